@@ -44,8 +44,10 @@ export function accountKeys(account: string) {
   return {
     /** plan, included, used. */
     meta: `${tag}:meta`,
-    /** `part.generation of its ledger` → total that was counted. */
+    /** `part.ledger` → total that was counted, and `forgotten`, `term` (`ended-ledgers.lua`). */
     seen: `${tag}:seen`,
+    /** ZSET: `part.ledger` → time of its end, in ms. It is forgotten a day later. */
+    ended: `${tag}:ended`,
     /** Part of a stream → tokens that were granted but not used yet. */
     hold: `${tag}:hold`,
     /** Part of a stream → its ledger and granted tokens. */

@@ -199,8 +199,30 @@ const OF_PARTS: readonly Mutant[] = [
   ]),
   ...mutantsOf(`${PART}tokens/account-grant.lua`, [
     ['an old report takes tokens back', 'if total > had then', 'if total ~= had then'],
+    ['a late report of a ledger that was forgotten is counted again', 'if ARG_TERM ~= term then', 'if false then'],
+    [
+      'a ledger that a failover brings back is forgotten',
+      "if endedAt then redis.call('ZREM', KEY_ENDED, field) end",
+      '',
+    ],
     ['an account grants what others hold', ' - heldByOthers(KEY_HOLD, ARG_PART)', ''],
     ['an account grants more than it has', 'if missing > free then', 'if false then'],
+  ]),
+  ...mutantsOf(`${PART}tokens/ended-ledgers.lua`, [
+    [
+      'a ledger is forgotten as soon as it ends',
+      'APART_MS, MOST_AT_ONCE = 86400000, 60000,',
+      'APART_MS, MOST_AT_ONCE = -1, 0,',
+    ],
+    ['an account never forgets a ledger', 'if not oldest or', 'if true or'],
+    [
+      'reports that were read before a ledger was forgotten are counted',
+      "  redis.call('HINCRBY', KEY_SEEN, 'term', 1)\n",
+      '',
+    ],
+  ]),
+  ...mutantsOf(`${PART}tokens/settle-owed.lua`, [
+    ['an account never notes the end of a ledger', "  ended = ended .. string.gsub(ARG_COUNTED, ' %d+;', ';')\n", ''],
   ]),
   ...mutantsOf(`${PART}tokens/give-back.lua`, [
     ['what is given back may be spent', "  redis.call('HSET', KEY_META, 'granted', meta[3] or '0')\n", ''],

@@ -29,6 +29,8 @@ export function createPartRemoval(redis: RedisClient): PartRemoval {
     async remove(part, fence, nowMs) {
       const answer = await drain.remove(part, fence, nowMs);
       if (answer === 'FENCED') throw new FencedError(`a newer controller leads ${partKeys(part).meta}`);
+      // Its ledgers are not reported any more. Without them, the last step is complete.
+      if (await tokens.endRemoved(part, nowMs)) await drain.remove(part, fence, nowMs);
     },
   };
 }

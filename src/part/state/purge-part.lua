@@ -8,6 +8,8 @@
 -- look: 1 to check without closing.
 -- Returns {OK}, {BUSY}, or {FENCED} if a newer controller leads.
 --@include ../lanes/clock.lua
+--@include ../tokens/ledger.lua
+--@include ../tokens/removing.lua
 local LONGEST_MS = 2592000000
 local meta = redis.call('HMGET', KEY_META, 'fence', 'gen', 'state', 'hold', 'retentionMs')
 if tonumber(meta[1] or '0') > tonumber(ARG_FENCE) then return { 'FENCED' } end
@@ -19,7 +21,6 @@ if newest and tonumber(string.match(newest[1], '^%d+')) > now - tonumber(meta[5]
   if meta[4] or redis.call('EXISTS', KEY_SUBS, KEY_POSITIONS, KEY_PENDING, KEY_CLAIMS) > 0 then return { 'BUSY' } end
 end
 if ARG_LOOK ~= '1' then
-  redis.call('UNLINK', KEY_META)
-  redis.call('HSET', KEY_META, 'fence', ARG_FENCE, 'gen', '-', 'was', ARG_GEN)
+  removeMeta(ARG_FENCE, ARG_GEN)
 end
 return { 'OK' }

@@ -1,15 +1,17 @@
 #!lua flags=allow-oom
--- Removes a part of a stream. What is left of P:meta ensures that all other scripts will return GONE. Until
--- remove-ids.lua has finished, the field `was` contains the generation for which there may still be some data.
+-- Removes a part of a stream. Until remove-ids.lua has finished, the field `was` of P:meta contains the generation for
+-- which there may still be some data.
 --@keys meta log body keys subs endpoints positions late claims lanes pending waiting turns retries tries off counts health dropped final answers ready lists replays deadLetters reasons skips skipped records*
 --@args fence gen
 -- Returns {OK}, or FENCED if a newer controller leads. If P:meta has a different generation, this only removes the keys
 -- of `gen`.
+--@include ../lanes/clock.lua
+--@include ../tokens/ledger.lua
+--@include ../tokens/removing.lua
 local meta = redis.call('HMGET', KEY_META, 'fence', 'gen')
 if tonumber(meta[1] or '0') > tonumber(ARG_FENCE) then return { 'FENCED' } end
 if meta[2] == ARG_GEN then
-  redis.call('UNLINK', KEY_META)
-  redis.call('HSET', KEY_META, 'fence', ARG_FENCE, 'gen', '-', 'was', ARG_GEN)
+  removeMeta(ARG_FENCE, ARG_GEN)
 end
 for _, key in ipairs({
   KEY_LOG, KEY_BODY, KEY_KEYS, KEY_SUBS, KEY_ENDPOINTS, KEY_POSITIONS, KEY_LATE, KEY_CLAIMS, KEY_LANES, KEY_PENDING,

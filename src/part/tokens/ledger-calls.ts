@@ -11,6 +11,7 @@ const APPLY = script('apply');
 const GIVE_BACK = script('give-back');
 const ACCOUNT_GRANT = script('account-grant');
 const ACCOUNT_FORGET = script('account-forget');
+const ACCOUNT_END_LEDGER = script('account-end-ledger');
 const ACCOUNT_HOLDERS = script('account-holders');
 
 /** The tokens of a part, as they were reported by the part. */
@@ -24,12 +25,25 @@ export interface Report {
   readonly need: number;
   /** Ledgers which have ended: `account generation ledger total;` each. */
   readonly owed: string;
+  /** Ledgers which have been counted, but whose end has not been noted: `account generation ledger;` each. */
+  readonly ended: string;
 }
 
 /** A report that a part sends to its account. If there is an event waiting for tokens, `waits` is set. */
-type Asked = Omit<Report, 'payer' | 'owed'> & { readonly waits?: boolean };
+type Asked = Omit<Report, 'payer' | 'owed' | 'ended'> & { readonly waits?: boolean };
 
-type Granted = readonly [word: 'OK' | 'BUSY' | 'SHORT' | 'CLOSED', ...rest: (string | number)[]];
+type Granted = readonly [word: 'OK' | 'BUSY' | 'SHORT' | 'CLOSED' | 'NEW', ...rest: (string | number)[]];
+
+/** Account → its term, as returned for a ledger that it does not know, or that has ended. */
+export type Terms = Map<string, string>;
+
+const entriesOf = (text: string) =>
+  text
+    .split(';')
+    .slice(0, -1)
+    .map(entry => entry.split(' '));
+
+export type LedgerCalls = ReturnType<typeof createLedgerCalls>;
 
 /** The steps between a part and its account. Each of them is a single script, and can be repeated. */
 export function createLedgerCalls(redis: ScriptClient) {
@@ -39,31 +53,58 @@ export function createLedgerCalls(redis: ScriptClient) {
   async function report(part: Part): Promise<Report | undefined> {
     const [word, ...rest] = await callPart(REPORT, part);
     if (word !== 'OK') return undefined;
-    const [payer = '', , ledger = '', total = '', given = '', left = '', need, owed = ''] = rest as string[];
-    return { payer, ledger, total, given, left, need: Number(need), owed };
+    const [payer = '', , ledger = '', total = '', given = '', left = '', need, owed = '', ended = ''] =
+      rest as string[];
+    return { payer, ledger, total, given, left, need: Number(need), owed, ended };
   }
 
-  async function tellAccount(account: string, part: Part, nowMs: number, of: Asked) {
+  /**
+   * Reports the tokens of a part to its account. If the response is NEW, nothing was counted, because the account does
+   * not know the ledger, or it has ended. You need to read the report again, and repeat this with the same terms.
+   */
+  async function tellAccount(account: string, part: Part, nowMs: number, of: Asked, terms: Terms = new Map()) {
     const { ledger, total, given, left, need, waits = need > 0 } = of;
     const queue = `${part.tenant}:${part.queue}`;
-    const args = { part: partName(part), queue, ledger, total, given, left, need, waits: waits ? 1 : 0, nowMs };
-    return (await callScript(redis, ACCOUNT_GRANT, { keys: accountKeys(account), args })) as unknown as Granted;
+    const term = terms.get(account) ?? '';
+    const args = { part: partName(part), queue, ledger, total, given, left, need, waits: waits ? 1 : 0, nowMs, term };
+    const granted = await callScript(redis, ACCOUNT_GRANT, { keys: accountKeys(account), args });
+    const [word, ...rest] = granted as unknown as Granted;
+    if (word === 'NEW') terms.set(account, rest[0] as string);
+    return [word, ...rest] as const;
   }
 
-  /** Charges ledgers that have ended to their accounts, and then removes them. */
-  async function settleOwed(part: Part, owed: string, nowMs: number): Promise<void> {
-    for (const entry of owed.split(';').slice(0, -1)) {
-      const [account = '', gen = '', ledger = '', total = ''] = entry.split(' ');
-      await tellAccount(account, { ...part, gen }, nowMs, { ledger, total, given: '0', left: '', need: -1 });
+  /** Removes ledgers from a part after they were counted, or their end was noted. Returns those with an end to note. */
+  async function settleOwed(part: Part, counted: string, noted: string): Promise<string> {
+    const [word, ended] = await callPart(SETTLE_OWED, part, { counted, noted });
+    return word === 'OK' ? (ended as string) : '';
+  }
+
+  /**
+   * Charges ledgers that have ended to their accounts, notes their end there, and removes them from the part. Returns
+   * false if the report has to be read again first.
+   */
+  async function settleEnded(part: Part, { owed, ended }: Report, nowMs: number, terms: Terms): Promise<boolean> {
+    if (owed === '' && ended === '') return true;
+    for (const [account = '', gen = '', ledger = '', total = ''] of entriesOf(owed)) {
+      const of = { ledger, total, given: '0', left: '', need: -1 };
+      const [word] = await tellAccount(account, { ...part, gen }, nowMs, of, terms);
+      if (word === 'NEW') return false;
     }
-    if (owed !== '') await callPart(SETTLE_OWED, part, { counted: owed });
+    // Only those that the part can't report any more, even if another process is doing the same.
+    const toNote = owed === '' ? ended : await settleOwed(part, owed, '');
+    for (const [account = '', gen = '', ledger = ''] of entriesOf(toNote)) {
+      const args = { part: partName({ ...part, gen }), ledger };
+      await callScript(redis, ACCOUNT_END_LEDGER, { keys: accountKeys(account), args });
+    }
+    if (toNote !== '') await settleOwed(part, '', toNote);
+    return true;
   }
 
   return {
     /** If the part was removed, this is undefined. */
     report,
     tellAccount,
-    settleOwed,
+    settleEnded,
     apply: (part: Part, ledger: string, given: string) => callPart(APPLY, part, { ledger, given }),
     giveBack: (part: Part) => callPart(GIVE_BACK, part),
     forget: (account: string, part: Part) =>

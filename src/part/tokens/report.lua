@@ -3,15 +3,17 @@
 --@keys meta
 --@args gen
 -- Returns {OK, payer or '', plan or '', ledger, its total, tokens ever granted to it, tokens left of them or '' without a
---         bound, tokens of the event that waits for them or 0, closed ledgers (ledger.lua)}, or GONE.
+--         bound, tokens of the event that waits for them or 0, `owed`, `ended` (ledger.lua)}, or GONE. If the generation
+--         is -, the part was removed, and only the last two are left.
 --@include ../lanes/clock.lua
-local FIELDS = { 'gen', 'payer', 'plan', 'ledger', 'used', 'base', 'given', 'granted', 'need', 'hold', 'owed' }
+--@include ledger.lua
+local FIELDS = { 'gen', 'payer', 'plan', 'ledger', 'used', 'base', 'given', 'granted', 'need', 'hold', 'owed', 'ended' }
 local meta = {}
 for i, value in ipairs(redis.call('HMGET', KEY_META, unpack(FIELDS))) do meta[FIELDS[i]] = value end
 if meta.gen ~= ARG_GEN then return { 'GONE' } end
 local payer = meta.payer or ''
 if payer ~= '' and not meta.ledger then
-  meta.ledger = string.format('%.0f-', now) .. (meta.base or '0')
+  meta.ledger = newLedger(meta.base or '0')
   redis.call('HSET', KEY_META, 'ledger', meta.ledger)
 end
 local used = tonumber(meta.used or '0')
@@ -19,5 +21,5 @@ local left = meta.granted and string.format('%.0f', math.max(0, tonumber(meta.gr
 local need = meta.need or (meta.hold == 'tokens' and '1') or '0'
 return {
   'OK', payer, meta.plan or '', meta.ledger or '', string.format('%.0f', used - tonumber(meta.base or '0')),
-  meta.given or '0', left, need, meta.owed or '',
+  meta.given or '0', left, need, meta.owed or '', meta.ended or '',
 }

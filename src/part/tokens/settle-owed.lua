@@ -1,14 +1,21 @@
 #!lua flags=allow-oom
--- Removes closed ledgers that have already been counted by their accounts.
+-- Removes closed ledgers. After they have been counted by their accounts, their end still has to be noted there.
 --@keys meta
---@args gen counted
--- counted: first part of the text in `owed`.
--- Returns {OK}, or GONE.
-local meta = redis.call('HMGET', KEY_META, 'gen', 'owed')
+--@args gen counted noted
+-- counted, noted: first part of the text in `owed` and in `ended` (ledger.lua), or ''.
+-- Returns {OK, text in `ended` after this}, or GONE.
+local meta = redis.call('HMGET', KEY_META, 'gen', 'owed', 'ended')
 if meta[1] ~= ARG_GEN then return { 'GONE' } end
-local owed = meta[2] or ''
-if ARG_COUNTED ~= '' and string.sub(owed, 1, #ARG_COUNTED) == ARG_COUNTED then
-  local rest = string.sub(owed, #ARG_COUNTED + 1)
-  if rest == '' then redis.call('HDEL', KEY_META, 'owed') else redis.call('HSET', KEY_META, 'owed', rest) end
+local function write(field, before, text)
+  if text == before then return end
+  if text == '' then redis.call('HDEL', KEY_META, field) else redis.call('HSET', KEY_META, field, text) end
 end
-return { 'OK' }
+local owed, ended = meta[2] or '', meta[3] or ''
+if string.sub(ended, 1, #ARG_NOTED) == ARG_NOTED then ended = string.sub(ended, #ARG_NOTED + 1) end
+if ARG_COUNTED ~= '' and string.sub(owed, 1, #ARG_COUNTED) == ARG_COUNTED then
+  owed = string.sub(owed, #ARG_COUNTED + 1)
+  ended = ended .. string.gsub(ARG_COUNTED, ' %d+;', ';')
+end
+write('owed', meta[2] or '', owed)
+write('ended', meta[3] or '', ended)
+return { 'OK', ended }

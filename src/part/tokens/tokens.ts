@@ -1,7 +1,7 @@
 import type { ScriptClient } from '../call.ts';
-import type { Part } from '../keys.ts';
-import { createLedgerCalls, type Report } from './ledger-calls.ts';
-import { parsePartName } from './part-name.ts';
+import { type Part, REMOVED } from '../keys.ts';
+import { createLedgerCalls, type Terms } from './ledger-calls.ts';
+import { createRecall } from './recall.ts';
 
 /** The maximum number of calls for each settlement. Each call returns the tokens of parts that are idle. */
 const MOST_RECALLS = 16;
@@ -36,52 +36,30 @@ export interface Tokens {
   readonly recallAll: (account: string, nowMs: number) => Promise<void>;
   /** Charges all events that have been routed by a part for the last time, before the part is removed. */
   readonly close: (part: Part, nowMs: number) => Promise<void>;
+  /**
+   * Charges the ledgers of a part that has been removed, and notes their end. Returns whether there were any.
+   */
+  readonly endRemoved: (part: Part, nowMs: number) => Promise<boolean>;
 }
 
 export function createTokens(redis: ScriptClient): Tokens {
-  const { report, tellAccount, settleOwed, apply, giveBack, forget, readHolders } = createLedgerCalls(redis);
-
-  async function recall(part: Part, nowMs: number): Promise<void> {
-    for (;;) {
-      await giveBack(part);
-      const said = await report(part);
-      if (said === undefined || said.payer === '') return;
-      await settleOwed(part, said.owed, nowMs);
-      const [, given] = await tellAccount(said.payer, part, nowMs, { ...said, need: 0 });
-      // The process that has requested more tokens may have stopped before the part received them.
-      if (said.left === '' || String(given) === said.given) return;
-      await apply(part, said.ledger, String(given));
-    }
-  }
-
-  /** Returns tokens from all parts that have some. If a part was removed, it can't have any tokens. */
-  async function recallFrom(account: string, names: readonly string[], nowMs: number): Promise<void> {
-    for (const name of names) {
-      const holder = parsePartName(name);
-      const said = await report(holder);
-      if (said !== undefined && said.payer === account) await recall(holder, nowMs);
-      else await releaseHold(account, holder, said, nowMs);
-    }
-  }
-
-  /** The part was removed, or it has a different payer. No granted tokens remain. */
-  async function releaseHold(account: string, part: Part, said: Report | undefined, nowMs: number): Promise<void> {
-    if (said !== undefined) await settleOwed(part, said.owed, nowMs);
-    await forget(account, part);
-  }
+  const calls = createLedgerCalls(redis);
+  const { tellAccount, apply, forget, readHolders } = calls;
+  const { settleAllEnded, recall, recallFrom } = createRecall(calls);
 
   async function settle(part: Part, nowMs: number): Promise<Settlement> {
     let recalls = 0;
+    const terms: Terms = new Map();
     for (;;) {
-      const said = await report(part);
+      const said = await settleAllEnded(part, nowMs, terms);
       if (said === undefined) return { answer: 'GONE' };
-      await settleOwed(part, said.owed, nowMs);
       const { payer, left } = said;
       const waited = said.need > 0;
       if (payer === '') return waited ? { answer: 'CLOSED', payer } : { answer: 'OK', payer, cleared: false, waited };
       const isLow = left !== '' && said.need === 0 && Number(left) < LOW_TOKENS && said.total !== '0';
       const need = isLow ? Number(left) + 1 : said.need;
-      const [word, ...rest] = await tellAccount(payer, part, nowMs, { ...said, need, waits: !isLow });
+      const [word, ...rest] = await tellAccount(payer, part, nowMs, { ...said, need, waits: !isLow }, terms);
+      if (word === 'NEW') continue;
       if (word === 'OK') {
         const [given, cleared] = rest;
         if (left !== '' && String(given) !== said.given) await apply(part, said.ledger, String(given));
@@ -104,12 +82,19 @@ export function createTokens(redis: ScriptClient): Tokens {
     },
 
     async close(part, nowMs) {
-      const said = await report(part);
-      if (said === undefined) return;
-      await settleOwed(part, said.owed, nowMs);
-      if (said.payer === '') return;
-      await tellAccount(said.payer, part, nowMs, { ...said, need: -1 });
-      await forget(said.payer, part);
+      const terms: Terms = new Map();
+      for (;;) {
+        const said = await settleAllEnded(part, nowMs, terms);
+        if (said === undefined || said.payer === '') return;
+        const [word] = await tellAccount(said.payer, part, nowMs, { ...said, need: -1 }, terms);
+        if (word === 'NEW') continue;
+        return void (await forget(said.payer, part));
+      }
+    },
+
+    async endRemoved(part, nowMs) {
+      const said = await settleAllEnded({ ...part, gen: REMOVED }, nowMs);
+      return said !== undefined && said.owed + said.ended !== '';
     },
   };
 }

@@ -117,7 +117,8 @@ export function createReplayBook(nowMs: () => number, leftForReplays: (account: 
       checkReplay(account, name, fields, listed[name] !== undefined);
     }
     let used = spentBy(account);
-    for (const total of Object.values(dump.hashes.get(a.seen) ?? {})) used += Number(total);
+    const { term: _, ...totals } = dump.hashes.get(a.seen) ?? {};
+    for (const total of Object.values(totals)) used += Number(total);
     for (const { id, account: payer, tenant, receiver, charged } of replays.values()) {
       const isKept = kept.has(nameOf(tenant, receiver, id));
       hold(20, payer !== account || charged === undefined || isKept, () => `${id} was charged, and is forgotten`);

@@ -11,6 +11,7 @@ const PROGRESS = new Set([
   'version',
   'granted',
   'ledger',
+  'ended',
   'base',
   'used',
   'bytes',

@@ -1,0 +1,108 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { createLedgerWorld, DAY_MS, type LedgerWorld } from '../../../test/support/part/ledger-world.ts';
+import type { Fate } from '../../../test/support/part/slow-client.ts';
+import { onEachRedis } from '../../redis/testing/each-redis.ts';
+
+const FATES: readonly Fate[] = [...Array.from({ length: 14 }, () => 'done' as const), 'lost', 'unanswered'];
+const INCLUDED = 60;
+
+type Act = (world: LedgerWorld, n: number) => Promise<void> | void;
+
+const ACTS: Readonly<Record<string, readonly [weight: number, act: Act]>> = {
+  call: [30, (world, n) => world.slow.send(n, FATES[n % FATES.length] as Fate)],
+  route: [8, (world, n) => world.route(n)],
+  settle: [5, (world, n) => world.settleLate(n)],
+  pay: [2, (world, n) => world.pay(n, world.accounts[(n >> 2) % 2] as string)],
+  recall: [1, (world, n) => world.recallLate(world.accounts[n % 2] as string)],
+  remove: [2, (world, n) => world.removeLate(n)],
+  begin: [2, (world, n) => world.begin(n, world.accounts[(n >> 2) % 2] as string)],
+  wait: [2, (world, n) => world.pass(n * 10)],
+};
+const FAILOVERS: typeof ACTS = {
+  'fail part': [1, (world, n) => world.failPart(n, n >> 2)],
+  'fail account': [1, (world, n) => world.failAccount(world.accounts[n % 2] as string, n >> 1)],
+};
+
+/** Everything runs without faults, so that each part is found in its current state. */
+async function settleAll(world: LedgerWorld): Promise<void> {
+  for (let round = 0; round < 2; round++) for (const n of world.parts.keys()) await world.settle(n);
+}
+
+/** Reports that are still under way are late by days. */
+async function passDays(world: LedgerWorld): Promise<void> {
+  await settleAll(world);
+  world.forgetStates();
+  world.pass(2 * DAY_MS);
+  await settleAll(world);
+}
+
+const step = (acts: typeof ACTS) =>
+  fc.record({
+    kind: fc.oneof(...Object.entries(acts).map(([kind, [weight]]) => ({ weight, arbitrary: fc.constant(kind) })), {
+      weight: 1,
+      arbitrary: fc.constant('days'),
+    }),
+    n: fc.nat({ max: 1_000 }),
+  });
+
+onEachRedis(redis => {
+  async function play(acts: typeof ACTS, check: (world: LedgerWorld, at: 'step' | 'end') => Promise<void>) {
+    const histories = fc.array(step(acts), { minLength: 50, maxLength: 250, size: 'max' });
+    const run = async (history: readonly { readonly kind: string; readonly n: number }[]) => {
+      const world = await createLedgerWorld(redis(), INCLUDED);
+      for (const { kind, n } of history) {
+        await (kind === 'days' ? passDays(world) : acts[kind]?.[1](world, n));
+        if (acts !== ACTS) await world.note();
+        await check(world, 'step');
+      }
+      // The last calls come at the end of everything.
+      await settleAll(world);
+      for (const n of world.parts.keys()) await world.remove(n);
+      while (world.slow.waiting() > 0) await world.slow.send(0, 'done');
+      for (const n of world.parts.keys()) await world.remove(n);
+      await check(world, 'end');
+    };
+    await fc.assert(fc.asyncProperty(histories, run), {
+      numRuns: Number(process.env.RUNS || (redis().cluster ? 6 : 40)),
+      seed: Number(process.env.SEED || 1),
+    });
+  }
+
+  describe('reports that arrive late, and calls that are lost', () => {
+    test('charge each event once, and nothing remains of removed parts', async () => {
+      await play(ACTS, async (world, at) => {
+        for (const account of world.accounts) {
+          const [used, routed] = [await world.used(account), world.routed(account)];
+          expect(used).toBeLessThanOrEqual(routed);
+          if (at === 'step') continue;
+          expect(used).toBe(routed);
+          const { seen, grants, hold, ended } = await world.kept(account);
+          expect(seen.filter(field => !ended.includes(field))).toEqual([]);
+          expect([grants, hold]).toEqual([[], []]);
+        }
+      });
+    });
+  });
+
+  describe('a failover that loses the newest changes', () => {
+    test('of a part charges no event twice, and none is lost that is still known', async () => {
+      const acts = { ...ACTS, 'fail part': FAILOVERS['fail part'] as readonly [number, Act] };
+      await play(acts, async (world, at) => {
+        for (const account of world.accounts) {
+          const [used, routed] = [await world.used(account), world.routed(account)];
+          expect(used).toBeLessThanOrEqual(routed + world.lost(account));
+          if (at === 'end') expect(used).toBeGreaterThanOrEqual(routed);
+        }
+      });
+    });
+
+    test('of an account charges no event twice', async () => {
+      await play({ ...ACTS, ...FAILOVERS }, async world => {
+        for (const account of world.accounts) {
+          expect(await world.used(account)).toBeLessThanOrEqual(world.routed(account) + world.lost(account));
+        }
+      });
+    });
+  });
+});

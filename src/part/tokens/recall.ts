@@ -1,0 +1,46 @@
+import type { Part } from '../keys.ts';
+import type { LedgerCalls, Report, Terms } from './ledger-calls.ts';
+import { parsePartName } from './part-name.ts';
+
+/** Takes tokens back from parts that have some left. */
+export function createRecall({ report, tellAccount, settleEnded, apply, giveBack, forget }: LedgerCalls) {
+  /** Settles the ledgers of a part that have ended. Returns its report, or undefined if it was removed. */
+  async function settleAllEnded(part: Part, nowMs: number, terms: Terms = new Map()): Promise<Report | undefined> {
+    for (;;) {
+      const said = await report(part);
+      if (said === undefined || (await settleEnded(part, said, nowMs, terms))) return said;
+    }
+  }
+
+  async function recall(part: Part, nowMs: number): Promise<void> {
+    const terms: Terms = new Map();
+    for (;;) {
+      await giveBack(part);
+      const said = await settleAllEnded(part, nowMs, terms);
+      if (said === undefined || said.payer === '') return;
+      const [word, given] = await tellAccount(said.payer, part, nowMs, { ...said, need: 0 }, terms);
+      if (word === 'NEW') continue;
+      // The process that has requested more tokens may have stopped before the part received them.
+      if (said.left === '' || String(given) === said.given) return;
+      await apply(part, said.ledger, String(given));
+    }
+  }
+
+  /** Returns tokens from all parts that have some. If a part was removed, it can't have any tokens. */
+  async function recallFrom(account: string, names: readonly string[], nowMs: number): Promise<void> {
+    for (const name of names) {
+      const holder = parsePartName(name);
+      const said = await report(holder);
+      if (said !== undefined && said.payer === account) await recall(holder, nowMs);
+      else await releaseHold(account, holder, said, nowMs);
+    }
+  }
+
+  /** The part was removed, or it has a different payer. No granted tokens remain. */
+  async function releaseHold(account: string, part: Part, said: Report | undefined, nowMs: number): Promise<void> {
+    if (said !== undefined) await settleAllEnded(part, nowMs);
+    await forget(account, part);
+  }
+
+  return { settleAllEnded, recall, recallFrom };
+}
