@@ -234,6 +234,22 @@ onEachRedis(redis => {
     });
   });
 
+  test('a ledger whose end is lost in a failover of its part is not charged again, and goes on', async () => {
+    const account = await startAccount();
+    const t = await startPaid(account);
+    await route(t, 'k', 'k');
+    const before = Object.entries(await t.hash('meta')).flat() as string[];
+    await remove(t);
+    expect(await ledgers(account)).toEqual([]);
+    await redis().call('unlink', t.keys.meta);
+    await redis().call('hset', t.keys.meta, ...before);
+    await settle(t);
+    expect([await used(account), (await ledgers(account)).length, await ended(account)]).toEqual([2, 1, []]);
+    await redis().call('hincrby', t.keys.meta, 'used', 1);
+    await settle(t);
+    expect(await used(account)).toBe(3);
+  });
+
   test.each(Array.from({ length: 24 }, (_, n) => n + 1))('a removal that dies at step %i is completed', async n => {
     for (const isDone of [false, true]) {
       const account = await startAccount();
