@@ -20,8 +20,8 @@ import { createRandom } from '../support/publisher.ts';
 import { type LoadedEvent, startLoad } from '../support/steady-load.ts';
 import { activation, block } from '../support/world.ts';
 
-/** More by hand: CHANGES=20000 SEED=7. */
-const CHANGES = Number(process.env.CHANGES || 2_000);
+/** More by hand: CHANGES=20000 SEED=7. `make test-scale`: 4,000. */
+const CHANGES = Number(process.env.CHANGES || 1_000);
 const SEED = Number(process.env.SEED || 1);
 const PER_SECOND = 500;
 /** A claim may be sent for 1 s; what it takes to arrive on a busy machine comes on top. */
