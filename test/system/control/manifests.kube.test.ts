@@ -39,7 +39,8 @@ afterAll(async () => {
   await folder.remove();
 });
 
-describe.each(Object.values(KINDS))('$kind', ({ kind, plural, scope }) => {
+// These run concurrently: each has an object of its own, and waits for kubectl most of the time.
+describe.concurrent.each(Object.values(KINDS))('$kind', ({ kind }) => {
   const cases = MANIFESTS.filter(found => found.kind === kind).map((found, index) => ({
     ...found,
     verdict: found.refusal === undefined ? 'accepts' : 'refuses',
@@ -47,12 +48,8 @@ describe.each(Object.values(KINDS))('$kind', ({ kind, plural, scope }) => {
   }));
 
   it.each(cases)('$verdict $title', async found => {
-    const at = { name: found.name, namespace: RUN };
-    if (found.before) {
-      await succeed(APPLY, manifestOf(found, { ...at, spec: found.before }));
-      const label = ['label', `${plural}.sluice.dev`, found.name, `run=${RUN}`];
-      await succeed(scope === 'Namespaced' ? [...label, `--namespace=${RUN}`] : label);
-    }
+    const at = { name: found.name, namespace: RUN, labels: { run: RUN } };
+    if (found.before) await succeed(APPLY, manifestOf(found, { ...at, spec: found.before }));
     if (found.status) {
       const manifest = manifestOf(found, { ...at, spec: found.before ?? {}, status: found.status });
       await succeed([...APPLY, '--subresource=status'], manifest);

@@ -46,13 +46,13 @@ export function casesOf(kind: KindName, base: object) {
 /** The manifest as JSON, which kubectl reads as YAML. */
 export function manifestOf(
   found: Pick<ManifestCase, 'kind'>,
-  part: { name: string; namespace: string; spec: object; status?: object },
+  part: { name: string; namespace: string; labels?: object; spec: object; status?: object },
 ): string {
   const namespace = KINDS[found.kind].scope === 'Namespaced' ? { namespace: part.namespace } : {};
   return JSON.stringify({
     apiVersion: API_VERSION,
     kind: found.kind,
-    metadata: { name: part.name, ...namespace },
+    metadata: { name: part.name, ...namespace, ...(part.labels && { labels: part.labels }) },
     spec: part.spec,
     ...(part.status && { status: part.status }),
   });
