@@ -102,7 +102,7 @@ async function createPart(redis: RedisClient, subscriptions: number, matches: nu
         readyMs: READY_MS,
         limit: LIMIT,
         held: held.length,
-        holdsLapsed: false,
+        holdsAlone: false,
       };
       const answer = await exchange(part, { ...holding, ...seen, roomBytes: 2 ** 40 }, completions, most);
       if (answer.answer === 'GONE') throw new Error('GONE');

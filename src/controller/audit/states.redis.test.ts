@@ -11,7 +11,7 @@ const HOLDING = {
   readyMs: 3_000,
   limit: 10,
   held: 0,
-  holdsLapsed: false,
+  holdsAlone: false,
   pushed: 0,
   bytes: 0,
   roomBytes: 0,

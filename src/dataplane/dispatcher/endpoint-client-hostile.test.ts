@@ -1,6 +1,8 @@
 import { once } from 'node:events';
-import { type AddressInfo, createServer } from 'node:net';
+import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { afterEach, describe, expect, test } from 'vitest';
 import { createEndpointClient, RESPONSE_BODY_MAX } from './endpoint-client.ts';
 import { answer, startScriptedEndpoint } from './testing/scripted-endpoint.ts';
@@ -12,6 +14,14 @@ afterEach(async () => {
 
 /** The clocks are the real ones, and short, because what is tested is a real socket that stays silent. */
 const SHORT_MS = 80;
+
+/** Returns the memory that is in use after garbage collection, in bytes. */
+function usedMemory(): number {
+  setFlagsFromString('--expose-gc');
+  runInNewContext('gc')();
+  const { heapUsed, external } = process.memoryUsage();
+  return heapUsed + external;
+}
 
 async function serve(
   script: Parameters<typeof startScriptedEndpoint>[0],
@@ -185,6 +195,22 @@ describe('slow endpoints', () => {
     await endpoint.lastConnectionEnded();
     // What the kernel buffers, but not a stream without end.
     expect(written).toBeLessThan(32 * 1024 * 1024);
+  });
+
+  test('a body in chunks of one byte only takes the memory of its bytes', async () => {
+    const text = 'abcdefg'.repeat(2_340);
+    const chunks = [...text].map(letter => `1\r\n${letter}\r\n`).join('');
+    const sockets: Socket[] = [];
+    const { attempt } = await serve(socket => {
+      socket.write(`HTTP/1.1 500 X\r\ntransfer-encoding: chunked\r\n\r\n${chunks}`, () => sockets.push(socket));
+    });
+    const before = usedMemory();
+    const attempts = Array.from({ length: 16 }, () => attempt(20_000));
+    await expect.poll(() => sockets.length, { timeout: 10_000 }).toBe(16);
+    await delay(500);
+    expect(usedMemory() - before).toBeLessThan(16 * 256 * 1024);
+    for (const socket of sockets) socket.write('0\r\n\r\n');
+    for (const { responseBody } of await Promise.all(attempts)) expect(responseBody.toString()).toBe(text);
   });
 
   test('a name that never resolves is a connect timeout, also when the whole attempt’s time is shorter', async () => {

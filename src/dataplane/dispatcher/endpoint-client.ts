@@ -62,6 +62,19 @@ const unanswered = (reason: AttemptReason): { outcome: Outcome; reason: AttemptR
   reason,
 });
 
+/**
+ * Adds a part to a buffer of which `used` bytes are in use, and returns the buffer. If there is no room, this is a
+ * new buffer with twice the size, because an endpoint can send each byte as a chunk of its own.
+ */
+function append(buffer: Buffer, used: number, part: Buffer): Buffer {
+  if (used === 0) return Buffer.from(part);
+  const length = used + part.length;
+  const whole = length > buffer.length ? Buffer.allocUnsafe(Math.min(RESPONSE_BODY_MAX, length * 2)) : buffer;
+  if (whole !== buffer) buffer.copy(whole, 0, 0, used);
+  part.copy(whole, used);
+  return whole;
+}
+
 type Target = { origin: Origin; parsed: URL; start: string } | 'endpoint_refused' | 'address_refused';
 
 /**
@@ -131,7 +144,7 @@ export function createEndpointClient(
       let retryAfterMs: number | undefined;
       let allowedOrigin: string | undefined;
       let keptBytes = 0;
-      const kept: Buffer[] = [];
+      let kept = NO_BODY;
 
       const settle = (reasonWithoutStatus: AttemptReason, truncated: boolean, isUnsent = false) => {
         settled = true;
@@ -139,7 +152,7 @@ export function createEndpointClient(
         signal?.removeEventListener('abort', onAbort);
         const { outcome, reason } = status === 0 ? unanswered(reasonWithoutStatus) : judgeStatus(status);
         const latencyMs = Math.max(0, monotonicMs() - startedMs);
-        const responseBody = kept.length > 1 ? Buffer.concat(kept) : (kept[0] ?? NO_BODY);
+        const responseBody = kept.subarray(0, keptBytes);
         const result: Writable<AttemptResult> = { outcome, reason, latencyMs, responseBody, truncated };
         if (status !== 0) result.status = status;
         if (retryAfterMs !== undefined) result.retryAfterMs = retryAfterMs;
@@ -196,7 +209,7 @@ export function createEndpointClient(
           const room = RESPONSE_BODY_MAX - keptBytes;
           const part = bytes.length > room ? bytes.subarray(0, room) : bytes;
           // These parts are views of a read buffer with 64 KiB. Copy them so we don't keep the whole buffer in memory.
-          if (part.length > 0) kept.push(Buffer.from(part));
+          kept = append(kept, keptBytes, part);
           keptBytes += part.length;
           if (bytes.length > room) cutOff('http_2xx');
         },

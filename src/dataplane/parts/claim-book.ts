@@ -1,4 +1,5 @@
 import type { Completion } from '../../part/claims/exchange.ts';
+import { isAlone } from '../../part/claims/message.ts';
 import type { HeldClaim } from './held-claim.ts';
 
 /** The maximum number of completions in each exchange. */
@@ -41,7 +42,8 @@ export interface ClaimBook {
   readonly notWritten: () => void;
   /** The number of claims for which the end has not been recorded in Redis yet. */
   readonly count: () => number;
-  readonly holdsLapsed: () => boolean;
+  /** Whether one of the claims is for an event that is claimed alone. In this case, no other one is claimed. */
+  readonly holdsAlone: () => boolean;
   /**
    * Whether there are completions that need to be written. This can be none, some, or some which have events waiting
    * for them.
@@ -57,7 +59,7 @@ export function createClaimBook(): ClaimBook {
   let urgent = false;
   /** The claims that have to wait for a claim which was taken over by another dispatcher. */
   let followers = 0;
-  let lapsed = 0;
+  let alone = 0;
 
   function push(completion: Completion, isUrgent: boolean): void {
     ended.push({ completion, urgent: isUrgent });
@@ -70,7 +72,7 @@ export function createClaimBook(): ClaimBook {
     take(claim) {
       const before = held.get(claim.claim.lane);
       if (before === undefined) {
-        if (claim.claim.lapses > 0) lapsed++;
+        if (isAlone(claim.claim)) alone++;
         held.set(claim.claim.lane, claim);
         return true;
       }
@@ -86,7 +88,7 @@ export function createClaimBook(): ClaimBook {
     },
     end(claim, completion) {
       const { lane } = claim.claim;
-      if (claim.claim.lapses > 0) lapsed--;
+      if (isAlone(claim.claim)) alone--;
       push(completion, claim.behind || completion.outcome === 'released');
       const { next } = claim;
       if (next === undefined) {
@@ -94,7 +96,7 @@ export function createClaimBook(): ClaimBook {
         return undefined;
       }
       followers--;
-      if (next.claim.lapses > 0) lapsed++;
+      if (isAlone(next.claim)) alone++;
       held.set(lane, next);
       return next;
     },
@@ -131,7 +133,7 @@ export function createClaimBook(): ClaimBook {
       urgent ||= ended.length > 0;
     },
     count,
-    holdsLapsed: () => lapsed > 0,
+    holdsAlone: () => alone > 0,
     toWrite: () => (ended.length === 0 ? 'none' : urgent || ended.length >= ENOUGH ? 'urgent' : 'some'),
     clear() {
       const all = count();
@@ -140,7 +142,7 @@ export function createClaimBook(): ClaimBook {
       writing = [];
       urgent = false;
       followers = 0;
-      lapsed = 0;
+      alone = 0;
       return all;
     },
   };

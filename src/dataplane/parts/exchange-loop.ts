@@ -190,7 +190,7 @@ export function createExchangeLoop(options: {
       readyMs: READY_MS,
       limit,
       held: holds,
-      holdsLapsed: book.holdsLapsed(),
+      holdsAlone: book.holdsAlone(),
     };
     const seen = { pushed: count.pushed(), bytes: count.bytes(), roomBytes: ROOM_BYTES };
     let answer: ExchangeAnswer;

@@ -30,7 +30,7 @@ const HOLDING: Omit<Holding, 'number' | 'held'> = {
   dispatcher: DISPATCHER,
   readyMs: 0,
   limit: AT_ONCE,
-  holdsLapsed: false,
+  holdsAlone: false,
   pushed: 0,
   bytes: 0,
   roomBytes: 0,

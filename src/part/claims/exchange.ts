@@ -50,7 +50,7 @@ export interface Holding {
    * `isAlone` is set.
    */
   readonly held: number;
-  readonly holdsLapsed: boolean;
+  readonly holdsAlone: boolean;
   /** The number of claims and bytes in the pushes that it has read. */
   readonly pushed: number;
   readonly bytes: number;
@@ -203,14 +203,14 @@ export function createExchange(redis: ScriptClient): Exchange {
     const sorted = sortCompletions(completions);
     const listed = sorted.buckets.map(bucket => keys.records(bucket));
     const more = argumentsOf(completions, sorted);
-    const { dispatcher, number, readyMs, limit, held, holdsLapsed, pushed, bytes, roomBytes } = holding;
+    const { dispatcher, number, readyMs, limit, held, holdsAlone, pushed, bytes, roomBytes } = holding;
     const self = {
       dispatcher,
       number,
       readyMs,
       limit,
       held,
-      lapsed: holdsLapsed ? 1 : 0,
+      lapsed: holdsAlone ? 1 : 0,
       seen: pushed,
       seenBytes: bytes,
     };

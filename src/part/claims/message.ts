@@ -62,6 +62,18 @@ function parseClaim(text: string, ref: string, groupKey: string): Claim {
   return { slot, lane, ref, behind: behind !== undefined, attempts: +attempts, lapses: +lapses, replay };
 }
 
+/** A message is only copied if it is larger than this number of bytes. */
+const SMALL_MESSAGE = 4_096;
+
+/**
+ * Returns the body between these positions. A claim can be held for as long as its endpoint does not answer. To avoid
+ * keeping the whole message for the body of a single event, the body is copied unless it makes up most of the message.
+ */
+function bodyOf(message: Buffer, from: number, to: number): Buffer {
+  const body = message.subarray(from, to);
+  return message.length <= SMALL_MESSAGE || body.length * 2 > message.length ? body : Buffer.from(body);
+}
+
 /** Reads events from `at` to the end. */
 export function parseEvents(text: Buffer, at = 0): ClaimedEvent[] {
   const events: ClaimedEvent[] = [];
@@ -79,7 +91,7 @@ export function parseEvents(text: Buffer, at = 0): ClaimedEvent[] {
       meta: text.toString('utf8', metaAt, bodyAt),
       size: size === undefined ? undefined : Math.abs(size),
       // Nothing, too, has no sign.
-      body: size === undefined || size < 0 ? undefined : text.subarray(bodyAt, from),
+      body: size === undefined || size < 0 ? undefined : bodyOf(text, bodyAt, from),
       claims: claims.split(',').map(claim => parseClaim(claim, ref, groupKey)),
     });
   }

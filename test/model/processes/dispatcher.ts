@@ -97,7 +97,7 @@ export function createDispatcher(
       readyMs: READY_MS,
       limit: 64,
       held: mine.held.size + mine.ended.length,
-      holdsLapsed: [...mine.held.values()].some(({ claim }) => isAlone(claim)),
+      holdsAlone: [...mine.held.values()].some(({ claim }) => isAlone(claim)),
       pushed: mine.pushed,
       bytes: mine.bytes,
       roomBytes: 2 ** 21,

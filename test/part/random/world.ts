@@ -116,7 +116,7 @@ export async function createWorld(redis: RedisClient, url: string) {
       readyMs: READY_MS,
       limit: 20,
       held: process.held.size + process.ended.length,
-      holdsLapsed: [...process.held.values()].some(isAlone),
+      holdsAlone: [...process.held.values()].some(isAlone),
       pushed: process.pushed,
       bytes: process.bytes,
       roomBytes: 4 * 2 ** 20,

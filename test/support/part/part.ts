@@ -160,7 +160,7 @@ export function createTestPart(redis: RedisClient) {
         readyMs: READY_MS,
         limit: 1_000,
         held: held.size + ended.length,
-        holdsLapsed: [...held.values()].some(isAlone),
+        holdsAlone: [...held.values()].some(isAlone),
         ...counts,
         roomBytes: 4 * 2 ** 20,
         ...fields,

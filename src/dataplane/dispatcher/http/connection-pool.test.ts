@@ -9,12 +9,13 @@ afterEach(async () => {
   for (const close of closing.splice(0).toReversed()) await close();
 });
 
-async function setUp({ headers = [] as string[], idleTimeoutMs = 30 } = {}) {
+async function setUp({ headers = [] as string[], idleTimeoutMs = 30, idleConnections = 100 } = {}) {
   const endpoint = await startScriptedEndpoint(socket => socket.write(answer(200, headers)));
   const pool = createConnectionPool({
     policy: createNetworkPolicy({ allowedNetworks: ['127.0.0.1'] }),
     connectTimeoutMs: 1000,
     idleTimeoutMs,
+    idleConnections,
     secureContext: createSecureContext(),
   });
   closing.push(endpoint.close, async () => pool.close());
@@ -99,4 +100,19 @@ test.each([
   ['https://[2606:4700::1111]:444/', '2606:4700::1111', 444, true],
 ])('the target of %s', (url, hostname, port, tls) => {
   expect(createOrigin(new URL(url)).target).toEqual({ hostname, port, tls });
+});
+
+test('closes the connection that has been idle for the longest time if there are too many', async () => {
+  const { endpoint, pool, origin } = await setUp({ idleTimeoutMs: 60_000, idleConnections: 2 });
+  const other = createOrigin(new URL(endpoint.url));
+  const taken = [pool.take(origin), pool.take(other), pool.take(origin)] as const;
+  await Promise.all(taken.map(use));
+  pool.give(taken[0]);
+  pool.give(taken[1]);
+  expect(pool.take(origin)).toBe(taken[0]);
+  pool.give(taken[0]);
+  pool.give(taken[2]);
+  expect(other.idle).toEqual([]);
+  expect(origin.idle).toEqual([taken[0], taken[2]]);
+  expect(pool.take(other)).not.toBe(taken[1]);
 });

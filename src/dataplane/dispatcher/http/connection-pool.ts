@@ -48,10 +48,16 @@ export interface ConnectionPool {
   readonly close: () => void;
 }
 
+/**
+ * The maximum number of idle connections. With TLS, each of them takes about 60 KB. If there are more, those that have
+ * been idle for the longest time are closed.
+ */
+const IDLE_CONNECTIONS = 1_024;
+
 interface Entry extends PooledConnection {
   readonly connection: Connection;
-  /** When the connection is closed, on the monotonic clock. This is only set if the connection is idle. */
-  idleUntilMs: number | undefined;
+  /** When the connection is closed if it is idle, on the monotonic clock. */
+  idleUntilMs: number;
   isUnused: boolean;
 }
 
@@ -67,16 +73,19 @@ export function createConnectionPool(options: {
   idleTimeoutMs: number;
   secureContext: SecureContext;
   resolveName?: ResolveName;
+  idleConnections?: number;
 }): ConnectionPool {
+  const { idleConnections = IDLE_CONNECTIONS } = options;
   const connect = createConnector(options);
   const entries = new Set<Entry>();
+  /** The idle connections, in the order in which they became idle. */
+  const idle = new Set<Entry>();
   let closing: NodeJS.Timeout | undefined;
   let closingAtMs = Number.POSITIVE_INFINITY;
 
   const forget = (entry: Entry) => {
     entries.delete(entry);
-    if (entry.idleUntilMs === undefined) return;
-    entry.idleUntilMs = undefined;
+    if (!idle.delete(entry)) return;
     const at = entry.origin.idle.indexOf(entry);
     if (at >= 0) entry.origin.idle.splice(at, 1);
   };
@@ -97,8 +106,7 @@ export function createConnectionPool(options: {
     closingAtMs = Number.POSITIVE_INFINITY;
     const nowMs = performance.now();
     let nextMs = Number.POSITIVE_INFINITY;
-    for (const entry of entries) {
-      if (entry.idleUntilMs === undefined) continue;
+    for (const entry of idle) {
       if (entry.idleUntilMs <= nowMs) drop(entry);
       else nextMs = Math.min(nextMs, entry.idleUntilMs);
     }
@@ -110,7 +118,7 @@ export function createConnectionPool(options: {
       if (entry.isUnused) origin.lostUnused++;
       forget(entry);
     });
-    const entry: Entry = { connection, origin, idleUntilMs: undefined, isUnused: false, send: connection.send };
+    const entry: Entry = { connection, origin, idleUntilMs: 0, isUnused: false, send: connection.send };
     entries.add(entry);
     return entry;
   };
@@ -122,6 +130,9 @@ export function createConnectionPool(options: {
     if (idleMs <= 0) return drop(entry);
     entry.idleUntilMs = performance.now() + idleMs;
     entry.origin.idle.push(entry);
+    idle.add(entry);
+    const [oldest] = idle.size > idleConnections ? idle : [];
+    if (oldest !== undefined) drop(oldest);
     closeAt(entry.idleUntilMs);
   };
 
@@ -130,8 +141,8 @@ export function createConnectionPool(options: {
       for (;;) {
         const entry = origin.idle.pop() as Entry | undefined;
         if (entry === undefined) return add(origin);
-        const isUsable = (entry.idleUntilMs as number) > performance.now();
-        entry.idleUntilMs = undefined;
+        const isUsable = entry.idleUntilMs > performance.now();
+        idle.delete(entry);
         entry.isUnused = false;
         if (isUsable) return entry;
         drop(entry);

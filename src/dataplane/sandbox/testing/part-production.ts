@@ -21,7 +21,7 @@ const HOLDING = {
   dispatcher: 'd',
   readyMs: 3_000,
   limit: 1_000,
-  holdsLapsed: false,
+  holdsAlone: false,
   pushed: 0,
   bytes: 0,
   roomBytes: 0,

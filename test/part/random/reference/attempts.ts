@@ -127,7 +127,7 @@ function mayHaveToWait(of: Reference, delivery: Delivery, after: Dump): boolean 
 type Answer = Exclude<ExchangeAnswer, { answer: 'GONE' }>;
 
 function checkClaims(of: Reference, answer: Answer, holding: Holding): number {
-  let [taken, alone] = [0, holding.holdsLapsed];
+  let [taken, alone] = [0, holding.holdsAlone];
   const probes = new Set<string>();
   for (const claimed of answer.events) {
     for (const claim of claimed.claims) {
