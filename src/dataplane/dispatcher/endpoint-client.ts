@@ -144,7 +144,7 @@ export function createEndpointClient(
       let retryAfterMs: number | undefined;
       let allowedOrigin: string | undefined;
       let keptBytes = 0;
-      let kept = NO_BODY;
+      let kept: Buffer = NO_BODY;
 
       const settle = (reasonWithoutStatus: AttemptReason, truncated: boolean, isUnsent = false) => {
         settled = true;

@@ -2,9 +2,9 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { createExchange } from '../../part/claims/exchange.ts';
 import { createEvict } from '../../part/claims/held-claims.ts';
+import { useOwnRedis } from './testing/own-redis.ts';
 import { createPartWorld } from './testing/part-world.ts';
 import { startSink } from './testing/sink.ts';
-import { useOwnRedis } from './testing/own-redis.ts';
 
 const own = useOwnRedis();
 
