@@ -31,6 +31,21 @@ export function rolesOf(identity: Identity, owners: readonly Owner[] = []): read
   return [...new Set(owners.filter(owner => isMeant(owner, identity)).map(roleOfOwner))];
 }
 
+/** Returns the key of an entry in a list of owners. Exactly one of subject, group, and client should be set. */
+export function ownerKey({ issuer, subject, group, client }: Owner): string {
+  if (subject !== undefined) return `${issuer}\0subject\0${subject}`;
+  return group === undefined ? `${issuer}\0client\0${client}` : `${issuer}\0group\0${group}`;
+}
+
+/** Returns the keys of all entries that mean an identity. */
+export function ownerKeysOf({ issuer, subject, groups, client }: Identity): readonly string[] {
+  return [
+    ownerKey({ issuer, subject }),
+    ...new Set(groups.map(group => ownerKey({ issuer, group }))),
+    ...(client === undefined ? [] : [ownerKey({ issuer, client })]),
+  ];
+}
+
 /**
  * Returns the role of an identity for a workspace. This includes the owners of the workspace's Account. An `Owner` is
  * allowed to do everything. An `Admin` is allowed to do the same, except for changing the owners. A `Viewer` is only

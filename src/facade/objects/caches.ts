@@ -1,8 +1,6 @@
 import { DEFAULT_INSTANCE, instanceOf } from '../../api/instance.ts';
 import type { KindName } from '../../api/kinds/kinds.ts';
 import { PAUSED_ANNOTATION } from '../../api/well-known.ts';
-import { activationId, blockId, publicId, tenantId } from '../../core/ids/ids.ts';
-import { addressKey } from '../../core/ids/invitation-names.ts';
 import { Refusal } from '../../http/refusal.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { createResponsibility } from '../../kube/instances/responsibility.ts';
@@ -12,6 +10,7 @@ import { createPartSharing } from '../../kube/shared-parts.ts';
 import type { Logger } from '../../telemetry/log.ts';
 import type { Clock } from '../../time/clock.ts';
 import { type Cached, RESOURCES } from './cached.ts';
+import { INDEXES, type Indexes, type NamespacedKind, spaceOf } from './indexes.ts';
 import { CALL_WITHIN_MS, kubeRefusal } from './kube-failures.ts';
 import { createLiveLists, type ListLive } from './live-lists.ts';
 import { createLookups, type LookupIndex } from './lookups.ts';
@@ -24,10 +23,10 @@ export interface Caches {
   /** Returns the object with this name from the cache. */
   readonly get: <K extends KindName>(kind: K, name: ObjectName) => Cached<K> | undefined;
   /**
-   * Returns all objects in a namespace. If the kind is cluster-scoped, this returns every object. Results depend on the
-   * watch and may be slightly out of date.
+   * Returns all objects in a namespace. Results depend on the watch and may be slightly out of date. There is no list of
+   * all objects in the cluster, because a call must not take longer with more tenants.
    */
-  readonly list: <K extends KindName>(kind: K, namespace?: string) => Cached<K>[];
+  readonly list: <K extends NamespacedKind>(kind: K, namespace: string) => Cached<K>[];
   /**
    * Looks for the object with a public id. If the object is not in the cache, the API server needs to be queried,
    * because it may just have been created by another replica. Use `namespace` to limit the search.
@@ -69,59 +68,6 @@ const WATCH_TIMEOUT_SECONDS = 14;
 const DEAD_AFTER_MS = 25_000;
 /** A cache that has not received any data for this time might be stale and is no longer used for responses. */
 const MUST_HEAR_WITHIN_MS = 30_000;
-
-type Indexes<K extends KindName> = Readonly<Record<string, (object: Cached<K>) => readonly string[]>>;
-
-const spaceOf = (object: { metadata: { namespace?: string | undefined } }): string => object.metadata.namespace ?? '';
-const byNamespace = { namespace: (object: { metadata: { namespace?: string | undefined } }) => [spaceOf(object)] };
-
-function hashed<K extends 'CatalogStream' | 'Package' | 'Integration' | 'Subscription'>(kind: K) {
-  return {
-    ...byNamespace,
-    publicId: ({ metadata }: Cached<K>) => [publicId(kind, metadata.namespace ?? '', metadata.name)],
-  };
-}
-
-/** Returns the key to use for a user or a machine in the index of accounts. */
-export function subjectKey(issuer: string, subject: string): string {
-  return `${issuer}\0${subject}`;
-}
-
-const INDEXES: { readonly [K in KindName]: Indexes<K> } = {
-  Account: {
-    publicId: ({ metadata }) => [publicId('Account', '', metadata.name)],
-    subject: ({ spec }) => spec.owners.flatMap(({ issuer, subject }) => (subject ? [subjectKey(issuer, subject)] : [])),
-  },
-  Workspace: { publicId: ({ metadata }) => [tenantId(metadata.name)], account: ({ spec }) => [spec.account] },
-  CatalogStream: hashed('CatalogStream'),
-  Package: {
-    ...hashed('Package'),
-    stream: ({ metadata, spec }) => [...new Set(spec.streams ?? [])].map(name => `${metadata.namespace}/${name}`),
-  },
-  Integration: {
-    ...hashed('Integration'),
-    workspace: ({ spec }) => (spec.workspace === undefined ? [] : [spec.workspace]),
-    address: ({ metadata, spec }) =>
-      spec.invitedEmail === undefined ? [] : [`${metadata.namespace}/${addressKey(spec.invitedEmail)}`],
-    tokenHash: ({ status }) => (status?.invitation?.tokenHash === undefined ? [] : [status.invitation.tokenHash]),
-  },
-  Activation: {
-    ...byNamespace,
-    publicId: object => [activationId(spaceOf(object), object.spec.integration, object.spec.groupKey)],
-    integration: object => [`${spaceOf(object)}/${object.spec.integration}`],
-  },
-  Block: {
-    ...byNamespace,
-    publicId: object => [
-      blockId(spaceOf(object), object.spec.integration, object.spec.target.kind, object.spec.target.name),
-    ],
-    integration: object => [`${spaceOf(object)}/${object.spec.integration}`],
-  },
-  Subscription: {
-    ...hashed('Subscription'),
-    integration: ({ spec }) => [`${spec.producer}/${spec.integration}`],
-  },
-};
 
 type Reflectors = { readonly [K in KindName]: Reflector<Cached<K>> };
 
@@ -213,10 +159,7 @@ export function createCaches(client: KubeClient, clock: Clock, log: Logger, inst
 
   return {
     get: (kind, { namespace, name }) => reflectorOf(kind).store.get(namespace ? `${namespace}/${name}` : name),
-    list: (kind, namespace) =>
-      namespace === undefined
-        ? [...reflectorOf(kind).store.values()]
-        : reflectorOf(kind).store.byIndex('namespace', namespace),
+    list: (kind, namespace) => reflectorOf(kind).store.byIndex('namespace', namespace),
     by: (kind, index, value) => reflectorOf(kind).store.byIndex(index, value),
     find: async (kind, id, namespace) => {
       const known = reflectorOf(kind).store.byIndex('publicId', id);

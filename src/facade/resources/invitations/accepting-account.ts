@@ -5,10 +5,9 @@ import { publicId } from '../../../core/ids/ids.ts';
 import { FREE_ACCOUNT_PATTERN, freeAccountName } from '../../../core/ids/invitation-names.ts';
 import { Refusal } from '../../../http/refusal.ts';
 import type { Identity } from '../../auth/identity.ts';
-import { mayActForAccount } from '../../auth/ownership.ts';
+import { mayActForAccount, ownerKey } from '../../auth/ownership.ts';
 import { requireRole } from '../../contract/roles.ts';
 import type { Cached } from '../../objects/cached.ts';
-import { subjectKey } from '../../objects/caches.ts';
 import type { Facade } from '../../objects/facade.ts';
 
 /** Returns true if this entry directly makes the caller an Owner. Groups are not taken into account. */
@@ -65,7 +64,7 @@ export async function ownFreeAccount(facade: Facade, identity: Identity): Promis
         `The plan of your account ${id} is no longer Free. Send its id as accountPublicId.`,
       );
     }
-    const others = otherFreeAccounts(caches.by('Account', 'subject', subjectKey(issuer, subject)), identity, name);
+    const others = otherFreeAccounts(caches.by('Account', 'owner', ownerKey({ issuer, subject })), identity, name);
     if (others.length > 0) {
       throw new Refusal(
         'free_account_exists',

@@ -1,11 +1,11 @@
 import { z } from 'zod';
 import { publicId, tenantId } from '../../../core/ids/ids.ts';
 import { integrationStatus } from '../../../core/routing/integration-state.ts';
-import { mayActFor } from '../../auth/ownership.ts';
 import { publicIdField } from '../../contract/fields.ts';
 import { PageQuery, pageOf, paginate } from '../../contract/page.ts';
 import { defineRoute } from '../../contract/route.ts';
 import type { Cached } from '../../objects/cached.ts';
+import { workspacesOf } from '../../objects/objects-of-caller.ts';
 import { IntegrationStatus } from '../integrations/integration-entry.ts';
 
 const PartnerIntegration = z
@@ -46,16 +46,17 @@ const listPartnerIntegrations = defineRoute({
   problems: ['malformed_cursor'],
   async handle({ caches, wallMs }, { identity, query }) {
     const nowMs = wallMs();
-    const integrations = caches
-      .list('Workspace')
-      .filter(({ metadata }) => metadata.deletionTimestamp === undefined)
-      .filter(each => mayActFor(identity, each, caches.get('Account', { name: each.spec.account })) !== undefined)
-      .flatMap(({ metadata: { name } }) =>
+    const integrations = workspacesOf(caches, identity).flatMap(
+      ([
+        {
+          metadata: { name },
+        },
+      ]) =>
         caches
           .by('Integration', 'workspace', name)
           .filter(({ metadata }) => metadata.deletionTimestamp === undefined)
           .map(integration => partnerIntegration(integration, name, nowMs)),
-      );
+    );
     return { status: 200, body: paginate(integrations, each => each.publicId, query) };
   },
 });

@@ -2,12 +2,13 @@ import { z } from 'zod';
 import type { Balance } from '../../../core/events/tokens.ts';
 import { publicId } from '../../../core/ids/ids.ts';
 import { Refusal } from '../../../http/refusal.ts';
-import { mayActForAccount, type Role } from '../../auth/ownership.ts';
+import type { Role } from '../../auth/ownership.ts';
 import { publicIdField } from '../../contract/fields.ts';
 import { PageQuery, pageOf, paginate } from '../../contract/page.ts';
 import { ROLE_MEANINGS, RoleField } from '../../contract/roles.ts';
 import { defineRoute } from '../../contract/route.ts';
 import type { Cached } from '../../objects/cached.ts';
+import { accountsOf } from '../../objects/objects-of-caller.ts';
 import { Plan } from './plan-field.ts';
 
 const AccountEntry = z
@@ -67,13 +68,7 @@ const listAccounts = defineRoute({
   answers: { 200: { description: 'A list of accounts, sorted by name.', schema: pageOf(AccountEntry) } },
   problems: ['malformed_cursor'],
   async handle({ caches }, { identity, query }) {
-    const accounts = caches
-      .list('Account')
-      .filter(({ metadata }) => metadata.deletionTimestamp === undefined)
-      .flatMap(account => {
-        const role = mayActForAccount(identity, account);
-        return role === undefined ? [] : [accountEntry(account, role)];
-      });
+    const accounts = accountsOf(caches, identity).map(([account, role]) => accountEntry(account, role));
     return { status: 200, body: paginate(accounts, ({ name }) => name, query) };
   },
 });

@@ -2,13 +2,13 @@ import { z } from 'zod';
 import { FIELD_MANAGER } from '../../../api/well-known.ts';
 import { publicId, tenantId } from '../../../core/ids/ids.ts';
 import { Refusal } from '../../../http/refusal.ts';
-import type { Identity } from '../../auth/identity.ts';
-import { mayActFor, type Role } from '../../auth/ownership.ts';
+import type { Role } from '../../auth/ownership.ts';
 import { publicIdField } from '../../contract/fields.ts';
 import { PageQuery, pageOf, paginate } from '../../contract/page.ts';
 import { ROLE_MEANINGS, RoleField } from '../../contract/roles.ts';
 import { defineRoute } from '../../contract/route.ts';
 import type { Cached } from '../../objects/cached.ts';
+import { workspacesOf } from '../../objects/objects-of-caller.ts';
 
 const EnableProducer = z
   .strictObject({ producerTenantPublicId: publicIdField('Workspace') })
@@ -47,15 +47,6 @@ function workspaceEntry(workspace: Cached<'Workspace'>, role: Role): z.output<ty
   };
 }
 
-function entryFor(
-  identity: Identity,
-  workspace: Cached<'Workspace'>,
-  account: Cached<'Account'> | undefined,
-): z.output<typeof WorkspaceEntry>[] {
-  const role = mayActFor(identity, workspace, account);
-  return role === undefined ? [] : [workspaceEntry(workspace, role)];
-}
-
 const listWorkspaces = defineRoute({
   method: 'GET',
   path: '/waas/workspaces',
@@ -68,10 +59,7 @@ const listWorkspaces = defineRoute({
   answers: { 200: { description: 'A list of workspaces, sorted by name.', schema: pageOf(WorkspaceEntry) } },
   problems: ['malformed_cursor'],
   async handle({ caches }, { identity, query }) {
-    const workspaces = caches
-      .list('Workspace')
-      .filter(({ metadata }) => metadata.deletionTimestamp === undefined)
-      .flatMap(workspace => entryFor(identity, workspace, caches.get('Account', { name: workspace.spec.account })));
+    const workspaces = workspacesOf(caches, identity).map(([workspace, role]) => workspaceEntry(workspace, role));
     return { status: 200, body: paginate(workspaces, ({ name }) => name, query) };
   },
 });

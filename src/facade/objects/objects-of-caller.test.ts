@@ -1,0 +1,123 @@
+import { beforeEach, describe, expect, test } from 'vitest';
+import type { KindName } from '../../api/kinds/kinds.ts';
+import type { Owner } from '../../api/owner.ts';
+import { createStore, type Indexers } from '../../kube/store.ts';
+import type { Identity } from '../auth/identity.ts';
+import { PARTNER_INTEGRATION_ROUTES } from '../resources/subscriptions/partner-integrations.ts';
+import { ACCOUNT_ROUTES } from '../resources/workspaces/accounts.ts';
+import { WORKSPACE_ROUTES } from '../resources/workspaces/workspaces.ts';
+import { INDEXES } from './indexes.ts';
+
+const ISSUER = 'https://login.example';
+const OTHERS = 1_000;
+const owner = (fields: Partial<Owner>): Owner => ({ issuer: ISSUER, role: 'Owner', ...fields });
+const account = (name: string, ...owners: Owner[]) => ({ metadata: { name }, spec: { owners, plan: 'Free' } });
+const workspace = (name: string, pays: string, ...owners: Owner[]) => ({
+  metadata: { name },
+  spec: { account: pays, ...(owners.length === 0 ? {} : { owners }) },
+});
+const grant = (name: string, to: string) => ({ metadata: { name, namespace: 'shop' }, spec: { workspace: to } });
+
+const ada: Identity = {
+  issuer: ISSUER,
+  subject: 'ada',
+  groups: ['staff', 'staff', 'guests'],
+  client: 'portal',
+  scopes: new Set(),
+};
+const eve: Identity = { issuer: ISSUER, subject: 'eve', groups: [], client: undefined, scopes: new Set() };
+
+const ACCOUNTS = [
+  account('by-client', owner({ client: 'portal', role: 'Viewer' })),
+  account('by-group', owner({ group: 'staff', role: 'Admin' })),
+  account('by-subject', owner({ subject: 'ada' }), owner({ group: 'staff' })),
+  account('ending', owner({ subject: 'ada' })),
+  account('of-another-issuer', owner({ subject: 'ada', issuer: 'https://other.example' })),
+  account('of-nobody', owner({ subject: 'ada', group: 'staff' })),
+];
+const WORKSPACES = [
+  workspace('a', 'by-subject'),
+  workspace('b', 'by-subject', owner({ group: 'guests', role: 'Viewer' })),
+  workspace('c', 'other-1', owner({ subject: 'ada', role: 'Admin' })),
+  workspace('d', 'by-client'),
+  workspace('e', 'other-2'),
+  workspace('leaving', 'by-subject'),
+];
+
+/** The caches of an installation with many other tenants, and the number of objects that were read from them. */
+function open() {
+  const stores: Partial<Record<KindName, ReturnType<typeof createStore<object>>>> = {};
+  let visited = 0;
+  const see = <T extends object>(objects: readonly T[]): readonly T[] => {
+    visited += objects.length;
+    return objects;
+  };
+  const fill = (kind: KindName, objects: readonly { readonly metadata: { readonly name: string } }[]) => {
+    const store = createStore<object>(INDEXES[kind] as unknown as Indexers<object>);
+    for (const each of objects) store.set(each.metadata.name, each);
+    stores[kind] = store;
+  };
+  const gone = { deletionTimestamp: '2026-01-01T00:00:00Z' };
+  const leave = <T extends { metadata: { name: string } }>(each: T, name: string) =>
+    each.metadata.name === name ? { ...each, metadata: { ...each.metadata, ...gone } } : each;
+  const others = Array.from({ length: OTHERS }, (_, i) => i);
+  fill('Account', [
+    ...ACCOUNTS.map(each => leave(each, 'ending')),
+    ...others.map(i => account(`other-${i}`, owner({ subject: `person-${i}` }))),
+  ]);
+  fill('Workspace', [
+    ...WORKSPACES.map(each => leave(each, 'leaving')),
+    ...others.map(i => workspace(`other-${i}`, `other-${i}`, owner({ subject: `helper-${i}` }))),
+  ]);
+  fill('Integration', [grant('to-a', 'a'), grant('to-e', 'e'), ...others.map(i => grant(`to-${i}`, `other-${i}`))]);
+  const caches = {
+    get: (kind: KindName, { name }: { name: string }) => {
+      visited++;
+      return stores[kind]?.get(name);
+    },
+    list: (kind: KindName) => see([...(stores[kind]?.values() ?? [])]),
+    by: (kind: KindName, index: string, value: string) => see(stores[kind]?.byIndex(index, value) ?? []),
+  };
+  return { facade: { caches, wallMs: () => 0 }, visited: () => visited };
+}
+
+let world = open();
+beforeEach(() => {
+  world = open();
+});
+
+async function list(operation: string, identity: Identity): Promise<Record<string, unknown>[]> {
+  const routes = [...ACCOUNT_ROUTES, ...WORKSPACE_ROUTES, ...PARTNER_INTEGRATION_ROUTES];
+  const route = routes.find(each => each.operation === operation);
+  if (route === undefined) throw new Error(`no route is called ${operation}`);
+  const { body } = await route.handle(world.facade as never, { identity, query: {} } as never);
+  return (body as { data: Record<string, unknown>[] }).data;
+}
+
+describe('a list across workspaces contains what the caller has a role for', () => {
+  test('accounts, whether they name the subject, a group, or the client', async () => {
+    const found = (await list('listAccounts', ada)).map(({ name, role }) => `${name} ${role}`);
+    expect(found).toEqual(['by-client Viewer', 'by-group Admin', 'by-subject Owner']);
+  });
+
+  test('workspaces, whether they or their accounts name the caller, each once', async () => {
+    const found = (await list('listWorkspaces', ada)).map(({ name, role }) => `${name} ${role}`);
+    expect(found).toEqual(['a Owner', 'b Owner', 'c Admin', 'd Viewer']);
+  });
+
+  test('integrations of these workspaces', async () => {
+    expect(await list('listPartnerIntegrations', ada)).toHaveLength(1);
+  });
+});
+
+test.each(['listAccounts', 'listWorkspaces', 'listPartnerIntegrations'])(
+  '%s does not read what other tenants have',
+  async operation => {
+    await list(operation, ada);
+    const own = world.visited();
+    expect(own).toBeGreaterThan(0);
+    expect(own).toBeLessThan(3 * (ACCOUNTS.length + WORKSPACES.length));
+    expect(await list(operation, eve)).toEqual([]);
+    expect(world.visited()).toBe(own);
+  },
+);
