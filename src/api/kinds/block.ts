@@ -63,5 +63,6 @@ export const Block = defineKind({
     },
     conditionColumn('Enforced', 'Enforced', 'status', 'Whether the block is currently enforced.'),
   ],
+  selectableFields: ['.spec.integration', '.spec.target.kind', '.spec.target.name'],
 });
 export type Block = z.infer<typeof Block.schema>;

@@ -42,7 +42,7 @@ export interface Caches {
   readonly isTaken: (kind: 'Account' | 'Workspace', name: string) => Promise<boolean>;
   /**
    * Lists objects from the API server. Use this for decisions that can't depend on the caches. This is more expensive
-   * than `live`.
+   * than `live`, so select only the objects that the decision depends on.
    */
   readonly listLive: ListLive;
   /**
@@ -174,7 +174,8 @@ export function createCaches(client: KubeClient, clock: Clock, log: Logger, inst
       const object: Cached<'Account' | 'Workspace'> | undefined = await read(kind, { name });
       return object !== undefined && instanceOf(object) !== instance;
     },
-    listLive: async (kind, namespace) => ((await isResponsibleFor(namespace)) ? list(kind, namespace) : []),
+    listLive: async (kind, namespace, fields) =>
+      (await isResponsibleFor(namespace)) ? list(kind, namespace, fields) : [],
     reflector: reflectorOf,
     staleKinds,
     assertCurrent: () => {

@@ -1,17 +1,20 @@
 import { expect, test } from 'vitest';
 import type { KubeClient } from '../../kube/client.ts';
+import { KubeError } from '../../kube/kube-error.ts';
 import { createLiveLists } from './live-lists.ts';
 
 /** A client whose lists complete when requested by the test. */
 function start() {
   const calls: PromiseWithResolvers<{ items: object[] }>[] = [];
-  const list = () => {
+  const asked: (string | undefined)[] = [];
+  const list = (_resource: object, _project: unknown, options: { fieldSelector?: string; limit?: number }) => {
+    asked.push(options.fieldSelector && `${options.fieldSelector} limit=${options.limit}`);
     const call = Promise.withResolvers<{ items: object[] }>();
     calls.push(call);
     return call.promise;
   };
   const client = { list } as unknown as Pick<KubeClient, 'list'>;
-  return { calls, listLive: createLiveLists({ client, keep: object => object }) };
+  return { calls, asked, listLive: createLiveLists({ client, keep: object => object }) };
 }
 
 const turn = () => new Promise(resolve => setImmediate(resolve));
@@ -51,4 +54,15 @@ test('other kinds and namespaces do not wait, and a failure reaches only its req
   await turn();
   calls[2]?.resolve({ items: [] });
   expect(await after).toEqual([]);
+});
+
+test('the API server selects objects by their fields, or lists all if it does not know these fields yet', async () => {
+  const { calls, asked, listLive } = start();
+  const selected = listLive('Block', 'shop', { 'spec.integration': 'ada', 'spec.target.kind': 'Package' });
+  expect(asked).toEqual(['spec.integration=ada,spec.target.kind=Package limit=0']);
+  calls[0]?.reject(new KubeError({ call: 'LIST', status: 400, reason: 'BadRequest' }));
+  await turn();
+  expect(asked).toEqual([asked[0], undefined]);
+  calls[1]?.resolve({ items: [{ all: true }] });
+  expect(await selected).toEqual([{ all: true }]);
 });

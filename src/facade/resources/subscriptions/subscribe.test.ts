@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { KindName } from '../../../api/kinds/kinds.ts';
 import { createHeaderSeals } from '../../../core/delivery/header-seal.ts';
 import { keyRingOf } from '../../../core/delivery/key-ring.ts';
@@ -9,7 +9,10 @@ import { subscribe } from './subscribe.ts';
 
 type Objects = { readonly [K in KindName]?: readonly object[] };
 
-const object = (name: string, namespace: string, spec: object) => ({ metadata: { name, namespace, uid: name }, spec });
+const object = <S extends object>(name: string, namespace: string, spec: S) => ({
+  metadata: { name, namespace, uid: name },
+  spec,
+});
 const grant = object('ada', 'shop', { workspace: 'ada' });
 const orders = object('orders', 'shop', { public: true });
 const block = object('kept', 'shop', { integration: 'ada', target: { kind: 'CatalogStream', name: 'orders' } });
@@ -23,9 +26,17 @@ const existing = object('mine', 'ada', {
 });
 const integration = { producer: 'shop', name: 'ada', object: grant, recipient: { name: 'ada' } } as OwnedIntegration;
 
-/** A facade whose caches contain `cached`, while the API server contains `live`. */
+/** Returns the value of a field such as `spec.target.name`. */
+const fieldOf = (each: object, path: string): unknown =>
+  path.split('.').reduce((value: unknown, key) => (value as Record<string, unknown>)[key], each);
+
+/**
+ * A facade whose caches contain `cached`, while the API server contains `live`. `read` contains the number of objects
+ * of each list on the API server.
+ */
 function start(cached: Objects, live: Objects) {
   const applied: object[] = [];
+  const read: number[] = [];
   const of = (objects: Objects, kind: KindName) => (objects[kind] ?? []) as Cached<KindName>[];
   const facade = {
     wallMs: () => 0,
@@ -33,7 +44,13 @@ function start(cached: Objects, live: Objects) {
     caches: {
       by: (kind: KindName) => of(cached, kind),
       list: (kind: KindName) => of(cached, kind),
-      listLive: async (kind: KindName) => of(live, kind),
+      listLive: async (kind: KindName, _namespace: string, fields: Record<string, string> = {}) => {
+        const found = of(live, kind).filter(each =>
+          Object.entries(fields).every(([path, value]) => fieldOf(each, path) === value),
+        );
+        read.push(found.length);
+        return found;
+      },
       live: async (kind: KindName, { name }: { name: string }) =>
         of(live, kind).find(each => each.metadata.name === name),
     },
@@ -42,7 +59,7 @@ function start(cached: Objects, live: Objects) {
       apply: async (_kind: KindName, name: object, wanted: object) => applied.push({ name, ...wanted }),
     },
   } as unknown as Facade;
-  return { applied, call: (of = integration) => subscribe(facade, of, 'orders', {}) };
+  return { applied, read, call: (of = integration) => subscribe(facade, of, 'orders', {}) };
 }
 
 const open: Objects = { Integration: [grant], CatalogStream: [orders] };
@@ -91,4 +108,66 @@ test('an existing one is refused when its integration has ended, not when only t
   expect((await start(there, there).call(of)).made).toBe(false);
   const live = { ...there, Integration: [ended] };
   await expect(start(there, live).call(of)).rejects.toMatchObject({ code: 'integration_not_active' });
+});
+
+describe('with thousands of Blocks and Packages of the producer', () => {
+  const many = Array.from({ length: 3_000 }, (_, i) => i);
+  const busy = (...blocks: object[]): Objects => ({
+    ...open,
+    Block: [
+      ...many.map(i =>
+        object(`b${i}`, 'shop', { integration: 'bob', target: { kind: 'CatalogStream', name: 'orders' } }),
+      ),
+      ...many.map(i =>
+        object(`c${i}`, 'shop', { integration: 'ada', target: { kind: 'CatalogStream', name: `s${i}` } }),
+      ),
+      ...blocks,
+    ],
+    Package: [all, ...many.map(i => object(`p${i}`, 'shop', { streams: ['orders'] }))],
+  });
+
+  test('subscribing only reads what concerns this integration and this stream', async () => {
+    const { call, read } = start(open, busy());
+    expect((await call()).made).toBe(true);
+    expect(read).toEqual([0, 0]);
+  });
+
+  test.each<[string, object, number[]]>([
+    ['a block of the stream', block, [1, 0]],
+    ['a block of a package', wholeBlock, [0, 1]],
+  ])('%s that the caches have not heard of is found without reading the others', async (_what, own, most) => {
+    const { call, read } = start(open, busy(own));
+    await expect(call()).rejects.toMatchObject({ code: 'stream_blocked' });
+    expect(read).toEqual(most);
+  });
+
+  test.each([
+    ['a block of the stream', block],
+    ['a block of a package', wholeBlock],
+  ])('%s that the caches contain is confirmed without any list', async (_what, own) => {
+    const { call, read } = start({ ...open, Block: [own], Package: [all] }, busy(own));
+    await expect(call()).rejects.toMatchObject({ code: 'stream_blocked' });
+    expect(read).toEqual([]);
+  });
+
+  test('many blocked packages need one list of packages instead of a read for each', async () => {
+    const blocks = many
+      .slice(0, 100)
+      .map(i => object(`w${i}`, 'shop', { integration: 'ada', target: { kind: 'Package', name: `p${i}` } }));
+    const { call, read } = start(open, busy(...blocks));
+    await expect(call()).rejects.toMatchObject({ code: 'stream_blocked' });
+    expect(read).toEqual([0, 100, 3_001]);
+  });
+});
+
+test.each<[string, object, Objects]>([
+  ['a block of a package that no longer contains the stream', wholeBlock, { Package: [object('all', 'shop', {})] }],
+  [
+    'a block that was replaced by another of the same name',
+    block,
+    { Block: [{ metadata: { ...block.metadata, uid: 'new' }, spec: { ...block.spec, integration: 'bob' } }] },
+  ],
+])('%s refuses nothing', async (_what, own, live) => {
+  const { call } = start({ ...open, Block: [own], Package: [all] }, { ...open, Block: [own], ...live });
+  expect((await call()).made).toBe(true);
 });

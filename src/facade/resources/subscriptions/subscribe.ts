@@ -9,7 +9,8 @@ import type { Facade } from '../../objects/facade.ts';
 import type { OwnedIntegration } from '../../objects/ownership.ts';
 import { assertActive } from '../integrations/active-integration.ts';
 import { assertPublished } from '../streams/producer-stream.ts';
-import { isCoveredBy, subscriptionsOf } from './partner-catalog.ts';
+import { coveringInCaches, isCoveredLive } from './live-coverage.ts';
+import { subscriptionsOf } from './partner-catalog.ts';
 import {
   matchesRequest,
   requestedFields,
@@ -20,20 +21,6 @@ import {
 
 /** Subscription fields managed by the REST interface. */
 export const SUBSCRIPTION_CONCERN = ['producer', 'integration', 'stream', 'ordering', 'endpoint', 'suspended'] as const;
-
-/** Returns true if a Block covers a stream for the integration, either in the caches or in the API server. */
-async function isCovered(
-  { caches }: Facade,
-  { producer, name }: OwnedIntegration,
-  stream: string,
-  from: 'cache' | 'live',
-): Promise<boolean> {
-  const [packages, blocks] =
-    from === 'live'
-      ? await Promise.all([caches.listLive('Package', producer), caches.listLive('Block', producer)])
-      : [caches.list('Package', producer), caches.by('Block', 'integration', `${producer}/${name}`)];
-  return isCoveredBy(packages, blocks)(name, stream);
-}
 
 /**
  * Checks with the API server that a subscription can be created. The caches are not sufficient for this, because
@@ -46,7 +33,7 @@ async function assertNew(facade: Facade, integration: OwnedIntegration, stream: 
   const { producer, name, recipient } = integration;
   const [grant, covered] = await Promise.all([
     caches.live('Integration', { namespace: producer, name }),
-    isCovered(facade, integration, stream, 'live'),
+    isCoveredLive(facade, integration, stream),
   ]);
   const active = grant !== undefined && integrationStatus(grant, wallMs()) === 'Active';
   if (!active || grant.spec.workspace !== recipient.name) throw new Refusal('integration_not_active');
@@ -58,8 +45,8 @@ async function assertNew(facade: Facade, integration: OwnedIntegration, stream: 
  * be confirmed by the API server.
  */
 async function assertNotBlocked(facade: Facade, integration: OwnedIntegration, stream: string): Promise<void> {
-  if (!(await isCovered(facade, integration, stream, 'cache'))) return;
-  if (await isCovered(facade, integration, stream, 'live')) throw new Refusal('stream_blocked');
+  if (coveringInCaches(facade, integration, stream).length === 0) return;
+  if (await isCoveredLive(facade, integration, stream)) throw new Refusal('stream_blocked');
 }
 
 /**
