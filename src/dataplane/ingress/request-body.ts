@@ -42,6 +42,10 @@ export function readRequestBody(
   done: (result: BodyResult) => void,
 ): void {
   const { bodyBytes, budget } = options;
+  if (request.destroyed) {
+    done('aborted');
+    return;
+  }
   const announced = request.headers['content-length'];
   if (announced === undefined ? request.headers['transfer-encoding'] === undefined : announced === '0') {
     done(EMPTY);
@@ -68,7 +72,7 @@ export function readRequestBody(
     stop();
     done(chunks === undefined ? (first ?? EMPTY) : Buffer.concat(chunks, held));
   }
-  function onError(): void {
+  function onGone(): void {
     refuse('aborted');
   }
   function refuse(reason: 'too_large' | 'overloaded' | 'aborted'): void {
@@ -82,9 +86,12 @@ export function readRequestBody(
   function stop(): void {
     request.removeListener('data', onData);
     request.removeListener('end', onEnd);
-    request.removeListener('error', onError);
+    request.removeListener('error', onGone);
+    request.removeListener('close', onGone);
   }
   request.on('data', onData);
   request.on('end', onEnd);
-  request.on('error', onError);
+  request.on('error', onGone);
+  // Follows after an error or the end. By itself, it means that the sender has disconnected.
+  request.on('close', onGone);
 }

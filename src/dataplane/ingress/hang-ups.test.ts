@@ -1,0 +1,152 @@
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import { afterEach, expect, test, vi } from 'vitest';
+import { ITEM_OVERHEAD_BYTES } from './batches.ts';
+import type { SandboxDesk } from './sandbox/sandbox-route.ts';
+import { startIngress } from './testing/ingress-harness.ts';
+
+type Role = Awaited<ReturnType<typeof startIngress>>;
+
+const SENDERS = 20;
+/** Enough for the events of all senders, but not for those of another round. */
+const HELD_BYTES = SENDERS * (ITEM_OVERHEAD_BYTES + 2);
+
+let role: Role;
+afterEach(() => role.ingress.close());
+
+const sumOf = (metrics: string, pattern: RegExp) =>
+  [...metrics.matchAll(pattern)].reduce((sum, [, value]) => sum + Number(value), 0);
+
+/** Returns the bytes that are held, and the number of senders that have disconnected before the answer. */
+async function look() {
+  const metrics = await role.registry.metrics();
+  return {
+    held: sumOf(metrics, /^sluice_ingress_held_bytes (\d+)/gm),
+    left: sumOf(metrics, /^sluice_(?:ingress|sandbox)_requests_total\{code="499"\} (\d+)/gm),
+  };
+}
+
+/** Returns the number of requests whose headers have arrived. */
+function countRequests(): () => number {
+  let requests = 0;
+  role.ingress.app.server.on('request', () => requests++);
+  return () => requests;
+}
+
+async function connections(): Promise<number> {
+  const { promise, resolve } = Promise.withResolvers<number>();
+  role.ingress.app.server.getConnections((_error, count) => resolve(count));
+  return promise;
+}
+
+/** Connects all senders. They write the text, and disconnect once its requests have arrived. */
+async function hangUp(text: string, requests: number): Promise<void> {
+  const arrived = countRequests();
+  const sockets = Array.from({ length: SENDERS }, () => connect(role.port, '127.0.0.1').on('error', () => {}));
+  for (const socket of sockets) socket.write(text);
+  await Promise.all(sockets.filter(({ connecting }) => connecting).map(socket => once(socket, 'connect')));
+  await vi.waitFor(() => expect(arrived()).toBe(SENDERS * requests));
+  for (const socket of sockets) socket.destroy();
+  await vi.waitFor(async () => expect(await connections()).toBe(0));
+}
+
+/** Makes the store wait for the promise at one of its steps. */
+type Hold = (gate: Promise<void>) => void;
+
+const holdQueue =
+  (from: number): Hold =>
+  gate => {
+    const read = role.store.readQueue;
+    let reads = 0;
+    role.store.readQueue = async (...of) => {
+      if (++reads >= from) await gate;
+      return read(...of);
+    };
+  };
+
+/** What senders wait for when they disconnect, and what they have sent of the body. */
+const STAGES: Readonly<Record<string, { hold?: Hold; body?: string }>> = {
+  'while the key is looked up': { hold: gate => void (role.store.holdLookups = gate) },
+  'while the queue is read': { hold: holdQueue(1) },
+  'before the body': { body: '' },
+  'within the body': { body: '{' },
+};
+
+/** Later steps take place whether or not the sender is still connected. */
+const LATER: Readonly<Record<string, { hold: Hold }>> = {
+  'while the event is stored': { hold: gate => void (role.store.hold = gate) },
+  'while the queue is read again': {
+    hold: gate => {
+      holdQueue(2)(gate);
+      role.store.answer = 'STALE';
+    },
+  },
+};
+
+const headOf = (path: string, length = 2) =>
+  `POST ${path} HTTP/1.1\r\nhost: x\r\nx-api-key: ${role.store.key}\r\ncontent-length: ${length}\r\n\r\n`;
+const production = () => `/events/${role.store.tenant}/orders`;
+const sandbox = () => `/events/sandbox/${role.store.tenant}/orders`;
+
+/** Expects that nothing is held, that those who left are counted, and that the next event is accepted. */
+async function expectNothingHeld(path: string, left: number): Promise<void> {
+  await vi.waitFor(async () => expect(await look()).toEqual({ held: 0, left }));
+  role.store.answer = undefined;
+  expect((await role.send({ path, body: '{}' })).status).toBe(202);
+}
+
+const desk: SandboxDesk = { publish: async () => ({ answer: 'OK' }) as never, report: async () => undefined };
+const start = async (given: SandboxDesk = desk) => {
+  role = await startIngress({ heldBytes: HELD_BYTES, sandboxHeldBytes: HELD_BYTES }, given);
+};
+
+test.each(
+  Object.entries(STAGES).flatMap(([when, stage]) =>
+    [production, sandbox].map(path => [when, path === sandbox ? 'sandbox' : 'production', path, stage] as const),
+  ),
+)('senders that disconnect %s (%s) leave nothing behind', async (_when, _kind, path, { hold, body = '{}' }) => {
+  await start();
+  const gate = Promise.withResolvers<void>();
+  hold?.(gate.promise);
+  await hangUp(headOf(path()) + body, 1);
+  gate.resolve();
+  await expectNothingHeld(path(), SENDERS);
+});
+
+test.each(Object.entries(LATER))('senders that disconnect %s leave nothing behind', async (_when, { hold }) => {
+  await start();
+  const gate = Promise.withResolvers<void>();
+  hold(gate.promise);
+  await hangUp(`${headOf(production())}{}`, 1);
+  gate.resolve();
+  await expectNothingHeld(production(), 0);
+});
+
+test('senders that disconnect while their sandbox event is stored leave nothing behind', async () => {
+  const gate = Promise.withResolvers<void>();
+  await start({
+    ...desk,
+    publish: async () => {
+      await gate.promise;
+      return { answer: 'OK' } as never;
+    },
+  });
+  await hangUp(`${headOf(sandbox())}{}`, 1);
+  gate.resolve();
+  await expectNothingHeld(sandbox(), 0);
+});
+
+test('senders that disconnect with several requests on a connection leave nothing behind', async () => {
+  await start();
+  const gate = Promise.withResolvers<void>();
+  holdQueue(1)(gate.promise);
+  await hangUp(`${headOf(production())}{}`.repeat(3), 3);
+  gate.resolve();
+  await expectNothingHeld(production(), 3 * SENDERS);
+});
+
+test('senders that disconnect within a body that is too large leave nothing behind', async () => {
+  await start();
+  await hangUp(`${headOf(production(), 300_000)}{`, 1);
+  await expectNothingHeld(production(), 0);
+});
