@@ -118,7 +118,8 @@ const createPackage = defineRoute({
         spec: body.description === undefined ? { name: body.name } : body,
       });
     }, turnOf(object));
-    const pkg = createdPackage(await writer.waitFor('Package', present));
+    await writer.waitFor('Package', present);
+    const pkg = createdPackage(present);
     const headers = { location: `/waas/producer/${tenant.publicId}/packages/${pkg.publicId}` };
     return { status: 201, body: pkg, headers, about: { kind: 'Package', ...object } };
   },
@@ -156,8 +157,9 @@ const updatePackage = defineRoute({
         },
       });
     }, turnOf(object));
-    const pkg = await writer.waitFor('Package', applied);
-    return { status: 200, body: packageDetail(pkg), about: { kind: 'Package', ...object } };
+    // A later call may have renamed the package in the meantime, so the response is what this call has applied.
+    await writer.waitFor('Package', applied);
+    return { status: 200, body: packageDetail(applied), about: { kind: 'Package', ...object } };
   },
 });
 

@@ -187,8 +187,9 @@ const applyStream = defineRoute({
         },
       });
     });
-    const stream = await writer.waitFor('CatalogStream', applied);
-    return { status: 200, body: appliedStream(stream), about: { kind: 'CatalogStream', ...object } };
+    // A later call may have changed the stream in the meantime, so the response is what this call has applied.
+    await writer.waitFor('CatalogStream', applied);
+    return { status: 200, body: appliedStream(applied), about: { kind: 'CatalogStream', ...object } };
   },
 });
 

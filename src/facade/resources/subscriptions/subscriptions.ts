@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
 import { FIELD_MANAGER } from '../../../api/well-known.ts';
 import { integrationStatus } from '../../../core/routing/integration-state.ts';
@@ -70,6 +71,24 @@ export function entryOf({ wallMs }: Facade, { object }: OwnedIntegration, subscr
   return subscriptionEntry(subscription, integrationStatus(object, wallMs()) !== 'Active');
 }
 
+/**
+ * Returns a subscription after waiting for the controller. Its status belongs to the current version, so a version with
+ * a different endpoint can't be shown as the result of the call.
+ *
+ * @throws Refusal 409 `superseded` if a later call has changed what this call has applied
+ */
+function entryInForce(
+  facade: Facade,
+  integration: OwnedIntegration,
+  applied: Cached<'Subscription'>,
+  inForce: Cached<'Subscription'>,
+) {
+  const entry = entryOf(facade, integration, inForce);
+  const { endpoint, suspended } = entryOf(facade, integration, applied);
+  if (suspended !== entry.suspended || !isDeepStrictEqual(endpoint, entry.endpoint)) throw new Refusal('superseded');
+  return entry;
+}
+
 const subscribeRoute = defineRoute({
   method: 'POST',
   path: '/waas/integrations/{integration}/subscriptions',
@@ -97,13 +116,14 @@ const subscribeRoute = defineRoute({
     'stream_deprecated',
     'integration_not_active',
     'subscription_exists',
+    'superseded',
   ],
   async handle(facade, { integration, body }) {
     const { catalogEntryPublicId, ...requested } = body;
     const stream = await findOwned(facade.caches, 'CatalogStream', integration.producer, catalogEntryPublicId);
     const { made, subscription } = await subscribe(facade, integration, stream.metadata.name, requested);
     const inForce = await facade.writer.waitFor('Subscription', subscription);
-    const entry = entryOf(facade, integration, inForce);
+    const entry = entryInForce(facade, integration, subscription, inForce);
     const { namespace, name } = subscription.metadata;
     return {
       status: made ? 201 : 200,
@@ -162,7 +182,7 @@ const changeSubscription = defineRoute({
   body: SubscriptionChange,
   largeBody: true,
   answers: { 200: { description: 'The change is now in force.', schema: SubscriptionEntry } },
-  problems: ['unknown_resource', 'integration_not_active'],
+  problems: ['unknown_resource', 'integration_not_active', 'superseded'],
   async handle(facade, { integration, params, body }) {
     const { writer } = facade;
     await assertActive(facade, integration);
@@ -183,7 +203,7 @@ const changeSubscription = defineRoute({
     const inForce = await writer.waitFor('Subscription', applied);
     const { namespace, name } = applied.metadata;
     const about = { kind: 'Subscription', namespace, name };
-    return { status: 200, body: entryOf(facade, integration, inForce), about };
+    return { status: 200, body: entryInForce(facade, integration, applied, inForce), about };
   },
 });
 
