@@ -65,6 +65,32 @@ test.each([
   expect(problemOf(answer)).toBe(expected);
 });
 
+describe('a content type', () => {
+  const integration = PATH_PARAMETERS.integration.meta()?.example;
+  const blocks = `/waas/producer/${TENANT}/integrations/${integration}/blocks`;
+  const block = `POST ${blocks}/packages/${PATH_PARAMETERS.pkg.meta()?.example}`;
+  const plain = async (line: string) => (await send(line, ['Content-Length: 0'])).status;
+
+  test.each(['application/x-www-form-urlencoded', 'text/plain', 'not a type', ''])(
+    '%j of an empty body is ignored',
+    async type => {
+      for (const line of [block, `POST ${PACKAGES}`, block.replace('POST', 'DELETE')]) {
+        const answer = await send(line, [`Content-Type: ${type}`, 'Content-Length: 0']);
+        expect(answer.status).toBe(await plain(line));
+      }
+      expect(await plain(`POST ${PACKAGES}`)).toBe(422);
+      expect(await plain(block)).not.toBe(415);
+    },
+  );
+
+  test.each([
+    ['Content-Length: 2', '{}'],
+    ['Transfer-Encoding: chunked', '2\r\n{}\r\n0\r\n\r\n'],
+  ])('other than JSON is refused for a body: %s', async (length, body) => {
+    expect(problemOf(await send(block, ['Content-Type: text/plain', length], body))).toBe('415 unsupported_media_type');
+  });
+});
+
 describe('a body above the limit of its route', () => {
   /** Routes that accept a list or a schema. All other routes accept 16 KiB. */
   const LARGE = ['applyStream', 'subscribe', 'changeSubscription', 'acknowledgeEvents', 'replaceMembers'];

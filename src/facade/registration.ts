@@ -153,7 +153,10 @@ export function wellFormed(params: Readonly<Record<string, string>>): Record<str
 }
 
 /** Runs after authentication and the rate limit, and before the body is read. */
-async function refuseCodedBody({ headers }: FastifyRequest): Promise<void> {
+async function prepareBody({ headers, raw }: FastifyRequest): Promise<void> {
+  // Tools such as `curl -d ''` always send a content type, but a body of 0 bytes does not have one.
+  const isEmpty = headers['transfer-encoding'] === undefined && Number(headers['content-length'] ?? 0) === 0;
+  if (isEmpty) delete raw.headers['content-type'];
   const fault = faultOfCodings(headers);
   if (fault !== undefined) throw new Refusal('unsupported_media_type', fault);
 }
@@ -222,7 +225,7 @@ export function registerRoutes(
       bodyLimit: bodyLimitOf(route),
       config: { cost: route.cost ?? 1, operation: route.operation },
       // Fastify adds a HEAD route to each GET route. These methods do not read a body.
-      ...(route.method === 'GET' ? {} : { preParsing: refuseCodedBody }),
+      ...(route.method === 'GET' ? {} : { preParsing: prepareBody }),
       handler: async (request, reply) => {
         const gone = new AbortController();
         reply.raw.once('close', () => gone.abort());
