@@ -15,9 +15,12 @@ function keyed(rootKey: Uint8Array, label: string, parts: readonly (string | num
   );
 }
 
-/** Normalizes an email address so it can be compared case-insensitively. The spec keeps the original address. */
+/**
+ * Normalizes an email address so it can be compared case-insensitively. The spec keeps the original address. Only ASCII
+ * letters are changed: the lowercase letter of the Kelvin sign (U+212A) is `k`, but it is a different address.
+ */
 export function addressKey(email: string): string {
-  return email.toLowerCase();
+  return email.replaceAll(/[A-Z]+/g, letters => letters.toLowerCase());
 }
 
 /**

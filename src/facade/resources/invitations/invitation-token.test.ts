@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { expect, test } from 'vitest';
 import { deriveInvitationToken } from '../../../core/ids/invitation.ts';
-import { InvitationToken, whyAnswered } from './invitation-token.ts';
+import { assertInvited, InvitationToken, whyAnswered } from './invitation-token.ts';
 
 test.each([
   ['Pending', undefined],
@@ -20,4 +20,18 @@ test('every token that is issued can be sent, and nothing longer or shorter', ()
     expect(InvitationToken.safeParse(`${token}A`).success).toBe(false);
     expect(InvitationToken.safeParse(token.slice(0, -1)).success).toBe(false);
   }
+});
+
+test.each([
+  ['the same address', 'kim@example.com', true],
+  ['the address in another case', 'KIM@Example.com', true],
+  ['an address with the Kelvin sign', '\u212aim@example.com', false],
+  ['an address with a dotted capital I', 'k\u0130m@example.com', false],
+  ['an address with a fullwidth letter', '\uff2bim@example.com', false],
+  ['no address', undefined, false],
+])('whether a caller with %s is the invited one', (_what, email, invited) => {
+  const check = () =>
+    assertInvited({ requireInvitedEmail: true }, { email }, { spec: { invitedEmail: 'kim@example.com' } });
+  if (invited) expect(check).not.toThrow();
+  else expect(check).toThrow(expect.objectContaining({ code: 'invitation_email_mismatch' }));
 });
