@@ -84,3 +84,10 @@ describe('a call that went elsewhere', () => {
     expect(answer.body).toContain('use POST /waas/integrations/{integration}/replay');
   });
 });
+
+test.each(['Host: y', 'host: x', 'HOST: y, z'])('a call with a second Host field (%s) is refused', async field => {
+  const answer = await exchange(port, await request('GET /waas/workspaces', [field]));
+  expect(problemOf(answer)).toBe('400 malformed_request');
+  expect(answer.headers['connection']).toBe('close');
+  expect(answer.body).toContain('a single Host header');
+});

@@ -85,6 +85,8 @@ interface HttpServerOptions {
  */
 const UNROUTED: readonly string[] = ['FST_ERR_NOT_FOUND', 'FST_ERR_ROUTE_MISSING_CONTENT_TYPE'];
 
+const SEVERAL_HOSTS = { detail: 'Send a single Host header.' };
+
 /** Creates a server that only provides the problem pages. Callers add all other routes. */
 export function createHttpServer(options: HttpServerOptions): HttpServer {
   const { limits, tracing, pathPattern = /^/, sendProblem, onPlainAnswer = () => undefined } = options;
@@ -123,6 +125,7 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
     clientErrorHandler: (error, socket) => answerProtocolError(error, socket, onPlainAnswer),
     frameworkErrors: answerError,
   });
+  const serveFirst = receiveRequests(app, onPlainAnswer);
   if (options.accept !== undefined) limitConnections(app.server, options.accept);
   if (tracing !== undefined) traceRequests(app, tracing);
   app.addHook('onRoute', route => allowed.add(route.method, route.url));
@@ -137,12 +140,7 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
   return {
     app,
     answerUnrouted,
-    serveFirst(serve) {
-      app.server.removeAllListeners('request');
-      app.server.on('request', (request, response) => {
-        if (!serve(request, response)) app.routing(request, response);
-      });
-    },
+    serveFirst,
     isDraining: () => draining,
     useCertificate: ({ cert, key }) => (app.server as unknown as HttpsServer).setSecureContext({ cert, key }),
     async listen(port, host) {
@@ -164,6 +162,35 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
         clearInterval(sweep);
       }
     },
+  };
+}
+
+/**
+ * Returns true if there is more than one Host field, which must be refused (RFC 9112, 3.2). Node only keeps the first
+ * one, but a proxy may have used another.
+ */
+function hasSeveralHosts({ rawHeaders }: IncomingMessage): boolean {
+  let hosts = 0;
+  for (let i = 0; i < rawHeaders.length; i += 2) {
+    const name = rawHeaders[i];
+    if (name?.length === 4 && name.toLowerCase() === 'host') hosts++;
+  }
+  return hosts > 1;
+}
+
+/** Passes requests to Fastify. Returns a function that sets who gets them first. */
+function receiveRequests(
+  app: FastifyInstance,
+  onPlainAnswer: NonNullable<HttpServerOptions['onPlainAnswer']>,
+): HttpServer['serveFirst'] {
+  let serve: Parameters<HttpServer['serveFirst']>[0] = () => false;
+  app.server.removeAllListeners('request');
+  app.server.on('request', (request, response) => {
+    if (hasSeveralHosts(request)) onPlainAnswer(answerPlainly(response, 'malformed_request', SEVERAL_HOSTS));
+    else if (!serve(request, response)) app.routing(request, response);
+  });
+  return first => {
+    serve = first;
   };
 }
 

@@ -43,6 +43,11 @@ const eventBytes = (id: string, more = '') =>
 describe('what is no proper HTTP', () => {
   test.each([
     ['garbage', 'hello\r\n\r\n', 400],
+    [
+      'two Hosts',
+      `POST ${target} HTTP/1.1\r\nHost: x\r\nhOST: y\r\n${key}Content-Length: 2\r\nConnection: close\r\n\r\nok`,
+      400,
+    ],
     ['no Host', `POST ${target} HTTP/1.1\r\n${key}Content-Length: 0\r\nConnection: close\r\n\r\n`, 400],
     [
       'two lengths',
