@@ -71,6 +71,27 @@ describe('a release under another name and namespace', () => {
     expect(await rootKey()).toMatchObject({ metadata: { uid: first.metadata.uid }, data: first.data });
   });
 
+  test.each([
+    ['an upgrade', ['upgrade', 'blue', CHART, '--reuse-values']],
+    ['a rollback', ['rollback', 'blue', '1']],
+  ])('%s with --force keeps both of them', async (_, command) => {
+    const ended = await target.helm([...command, '--force', '--namespace=events'], {
+      kubeconfig: target.cluster.kubeconfig,
+    });
+    expect(ended).toMatchObject({ code: 0 });
+    expect(await rootKey()).toMatchObject({ metadata: { uid: first.metadata.uid }, data: first.data });
+  });
+
+  test('does not touch a root key that Helm could delete', async () => {
+    const annotate = (value: string) =>
+      target.kubectl('annotate', 'secret', 'blue-sluice-root-key', '-n=events', `helm.sh/resource-policy${value}`);
+    await annotate('-');
+    await expect(run(['upgrade', 'blue', CHART])).rejects.toThrow(
+      'kubectl annotate secret blue-sluice-root-key -n events helm.sh/resource-policy=keep',
+    );
+    await annotate('=keep');
+  });
+
   test('does not replace a root key that is missing', async () => {
     const set = (key: string | null) => {
       const patch = JSON.stringify({ data: { 'root.key': key } });
