@@ -6,7 +6,7 @@ import { type Config, readConfig } from '../../src/config/config.ts';
 import { createAuthority } from '../support/redis/certificates.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { type Helm, type Manifest, openHelm, renderChart } from './support/helm.ts';
-import { VALUE_SETS } from './support/value-sets.ts';
+import { REQUIRED, VALUE_SETS } from './support/value-sets.ts';
 
 let helm: Helm;
 /** The content of mounted files, by the variable containing the path. */
@@ -147,4 +147,14 @@ test('the roles read what the values say', async () => {
   for (const role of [facade, ingress]) expect(role?.trustedProxies).toEqual(['10.9.0.0/16', 'fd00::/8']);
   expect(ingress?.ingressRates).toEqual({ perAddress: 900, perKey: 500, perWorkspace: 800 });
   for (const role of [controller, facade, ingress, dispatcher]) expect(role?.instance).toBe('blue');
+});
+
+test('the roles read numbers that are 0', async () => {
+  const limits = { ingressPerAddress: 0, ingressPerKey: 0, ingressPerWorkspace: 0 };
+  const oidc = { ...REQUIRED.oidc, clockToleranceSeconds: 0, maxTokenAgeSeconds: 0 };
+  const configs = await configsOf({ ...REQUIRED, oidc, limits, shutdownDelaySeconds: 0 });
+  const { facade, ingress } = configs;
+  expect(facade?.oidc?.clockToleranceSeconds).toBe(0);
+  expect(facade?.oidc).not.toHaveProperty('maxAgeSeconds');
+  expect(ingress).toMatchObject({ ingressRates: { perAddress: 0, perKey: 0 }, shutdownDelayMs: 0 });
 });

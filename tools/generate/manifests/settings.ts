@@ -15,9 +15,10 @@ const SETTINGS: Readonly<Partial<Record<Variable, readonly [path: string, as: Fo
   SLUICE_INGRESS_ADDRESS_LIMIT: ['limits.ingressPerAddress', 'text'],
   SLUICE_INGRESS_KEY_LIMIT: ['limits.ingressPerKey', 'text'],
   SLUICE_INGRESS_WORKSPACE_LIMIT: ['limits.ingressPerWorkspace', 'text'],
+  SLUICE_OIDC_CLOCK_TOLERANCE_SECONDS: ['oidc.clockToleranceSeconds', 'text'],
 };
 
-/** Variables that are only set if they are not empty, including their group. */
+/** Variables that are only set if they are neither empty, 0, nor false, which has to be the default. */
 const OPTIONAL: typeof SETTINGS = {
   SLUICE_INSTANCE: ['instance', 'text'],
   SLUICE_ALLOWED_NETWORKS: ['allowedNetworks', 'joined'],
@@ -36,7 +37,6 @@ const OPTIONAL: typeof SETTINGS = {
   SLUICE_OIDC_ISSUERS: ['oidc.issuers', 'joined'],
   SLUICE_OIDC_AUDIENCE: ['oidc.audience', 'text'],
   SLUICE_OIDC_ALGORITHMS: ['oidc.algorithms', 'joined'],
-  SLUICE_OIDC_CLOCK_TOLERANCE_SECONDS: ['oidc.clockToleranceSeconds', 'text'],
   SLUICE_INVITATION_REQUIRE_EMAIL: ['oidc.requireInvitedEmail', 'text'],
   SLUICE_OIDC_CLIENT_CLAIM: ['oidc.clientClaims', 'joined'],
   SLUICE_OIDC_REQUIRE_SCOPES: ['oidc.requireScopes', 'text'],
