@@ -13,7 +13,7 @@ const ROOT = join(import.meta.dirname, '..');
 const BY_HAND = [
   'config/samples/**',
   'config/argocd/sample{,/**}',
-  'charts/sluice/templates/{NOTES.txt,_helpers.tpl,root-key,secrets,validate}{,.yaml}',
+  'charts/sluice/templates/{NOTES.txt,_helpers.tpl,_networks.tpl,root-key,secrets,validate}{,.yaml}',
   'charts/sluice/templates/tests{,/delivery.yaml}',
 ];
 const MONITORING_BY_HAND = 'charts/sluice/templates/monitoring/{dashboard,kube-state-metrics,prometheus-rule}.yaml';

@@ -114,6 +114,39 @@ describe('refusedNetworks', () => {
     expect(await reachable(values, Object.keys(expected))).toEqual(expected);
   });
 
+  test('are closed in every notation, as are the networks of the cluster', async () => {
+    const values = VALUE_SETS['networks in any notation'] ?? {};
+    const expected = {
+      '10.1.0.9': true,
+      '10.1.191.9': true,
+      '10.1.192.9': false,
+      '10.1.207.9': false,
+      '10.1.208.9': true,
+      '10.2.0.9': false,
+      '10.6.5.4': false,
+      '10.7.0.9': false,
+      '169.254.0.9': false,
+      '172.16.0.9': false,
+      '192.0.2.71': true,
+      '203.0.113.7': true,
+      '203.0.113.11': false,
+      'fd00:8::1': true,
+      'fd00:9:1::9': true,
+      'fd00:9:2::9': false,
+      'fe80::9': false,
+      '2001:db8:64::9': false,
+      '2001:db8:64::8000:0': true,
+    };
+    expect(await reachable(values, Object.keys(expected))).toEqual(expected);
+  });
+
+  test.each([['0.0.0.0/0'], ['10.8.0.0/16']])('do not need a rule for all of %s', async network => {
+    const networkPolicy = { enabled: true, clusterNetworks: ['0.0.0.0/0'] };
+    const expected = { '198.51.100.9': false, '10.8.0.9': network !== '0.0.0.0/0', '2001:db8:65::1': true };
+    const allowedNetworks = network === '0.0.0.0/0' ? [] : [network];
+    expect(await reachable({ networkPolicy, allowedNetworks }, Object.keys(expected))).toEqual(expected);
+  });
+
   test('can be everything, which leaves no rule that allows it', async () => {
     const values = { allowedNetworks: ['10.8.0.0/16'], refusedNetworks: ['0.0.0.0/0', '::/0'] };
     const expected = { '10.8.0.9': false, '198.51.100.9': false, '2001:db8:65::1': false };

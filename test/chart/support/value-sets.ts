@@ -131,6 +131,16 @@ export const VALUE_SETS: Readonly<Record<string, ValueSet>> = {
     networkPolicy: { enabled: true },
     redis: { embedded: { enabled: true, image: 'registry.example.com/redis:8.2' } },
   },
+  'networks in any notation': {
+    ...REQUIRED,
+    allowedNetworks: ['10.1.2.3/16', '192.0.2.77/29', 'FD00:8::1.2.3.4/36', 'fd00:9:1::/48', '10.7.0.0/16'],
+    refusedNetworks: ['10.1.200.9/20', '203.0.113.9/30', '2001:db8:64::9/97', '10.6.5.4/15'],
+    networkPolicy: {
+      enabled: true,
+      clusterNetworks: ['10.1.2.3/8', 'fd00::1/8', '169.254.0.0/16'],
+      clusterNetworksV6: ['fe80::1/10', '172.16.0.1/12'],
+    },
+  },
   'namespaced secrets': { ...REQUIRED, secrets: { access: 'namespaced' } },
   'rights for everybody': { ...REQUIRED, rbac: { aggregate: true }, crds: { keep: false }, fullnameOverride: 'events' },
 };
@@ -215,6 +225,11 @@ export const REFUSALS: readonly (readonly [name: string, values: ValueSet, sente
     'an address as a network',
     { ...REQUIRED, allowedNetworks: ['10.0.0.1'] },
     /at '\/allowedNetworks\/0'.*does not match/,
+  ],
+  [
+    'an address as a network of the cluster',
+    { ...REQUIRED, networkPolicy: { clusterNetworksV6: ['fd00::1'] } },
+    /at '\/networkPolicy\/clusterNetworksV6\/0'.*does not match/,
   ],
   ['an address as a proxy', { ...REQUIRED, trustedProxies: ['10.0.0.1'] }, /at '\/trustedProxies\/0'.*does not match/s],
   ['a mail server by http', { ...REQUIRED, smtp: { url: 'http://mail' } }, /at '\/smtp\/url'.*does not match/],

@@ -30,6 +30,9 @@ export const HELM_TARGET: Target = {
   whenIs: (path, is, fields) => block(`if eq ${valueAt(path)} "${is}"`, fields),
   itemsWhen: (path, items) => [block(`if ${valueAt(path)}`, items)],
   each: (path, item) => [block(`range ${valueAt(path)}`, [item(expression('toJson .'))])],
+  eachPort: (kind, item) => [
+    block(`range include "sluice.ports" (list $ "${kind}") | fromJsonArray`, [item(expression('toJson .'))]),
+  ],
   spread: path => [itemsOf(valueAt(path))],
   merge: path => fieldsOf(valueAt(path)),
   endpointRules: [itemsOf('include "sluice.endpointRules" $ | fromYamlArray')],

@@ -4,19 +4,13 @@ import type { Target } from './target.ts';
 
 type Connection = Workload['connects'][number];
 
-const PORTS: Readonly<Record<Exclude<Connection, 'internet'>, string>> = {
-  kubernetes: 'networkPolicy.kubernetesPorts',
-  https: 'networkPolicy.httpsPorts',
-  smtp: 'networkPolicy.smtpPorts',
-};
-
 /** Returns the NetworkPolicy of a role, which denies all connections that are not listed. */
 export function networkPolicyOf(
   workload: Pick<Workload, 'serves' | 'connects'> & { readonly name: string },
   target: Target,
 ): object {
   const tcp = (port: unknown) => ({ protocol: 'TCP', port });
-  const toPorts = (path: string) => ({ ports: target.each(path, tcp) });
+  const toPorts = (kind: Parameters<Target['eachPort']>[0]) => ({ ports: target.eachPort(kind, tcp) });
   const others = workload.connects.filter((to): to is Exclude<Connection, 'internet'> => to !== 'internet');
   return {
     ...head(workload.name, target),
@@ -26,9 +20,11 @@ export function networkPolicyOf(
       ingress: [{ ports: [...workload.serves.map(({ number }) => tcp(number)), tcp(OPS_PORT)] }],
       egress: [
         { ports: ['UDP', 'TCP'].map(protocol => ({ protocol, port: 53 })) },
-        toPorts('networkPolicy.redisPorts'),
-        ...others.map(to => toPorts(PORTS[to])),
-        ...target.itemsWhen('tracing.endpoint', [toPorts('networkPolicy.collectorPorts')]),
+        toPorts('redis'),
+        ...others.map(to =>
+          to === 'kubernetes' ? { ports: target.each('networkPolicy.kubernetesPorts', tcp) } : toPorts(to),
+        ),
+        ...target.itemsWhen('tracing.endpoint', [toPorts('collector')]),
         // Partner endpoints can use any port.
         ...(workload.connects.includes('internet') ? target.endpointRules : []),
       ],

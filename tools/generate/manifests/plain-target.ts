@@ -34,6 +34,8 @@ export function createPlainTarget(values: Values): Target {
     whenIs: (path, is, fields) => (at(path) === is ? fields : {}),
     itemsWhen: (path, items) => (isSet(path) ? items : []),
     each: (path, item) => (at(path) as readonly unknown[]).map(item),
+    // No plain rendering has URLs with other ports.
+    eachPort: (kind, item) => values.networkPolicy[`${kind}Ports`].map(item),
     spread: path => at(path) as readonly unknown[],
     merge: path => at(path) as object,
     endpointRules: endpointRulesOf(values),

@@ -32,6 +32,11 @@ export interface Target extends Installation {
   readonly itemsWhen: (path: string, items: readonly unknown[]) => readonly unknown[];
   /** Returns one item for each item of a list. */
   readonly each: (path: string, item: (value: unknown) => unknown) => readonly unknown[];
+  /** Returns one item for each port that a NetworkPolicy opens for these connections. */
+  readonly eachPort: (
+    kind: 'redis' | 'https' | 'smtp' | 'collector',
+    item: (port: unknown) => unknown,
+  ) => readonly unknown[];
   /** Returns the items of a list, which can be combined with other items. */
   readonly spread: (path: string) => readonly unknown[];
   /** Returns the fields of an object, which can be combined with other fields. */
