@@ -54,6 +54,19 @@ describe('a release under another name and namespace', () => {
     expect(stderr).toContain('install into another namespace');
   });
 
+  test('keeps other releases without their own name out of the cluster', async () => {
+    const elsewhere = ['install', 'green', CHART, '--namespace=green-system', '--dry-run=server'];
+    const install = (...flags: string[]) =>
+      target.helm([...elsewhere, '--set=crds.enabled=false', ...flags], {
+        values: REQUIRED,
+        kubeconfig: target.cluster.kubeconfig,
+      });
+    const { stderr } = await install();
+    expect(stderr).toContain('the installation "blue-sluice" in namespace events also has no name');
+    expect(stderr).toContain('--set instance=');
+    expect(await install('--set=instance=green')).toMatchObject({ code: 0 });
+  });
+
   test('an upgrade keeps the root key, and a newer one that was added', async () => {
     const added = { 'root.key.2': Buffer.alloc(32, 2).toString('base64') };
     const patch = JSON.stringify({ data: added });
