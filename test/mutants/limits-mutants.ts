@@ -72,28 +72,31 @@ export const LIMITS_MUTANTS: readonly Mutant[] = [
       `${INGRESS}memory/memory-shares.test.ts`,
     ],
   ]),
-  ...limitsMutantsOf('src/dataplane/parts/room.ts', [
+  ...limitsMutantsOf('src/time/shares.ts', [
     [
       'a workspace takes all claims of a dispatcher',
-      '(free - all.held) / 2',
+      '(free - heldBy(holder)) / 2',
       'free',
       'src/dataplane/parts/room.test.ts',
     ],
+    ['a holder takes everything', '(free - heldBy(holder)) / 2', 'free', 'src/time/shares.test.ts'],
+  ]),
+  ...limitsMutantsOf('src/dataplane/parts/room.ts', [
     [
       'a part takes all claims of its workspace',
-      '(PART_RATIO * ofTenant - held) / (PART_RATIO + 1)',
-      'ofTenant',
+      '(PART_RATIO * shares.freeFor(tenant) - held) / (PART_RATIO + 1)',
+      'shares.freeFor(tenant)',
       'src/dataplane/parts/room.test.ts',
     ],
     [
       'a workspace that holds nothing waits for others',
-      'Math.max(least - all.held, Math.floor(ofPart))',
+      'Math.max(least - shares.heldBy(tenant), Math.floor(ofPart))',
       'Math.floor(ofPart)',
       'src/dataplane/parts/room.test.ts',
     ],
     [
       'the parts of a workspace are offered more than it has',
-      'Math.max(Math.ceil(most / all.parts), held, least)',
+      'Math.max(Math.ceil(most / (parts.get(tenant) ?? 1)), held, least)',
       'Math.max(most, held, least)',
       'src/dataplane/parts/room.test.ts',
     ],

@@ -7,7 +7,7 @@ import { ITEM_OVERHEAD_BYTES } from './batches.ts';
 import type { EventReply, EventRequest } from './event-request.ts';
 import type { MemoryRefusal } from './memory/memory-stop.ts';
 import type { KnownQueue } from './queue-cache.ts';
-import { type ByteBudget, readRequestBody } from './request-body.ts';
+import { type ByteBudget, type Holding, readRequestBody } from './request-body.ts';
 
 const MIB = 1024 * 1024;
 const inMib = (bytes: number) => `${(bytes / MIB).toFixed(1)} MiB`;
@@ -31,14 +31,14 @@ function sendMemoryRefusal(answers: Answers, reply: EventReply, startedMs: numbe
  * Reads the body of a request which has been admitted. If this fails, the response is 413, 429, or 503. If the content
  * type is not supported, the body is compressed, or there is a transfer coding other than `chunked`, it is 415.
  *
- * @param onBody called with the body and the number of budget bytes it must give back
+ * @param onBody called with the body and the bytes of the budget that it must release
  */
 export type ReceiveBody = (
   request: EventRequest,
   reply: EventReply,
   startedMs: number,
   known: KnownQueue,
-  onBody: (body: Buffer, heldBytes: number) => void,
+  onBody: (body: Buffer, holding: Holding) => void,
 ) => void;
 
 export function createBodyReceiver(options: {
@@ -49,7 +49,7 @@ export function createBodyReceiver(options: {
   readonly answers: Answers;
   readonly bodyBytes: number;
 }): ReceiveBody {
-  const { refusalOf, admission, budget, answers } = options;
+  const { refusalOf, admission, budget, answers, bodyBytes } = options;
   return (request, reply, startedMs, known, onBody) => {
     const { headers } = request;
     // The sender has disconnected while its key or its queue was read. No event of this request will be emitted anymore.
@@ -59,15 +59,15 @@ export function createBodyReceiver(options: {
     if (fault !== undefined) return answers.sendProblem(reply, startedMs, 'unsupported_media_type', fault);
     const refusal = refusalOf(request, known);
     if (refusal !== undefined) return sendMemoryRefusal(answers, reply, startedMs, refusal);
-    if (!budget.take(ITEM_OVERHEAD_BYTES)) return answers.sendProblem(reply, startedMs, 'overloaded');
-    readRequestBody(request.raw, options, result => {
+    const holding = budget.open(request.params);
+    if (!holding.take(ITEM_OVERHEAD_BYTES)) return answers.sendProblem(reply, startedMs, 'overloaded');
+    readRequestBody(request.raw, { bodyBytes, holding }, result => {
       if (typeof result !== 'string') {
-        const heldBytes = result.length + ITEM_OVERHEAD_BYTES;
-        if (admission.chargeBody(request, reply, startedMs, known, result.length)) onBody(result, heldBytes);
-        else budget.give(heldBytes);
+        if (admission.chargeBody(request, reply, startedMs, known, result.length)) onBody(result, holding);
+        else holding.release();
         return;
       }
-      budget.give(ITEM_OVERHEAD_BYTES);
+      holding.release();
       if (result === 'aborted') answers.abandon(startedMs);
       else answers.sendProblem(reply, startedMs, result === 'too_large' ? 'body_too_large' : 'overloaded');
     });

@@ -11,17 +11,17 @@ import type { IngressMetrics } from './ingress-metrics.ts';
 import type { IngressLimits } from './limits.ts';
 import type { MemoryStop } from './memory/memory-stop.ts';
 import type { KnownQueue, QueueCache } from './queue-cache.ts';
-import type { ByteBudget } from './request-body.ts';
+import type { ByteBudget, Holding } from './request-body.ts';
 import { findSandboxParameter } from './sandbox-parameters.ts';
 import type { IngestAnswer, IngestItem, StorageUse } from './store.ts';
 
-/** Request with a complete body. When the response has been sent, `heldBytes` are returned to the budget. */
+/** Request with a complete body. When the response is sent, `holding` is released. */
 interface Arrival {
   readonly request: EventRequest;
   readonly reply: EventReply;
   readonly startedMs: number;
   readonly body: Buffer;
-  heldBytes: number;
+  readonly holding: Holding;
   retried: boolean;
 }
 
@@ -72,8 +72,8 @@ export function createEventRoute(options: {
     known: KnownQueue,
     fresh: boolean,
   ): void {
-    receiveBody(request, reply, startedMs, known, (body, heldBytes) => {
-      const arrival: Arrival = { request, reply, startedMs, body, heldBytes, retried: false };
+    receiveBody(request, reply, startedMs, known, (body, holding) => {
+      const arrival: Arrival = { request, reply, startedMs, body, holding, retried: false };
       guarded(arrival, () => decide(arrival, known, fresh));
     });
   }
@@ -86,7 +86,7 @@ export function createEventRoute(options: {
       // The cached configuration could predate a change already confirmed to the sender. Read it from the store before
       // refusing the event.
       if (!fresh) return decideAgain(arrival);
-      release(arrival);
+      arrival.holding.release();
       return answers.sendProblem(reply, startedMs, context.code, context);
     }
     const item = createIngestItem(context.id, context, headers, body);
@@ -94,7 +94,7 @@ export function createEventRoute(options: {
     const { payer } = known.config;
     const taken = batches.submit(tenant, queue, known.config, item, answer => settle(arrival, item, answer, payer));
     if (taken) return;
-    release(arrival);
+    arrival.holding.release();
     answers.sendProblem(reply, startedMs, 'overloaded');
   }
 
@@ -107,7 +107,7 @@ export function createEventRoute(options: {
         metrics.countEvent(
           answer === 'DUP' ? 'duplicate' : item.groupKey === undefined ? 'missing_group_key' : 'accepted',
         );
-        release(arrival);
+        arrival.holding.release();
         answers.sendAccepted(reply, startedMs, answered.id, answer === 'DUP', item.groupKey);
         return;
       case 'STALE':
@@ -119,23 +119,23 @@ export function createEventRoute(options: {
           decideAgain(arrival);
           return;
         }
-        release(arrival);
+        arrival.holding.release();
         answers.sendProblem(reply, startedMs, PROBLEM_OF[answer]);
         return;
       case 'LIMIT':
         metrics.countEvent('limit');
-        release(arrival);
+        arrival.holding.release();
         answers.sendProblem(reply, startedMs, 'storage_limit', factsOfLimit(answered.use, payer));
         return;
       case 'FULL':
       case 'UNAVAILABLE':
         metrics.countEvent(answer === 'FULL' ? 'full' : 'unavailable');
-        release(arrival);
+        arrival.holding.release();
         answers.sendProblem(reply, startedMs, PROBLEM_OF[answer]);
         return;
       case 'RESERVED':
         metrics.countEvent('reserved');
-        release(arrival);
+        arrival.holding.release();
         answers.sendProblem(reply, startedMs, 'invalid_context', { errors: [RESERVED_ID] });
         return;
       default:
@@ -153,12 +153,12 @@ export function createEventRoute(options: {
           if (known !== null && known !== 'unavailable' && known.config.state === 'open') {
             return decide(arrival, known, true);
           }
-          release(arrival);
+          arrival.holding.release();
           const code = known === null ? 'unknown_queue' : known === 'unavailable' ? 'unavailable' : 'stream_closing';
           answers.sendProblem(reply, startedMs, code);
         }),
       (error: unknown) => {
-        release(arrival);
+        arrival.holding.release();
         onError(reply, startedMs, error);
       },
     );
@@ -168,14 +168,9 @@ export function createEventRoute(options: {
     try {
       step();
     } catch (error) {
-      release(arrival);
+      arrival.holding.release();
       onError(arrival.reply, arrival.startedMs, error);
     }
-  }
-
-  function release(arrival: Arrival): void {
-    budget.give(arrival.heldBytes);
-    arrival.heldBytes = 0;
   }
 
   return handleEvent;

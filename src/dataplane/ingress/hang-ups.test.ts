@@ -8,8 +8,8 @@ import { startIngress } from './testing/ingress-harness.ts';
 type Role = Awaited<ReturnType<typeof startIngress>>;
 
 const SENDERS = 20;
-/** Enough for the events of all senders, but not for those of another round. */
-const HELD_BYTES = SENDERS * (ITEM_OVERHEAD_BYTES + 2);
+/** Enough for the events of all senders, but not for those of another round. A workspace gets half of it. */
+const HELD_BYTES = 2 * SENDERS * (ITEM_OVERHEAD_BYTES + 2);
 
 let role: Role;
 afterEach(() => role.ingress.close());

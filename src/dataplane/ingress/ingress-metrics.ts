@@ -100,7 +100,7 @@ export function createIngressMetrics(registry: Registry): IngressMetrics {
   );
   gauge(
     'sluice_ingress_held_bytes_limit',
-    'Upper limit for event bytes held in memory. Ingress responds with 503 once this is exceeded.',
+    'Upper limit for event bytes held in memory. Ingress responds with 503 to a workspace that would hold more than it leaves free.',
     () => limit,
   );
   return {

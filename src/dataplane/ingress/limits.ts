@@ -7,14 +7,17 @@ export interface IngressLimits extends HttpLimits {
   /** The maximum number of events in each call. */
   readonly batchItems: number;
   readonly batchBytes: number;
-  /** The maximum total size of bodies held by this process. If this is exceeded, the response is a 503. */
+  /**
+   * The maximum total size of bodies held by this process, including those that have arrived in part. A workspace can
+   * hold at most as much as it leaves free. If this is exceeded, the response is a 503.
+   */
   readonly heldBytes: number;
   /**
    * The maximum total size of bodies held for a single queue, to stop a slow queue from using up all of the shared
    * memory. If this is exceeded, the response is a 503.
    */
   readonly heldBytesPerQueue: number;
-  /** The maximum total size of sandbox bodies held by this process. If this is exceeded, the response is a 503. */
+  /** The same for sandbox bodies. */
   readonly sandboxHeldBytes: number;
   /** The maximum time to wait for the store. After that, the request is answered with 503. */
   readonly ingestTimeoutMs: number;

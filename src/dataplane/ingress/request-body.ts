@@ -1,25 +1,43 @@
 import type { IncomingMessage } from 'node:http';
+import { createShares } from '../../time/shares.ts';
 
-/** ByteBudget limits how many bytes can be held at the same time across several requests. */
-export interface ByteBudget {
-  /** Takes bytes from the budget. If this would exceed the budget, nothing is taken and this returns false. */
+/** The bytes that a request holds. */
+export interface Holding {
+  /** Takes bytes from the budget. If this would exceed a share of it, nothing is taken and this returns false. */
   readonly take: (bytes: number) => boolean;
-  readonly give: (bytes: number) => void;
+  /** Gives back everything that was taken. */
+  readonly release: () => void;
+}
+
+/**
+ * ByteBudget limits how many bytes can be held at the same time across several requests. This includes bodies that have
+ * not arrived completely. A workspace can hold at most as much as it leaves free.
+ */
+export interface ByteBudget {
+  /** Begins to hold bytes for an event of the stream. */
+  readonly open: (stream: { readonly tenant: string; readonly queue: string }) => Holding;
   readonly held: () => number;
 }
 
 export function createByteBudget(bytes: number): ByteBudget {
-  let held = 0;
+  const workspaces = createShares(bytes);
   return {
-    take(wanted) {
-      if (held + wanted > bytes) return false;
-      held += wanted;
-      return true;
+    open({ tenant }) {
+      let held = 0;
+      return {
+        take(wanted) {
+          if (wanted > workspaces.freeFor(tenant)) return false;
+          workspaces.add(tenant, wanted);
+          held += wanted;
+          return true;
+        },
+        release() {
+          workspaces.add(tenant, -held);
+          held = 0;
+        },
+      };
     },
-    give(returned) {
-      held -= returned;
-    },
-    held: () => held,
+    held: () => bytes - workspaces.free(),
   };
 }
 
@@ -32,16 +50,16 @@ export type BodyResult = Buffer | 'too_large' | 'overloaded' | 'aborted';
 const EMPTY = Buffer.alloc(0);
 
 /**
- * Reads the request body. The content type does not matter. While bytes arrive, they are taken from the `budget`.
- * If `done` is called with a Buffer, the caller needs to return them. In all other cases they are given back here. The
- * rest of a refused body is read and discarded, so the sender sees our answer rather than a connection reset.
+ * Reads the request body. The content type does not matter. While bytes arrive, they are taken from the budget. The
+ * caller needs to release them. The rest of a refused body is read and discarded, so the sender sees our answer rather
+ * than a connection reset.
  */
 export function readRequestBody(
   request: IncomingMessage,
-  options: { bodyBytes: number; budget: ByteBudget },
+  options: { bodyBytes: number; holding: Holding },
   done: (result: BodyResult) => void,
 ): void {
-  const { bodyBytes, budget } = options;
+  const { bodyBytes, holding } = options;
   if (request.destroyed) {
     done('aborted');
     return;
@@ -62,7 +80,7 @@ export function readRequestBody(
 
   function onData(chunk: Buffer): void {
     if (held + chunk.length > bodyBytes) return refuse('too_large');
-    if (!budget.take(chunk.length)) return refuse('overloaded');
+    if (!holding.take(chunk.length)) return refuse('overloaded');
     held += chunk.length;
     if (first === undefined) first = chunk;
     else if (chunks === undefined) chunks = [first, chunk];
@@ -77,7 +95,6 @@ export function readRequestBody(
   }
   function refuse(reason: 'too_large' | 'overloaded' | 'aborted'): void {
     stop();
-    budget.give(held);
     // No other listener is left, so ignore late connection errors.
     request.on('error', () => {});
     request.resume();

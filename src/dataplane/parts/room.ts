@@ -1,3 +1,5 @@
+import { createShares } from '../../time/shares.ts';
+
 /** A part can take at most so many times as much as its workspace leaves free. */
 const PART_RATIO = 8;
 
@@ -52,9 +54,9 @@ export interface RoomShare {
  * @param least a workspace that holds less than this can always take the difference
  */
 export function createRoom(size: number, least = 0): Room {
-  let free = size;
+  const shares = createShares(size);
   let allReserved = 0;
-  const tenants = new Map<string, { held: number; parts: number }>();
+  const parts = new Map<string, number>();
   const waiting = new Map<() => void, { readonly share: RoomShare; readonly tenant: string }>();
 
   /** Wakes a waiting part only if its workspace has room left after the parts that were woken before it. */
@@ -70,11 +72,9 @@ export function createRoom(size: number, least = 0): Room {
   }
 
   return {
-    free: () => free + allReserved,
+    free: () => shares.free() + allReserved,
     join(tenant) {
-      const all = tenants.get(tenant) ?? { held: 0, parts: 0 };
-      all.parts++;
-      tenants.set(tenant, all);
+      parts.set(tenant, (parts.get(tenant) ?? 0) + 1);
       let held = 0;
       let reserved = 0;
       function setReserved(count: number): void {
@@ -84,20 +84,18 @@ export function createRoom(size: number, least = 0): Room {
       }
       function add(count: number): void {
         held += count;
-        all.held += count;
-        free -= count;
+        shares.add(tenant, count);
       }
       const share: RoomShare = {
         free() {
-          const ofTenant = (free - all.held) / 2;
-          const ofPart = (PART_RATIO * ofTenant - held) / (PART_RATIO + 1);
-          return Math.max(least - all.held, Math.floor(ofPart));
+          const ofPart = (PART_RATIO * shares.freeFor(tenant) - held) / (PART_RATIO + 1);
+          return Math.max(least - shares.heldBy(tenant), Math.floor(ofPart));
         },
         limit(holds, onRoom) {
           const most = share.free();
           if (most > 0) waiting.delete(onRoom);
           else share.wait(onRoom);
-          const offered = Math.min(most, Math.max(Math.ceil(most / all.parts), held, least));
+          const offered = Math.min(most, Math.max(Math.ceil(most / (parts.get(tenant) ?? 1)), held, least));
           return Math.max(holds + offered, Math.min(1, holds));
         },
         reserve: setReserved,
@@ -116,7 +114,9 @@ export function createRoom(size: number, least = 0): Room {
         },
         leave() {
           for (const [onRoom, each] of waiting) if (each.share === share) waiting.delete(onRoom);
-          if (--all.parts === 0) tenants.delete(tenant);
+          const left = (parts.get(tenant) ?? 1) - 1;
+          if (left === 0) parts.delete(tenant);
+          else parts.set(tenant, left);
         },
       };
       return share;

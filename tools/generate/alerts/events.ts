@@ -12,7 +12,7 @@ export const ingress: AlertGroup = {
       impact: 'Producers need to retry these events. Events are lost if the producer does not retry them.',
       steps: [
         'Run the query `sum by (code) (rate(sluice_ingress_requests_total[5m]))` and check the Redis alerts. Ingress responds with 503 if an event cannot be stored.',
-        'If `sluice_ingress_held_bytes` is close to its limit, requests arrive faster than they can be stored. Add more replicas.',
+        'If `sluice_ingress_held_bytes` exceeds half of its limit, requests arrive faster than they can be stored. Add more replicas.',
         'Check the log of ingress for the messages `store operation failed` and `request failed`.',
       ],
     },

@@ -65,10 +65,10 @@ export function createSandboxRoute(options: SandboxRouteOptions): (request: Even
     const asked = readSandboxQuery(request.raw.url ?? '');
     if ('errors' in asked) return answers.sendProblem(reply, startedMs, 'invalid_request', { errors: asked.errors });
     admission.admit(request, reply, startedMs, (known, fresh) => {
-      receiveBody(request, reply, startedMs, known, (body, heldBytes) => {
+      receiveBody(request, reply, startedMs, known, (body, holding) => {
         accept(request, reply, startedMs, asked, body, fresh ? known : undefined)
           .catch((error: unknown) => onError(reply, startedMs, error))
-          .finally(() => budget.give(heldBytes));
+          .finally(holding.release);
       });
     });
   }

@@ -1,0 +1,28 @@
+import { expect, test } from 'vitest';
+import { createByteBudget, type Holding } from './request-body.ts';
+
+/** Takes a byte at a time until there is nothing left for the workspace. */
+function fill(budget: ReturnType<typeof createByteBudget>, tenant: string): { taken: number; holding: Holding } {
+  const holding = budget.open({ tenant, queue: 'orders' });
+  let taken = 0;
+  while (holding.take(1)) taken++;
+  return { taken, holding };
+}
+
+test('a workspace holds at most as much as it leaves free, over all of its requests', () => {
+  const budget = createByteBudget(1_000);
+  const [one, again] = [fill(budget, 'a'), fill(budget, 'a')];
+  expect([one.taken, again.taken]).toEqual([500, 0]);
+  expect(fill(budget, 'b').taken).toBe(250);
+  expect(budget.held()).toBe(750);
+});
+
+test('a holding is only given back once', () => {
+  const budget = createByteBudget(1_000);
+  const { holding } = fill(budget, 'a');
+  expect(budget.open({ tenant: 'a', queue: 'others' }).take(1)).toBe(false);
+  holding.release();
+  holding.release();
+  expect(budget.held()).toBe(0);
+  expect(fill(budget, 'a').taken).toBe(500);
+});
