@@ -4,9 +4,9 @@ import type { RedisClient } from '../redis/client.ts';
 import type { MemorySource } from './ingress/memory/memory-stop.ts';
 
 /** Reads the memory usage of all Redis masters, and the streams that are using the memory. */
-export function createMemorySource(redis: Pick<RedisClient, 'callMasters' | 'masterOf' | 'readHash'>): MemorySource {
+export function createMemorySource(redis: Pick<RedisClient, 'masters' | 'masterOf' | 'readHash'>): MemorySource {
   return {
-    readMasters: () => redis.callMasters('INFO', 'memory'),
+    masters: () => redis.masters().map(({ name, call }) => ({ name, readMemory: () => call('INFO', 'memory') })),
     readStored: async () =>
       (await readStored(redis)).map(({ key, ...stream }) => ({ ...stream, master: redis.masterOf(key) })),
     masterOf: (tenant, queue) => redis.masterOf(partKeys({ tenant, queue, gen: '', number: PART_NUMBER }).meta),

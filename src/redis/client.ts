@@ -14,10 +14,11 @@ import { type ScriptName, scriptSource } from './scripts.ts';
 export type Reply = string | number | null | Buffer | Reply[];
 export type Argument = string | number | Buffer;
 
-/** The reply of a master. In a Cluster, `name` is its host and port. Without a Cluster, it is ''. */
-export interface MasterReply {
+/** A single master. In a Cluster, `name` is its host and port. Without a Cluster, it is ''. */
+export interface Master {
   readonly name: string;
-  readonly reply: Reply;
+  /** Sends a command without a key. */
+  readonly call: (command: string, ...args: Argument[]) => Promise<Reply>;
 }
 
 /** A connection to a single Redis, or to all masters of a Cluster. It can be used again after a reconnect. */
@@ -38,10 +39,10 @@ export interface RedisClient {
   readonly call: (command: string, key: string, ...args: Argument[]) => Promise<Reply>;
   /** Reads a hash with known field names. If the hash does not exist, the result is empty. */
   readonly readHash: (key: string) => Promise<Readonly<Record<string, string>>>;
-  /** Sends a command without a key to the server, or to all masters. */
+  /** Sends a command without a key to the server, or to all masters. Rejects if one of them does not reply. */
   readonly callAll: (command: string, ...args: Argument[]) => Promise<Reply[]>;
-  /** Same as above, but the result includes the name of each master (`masterOf`). */
-  readonly callMasters: (command: string, ...args: Argument[]) => Promise<readonly MasterReply[]>;
+  /** Returns all masters with their names (`masterOf`), or none if Redis is unavailable. */
+  readonly masters: () => readonly Master[];
   /** Returns the name of the master that has this key, if it is known. This is always '' without a Cluster. */
   readonly masterOf: (key: string) => string;
   /** Subscribes to the given channels. `onLost` is called if messages may have been lost. */
@@ -228,15 +229,15 @@ export async function connectRedis(
     return watch(runScript({ source, keys, args, buffers }));
   }
 
-  function callMasters(command: string, ...args: Argument[]): Promise<MasterReply[]> {
-    const targets = redis instanceof Cluster ? redis.nodes('master') : [redis];
-    sent += targets.length;
-    const ask = async (node: Redis): Promise<MasterReply> => ({
+  function masters(): Master[] {
+    return (redis instanceof Cluster ? redis.nodes('master') : [redis]).map(node => ({
       name: redis instanceof Cluster ? `${node.options.host}:${node.options.port}` : '',
-      reply: (await node.call(command, ...args)) as Reply,
-    });
-    // The Redis settings are ignored if the user is not allowed to read them.
-    return watch(Promise.all(targets.map(ask)), error => metrics?.failed(error));
+      call: (command, ...args) => {
+        sent++;
+        // The Redis settings are ignored if the user is not allowed to read them.
+        return watch(node.call(command, ...args) as Promise<Reply>, error => metrics?.failed(error));
+      },
+    }));
   }
 
   return {
@@ -254,8 +255,8 @@ export async function connectRedis(
       sent++;
       return watch(redis.hgetall(key));
     },
-    callAll: async (command, ...args) => (await callMasters(command, ...args)).map(({ reply }) => reply),
-    callMasters,
+    callAll: (...command) => Promise.all(masters().map(({ call }) => call(...command))),
+    masters,
     masterOf: key => (redis instanceof Cluster ? (redis.slots[keySlot(key)]?.[0] ?? '') : ''),
     subscribe: (channels, onMessage, onLost) => {
       const listening = connections.createSubscriber(redis);

@@ -41,13 +41,17 @@ async function start() {
     addRoutes: createSandboxRoutes(createSandboxDesk({ redis, lower, nowMs: Date.now })),
     memorySource: {
       ...createMemorySource(redis),
-      readMasters: async () => {
-        try {
-          return await redis.callMasters('INFO', info.broken ? 'nothing-of-the-kind' : 'memory');
-        } finally {
-          info.looks++;
-        }
-      },
+      masters: () =>
+        redis.masters().map(({ name, call }) => ({
+          name,
+          async readMemory() {
+            try {
+              return await call('INFO', info.broken ? 'nothing-of-the-kind' : 'memory');
+            } finally {
+              info.looks++;
+            }
+          },
+        })),
     },
     limits: { memoryLookMs: 10 },
     registry: createRegistry(),

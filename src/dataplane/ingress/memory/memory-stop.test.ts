@@ -18,9 +18,9 @@ const stream = (queue: string, bytes: number, payer = `acc_${queue}`) => ({
   master: queue[0] as string,
 });
 
-/** Returns a memory stop with a manual timer, and masters 0, 1, 2 that answer `says.masters`. */
+/** Returns a memory stop with a manual timer, and masters 0, 1, 2 that answer `says.masters`, which can be promises. */
 function start() {
-  const says: { masters: unknown[] | Promise<unknown[]>; stored: () => Promise<Stored> } = {
+  const says: { masters: unknown[]; stored: () => Promise<Stored> } = {
     masters: [percent(0)],
     stored: async () => [],
   };
@@ -30,10 +30,14 @@ function start() {
   const timers = new Map<() => void, number>();
   const stop = createMemoryStop({
     source: {
-      readMasters: async () => {
-        asked.push('masters');
-        return (await says.masters).map((reply, i) => ({ name: String(i), reply }));
-      },
+      masters: () =>
+        says.masters.map((reply, i) => ({
+          name: String(i),
+          readMemory: async () => {
+            if (i === 0) asked.push('masters');
+            return reply;
+          },
+        })),
       readStored: () => {
         asked.push('stored');
         return says.stored();
@@ -152,23 +156,24 @@ test('a master without a limit is never full', async () => {
   expect(await seen(info(1e12, 0), percent(90))).toBe(true);
 });
 
+const failure = () => {
+  const failed = Promise.reject(new Error('away'));
+  failed.catch(() => {});
+  return failed;
+};
+
 test.each([
-  ['a failure', () => Promise.reject(new Error('away'))],
-  ['an answer without its fields', () => Promise.resolve(['# Memory\r\nused_memory_human:1M\r\n'])],
-  ['an answer of one master alone', () => Promise.resolve([percent(50), ''])],
-  ['no answer', () => Promise.resolve([null])],
-  ['no master', () => Promise.resolve([])],
+  ['a failure', () => [failure()]],
+  ['an answer without its fields', () => ['# Memory\r\nused_memory_human:1M\r\n']],
+  ['no answer', () => [null]],
+  ['no master', () => []],
 ])('%s changes nothing, and is told once', async (_what, answer) => {
   const { stop, says, failures, pass, seen } = start();
-  const break_ = () => {
-    says.masters = answer();
-    says.masters.catch(() => {});
-  };
   await stop.start();
   for (const used of [50, 90]) {
     const before = await seen(percent(used));
     expect(before).toBe(used === 90);
-    break_();
+    says.masters = answer();
     await pass();
     await pass();
     expect(stop.isFull()).toBe(before);
@@ -177,20 +182,54 @@ test.each([
   expect(await seen(percent(50))).toBe(false);
 });
 
-test('a look that hangs is not joined by others, and counts when it ends', async () => {
+test.each([
+  ['fails', failure],
+  ['does not answer', () => new Promise(() => {})],
+])('a master that %s keeps its state, and does not delay the others', async (_what, answer) => {
+  const { stop, says, seen } = start();
+  says.stored = async () => [stream('1flood', 60), stream('1small', 2), stream('2flood', 60)];
+  await stop.start();
+  await seen(percent(90), percent(10), percent(90));
+  await seen(answer(), percent(80), percent(50));
+  await seen(answer(), percent(90), percent(50));
+  expect(stop.refusalOf(stream('0x', 0))).toBe('full');
+  expect(stop.refusalOf(stream('1x', 0))).toBe('full');
+  expect(stop.refusalOf(stream('2flood', 60))).toBe(undefined);
+  await seen(answer(), percent(76), percent(50));
+  expect(stop.refusalOf(stream('1x', 0))).toBe(undefined);
+  expect(stop.refusalOf(stream('1flood', 60))).toBeDefined();
+});
+
+test('stored bytes that are read slowly do not delay the check of the memory', async () => {
+  const { stop, says, seen } = start();
+  await stop.start();
+  says.stored = () => new Promise(() => {});
+  await seen(percent(75), percent(75));
+  await seen(percent(90), percent(75));
+  expect(stop.refusalOf(stream('0x', 0))).toBe('full');
+  await seen(percent(50), percent(90));
+  expect([stop.refusalOf(stream('0x', 0)), stop.refusalOf(stream('1x', 0))]).toEqual([undefined, 'full']);
+});
+
+test('a master that is not listed any more is forgotten', async () => {
+  const { stop, seen } = start();
+  await stop.start();
+  expect(await seen(percent(10), percent(90))).toBe(true);
+  expect(await seen(percent(10))).toBe(false);
+});
+
+test('a check that hangs is not joined by others, and counts when it ends', async () => {
   const { stop, says, asked, pass } = start();
   await stop.start();
-  let answer = (_masters: unknown[]) => {};
-  says.masters = new Promise(resolve => {
-    answer = resolve;
-  });
+  const answer = Promise.withResolvers<unknown>();
+  says.masters = [answer.promise];
   await pass();
   await pass();
-  const looks = () => asked.filter(each => each === 'masters');
-  expect(looks()).toHaveLength(2);
-  answer([percent(90)]);
+  const checks = () => asked.filter(each => each === 'masters');
+  expect(checks()).toHaveLength(2);
+  answer.resolve(percent(90));
   for (let turn = 0; turn < 20; turn++) await Promise.resolve();
   expect(stop.isFull()).toBe(true);
   await pass();
-  expect(looks()).toHaveLength(3);
+  expect(checks()).toHaveLength(3);
 });

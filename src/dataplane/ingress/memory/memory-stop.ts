@@ -2,10 +2,16 @@ import type { Logger } from '../../../telemetry/log.ts';
 import type { IngressLimits } from '../limits.ts';
 import { computeShares, type MasterMemory, type OverShare, type Shares, type StoredStream } from './memory-shares.ts';
 
+interface Master {
+  readonly name: string;
+  /** Returns the reply to `INFO memory`. */
+  readonly readMemory: () => Promise<unknown>;
+}
+
 /** Used by ingress to read the memory usage of Redis. */
 export interface MemorySource {
-  /** Returns the reply to `INFO memory` for each master, including the name of the master. */
-  readonly readMasters: () => Promise<readonly { readonly name: string; readonly reply: unknown }[]>;
+  /** Returns all masters, or none if Redis is unavailable. */
+  readonly masters: () => readonly Master[];
   /** Returns all streams that have stored events, including the name of their master. */
   readonly readStored: () => Promise<readonly (StoredStream & { readonly master: string })[]>;
   /** Returns the name of the master on which the events of a stream are stored. */
@@ -28,8 +34,8 @@ export interface MemoryStop {
   /** Returns the reason why the master of this stream should not accept the event, as determined by the last check. */
   readonly refusalOf: (stream: StoredStream) => MemoryRefusal | undefined;
   /**
-   * Checks the memory immediately, and then after each interval. This resolves after the first check, and it never
-   * rejects.
+   * Checks the memory immediately, and then after each interval. This resolves when all masters have been checked, or
+   * have failed to reply. It never rejects.
    */
   readonly start: () => Promise<void>;
   readonly stop: () => void;
@@ -63,8 +69,8 @@ const ratioOf = ({ usedBytes, maxBytes }: MasterMemory) => (maxBytes === 0 ? 0 :
 type StoredStreams = Awaited<ReturnType<MemorySource['readStored']>>;
 
 /**
- * Creates the check for the memory. The current state is kept when a check fails, since every ingest call detects
- * whether Redis is available anyway.
+ * Creates the check for the memory. Each master is checked on its own, so that one that doesn't reply does not delay
+ * the others. Its current state is kept, since every ingest call detects whether Redis is available anyway.
  */
 export function createMemoryStop(options: {
   readonly source: MemorySource;
@@ -79,69 +85,100 @@ export function createMemoryStop(options: {
   readonly repeat?: Repeat;
 }): MemoryStop {
   const { source, limits, log, onFailure, monotonicMs, repeat = repeatInTime } = options;
-  let full: ReadonlySet<string> = new Set();
-  let shares: ReadonlyMap<string, Shares> = new Map();
+  const memories = new Map<string, MasterMemory>();
+  const full = new Set<string>();
+  const shares = new Map<string, Shares>();
   let stored: { readonly streams: StoredStreams; readonly readMs: number } | undefined;
-  let looking = false;
+  const running = new Set<string>();
   const failing = new Set<string>();
   let end = () => {};
 
-  /** Runs a single part of a check. For each outage, the failure is only reported once. */
-  async function attempt(what: string, run: () => Promise<void>): Promise<void> {
+  /**
+   * Runs a single part of a check, unless it is still running since an earlier one. For each outage, the failure is only
+   * reported once.
+   */
+  async function attempt(operation: string, name: string, run: () => Promise<void>): Promise<void> {
+    const what = `${operation} ${name}`;
+    if (running.has(what)) return;
+    running.add(what);
     try {
       await run();
       failing.delete(what);
     } catch (error) {
-      if (!failing.has(what)) onFailure(what, error);
+      if (!failing.has(what)) onFailure(operation, error);
       failing.add(what);
     }
+    running.delete(what);
   }
 
   async function look(): Promise<void> {
-    // Skip this check if the previous one is still running.
-    if (looking) return;
-    looking = true;
-    await attempt('memory', async () => {
-      const replies = await source.readMasters();
-      if (replies.length === 0) throw new Error('no master was asked for its memory');
-      const masters = new Map(replies.map(({ name, reply }) => [name, parseMemory(reply)]));
-      judge(masters);
-      await divide(masters);
+    const masters = source.masters();
+    await attempt('masters', '', async () => {
+      if (masters.length === 0) throw new Error('no master was asked for its memory');
+      forgetOthers(new Set(masters.map(({ name }) => name)));
     });
-    looking = false;
+    let reading: Promise<void> | undefined;
+    const readOnce = () => (reading ??= readStreams());
+    await Promise.all(masters.map(master => lookAt(master, readOnce)));
   }
 
-  function judge(masters: ReadonlyMap<string, MasterMemory>): void {
+  /** Forgets all masters that are not listed any more, for example after a failover. */
+  function forgetOthers(listed: ReadonlySet<string>): void {
+    for (const name of memories.keys()) {
+      if (listed.has(name)) continue;
+      memories.delete(name);
+      full.delete(name);
+      shares.delete(name);
+      failing.delete(`memory ${name}`);
+    }
+  }
+
+  async function lookAt({ name, readMemory }: Master, readOnce: () => Promise<void>): Promise<void> {
+    let isRead = false;
+    await attempt('memory', name, async () => {
+      const memory = parseMemory(await readMemory());
+      memories.set(name, memory);
+      judge(name, ratioOf(memory));
+      isRead = true;
+    });
+    if (isRead) await divide(name, readOnce);
+  }
+
+  function judge(master: string, usedRatio: number): void {
     // Two separate limits, so ingress doesn't switch back and forth with each trimmed event.
-    const limitOf = (name: string) => (full.has(name) ? limits.memoryGoOnRatio : limits.memoryStopRatio);
-    const next = new Set(
-      [...masters].filter(([name, memory]) => ratioOf(memory) >= limitOf(name)).map(([name]) => name),
-    );
-    for (const [master, memory] of masters) {
-      const usedRatio = ratioOf(memory);
-      if (next.has(master) === full.has(master)) continue;
-      if (next.has(master)) log.warn({ master, usedRatio }, 'Redis is nearly full: no new events are accepted');
-      else log.info({ master, usedRatio }, 'Redis has room again: new events are accepted');
+    const wasFull = full.has(master);
+    const isFull = usedRatio >= (wasFull ? limits.memoryGoOnRatio : limits.memoryStopRatio);
+    if (isFull === wasFull) return;
+    if (isFull) {
+      full.add(master);
+      log.warn({ master, usedRatio }, 'Redis is nearly full: no new events are accepted');
+    } else {
+      full.delete(master);
+      log.info({ master, usedRatio }, 'Redis has room again: new events are accepted');
     }
-    full = next;
   }
 
-  /** Computes the shares for all masters which are under pressure. If there are none, the stored bytes are not read. */
-  async function divide(masters: ReadonlyMap<string, MasterMemory>): Promise<void> {
-    const pressed = [...masters].filter(([, memory]) => ratioOf(memory) >= limits.memoryPressureRatio);
-    if (pressed.length > 0) {
-      await attempt('stored', async () => {
-        stored = { streams: await source.readStored(), readMs: monotonicMs() };
-      });
+  /** Computes the shares for a master if it is under pressure. Otherwise, the stored bytes are not read. */
+  async function divide(name: string, readOnce: () => Promise<void>): Promise<void> {
+    const pressedMemory = () => {
+      const memory = memories.get(name);
+      return memory !== undefined && ratioOf(memory) >= limits.memoryPressureRatio ? memory : undefined;
+    };
+    if (pressedMemory() !== undefined) await readOnce();
+    // A later check may have read the memory again in the meantime.
+    const memory = pressedMemory();
+    if (memory === undefined || stored === undefined || monotonicMs() - stored.readMs > STORED_KEPT_MS) {
+      shares.delete(name);
+      return;
     }
-    const streams =
-      stored !== undefined && monotonicMs() - stored.readMs <= STORED_KEPT_MS ? stored.streams : undefined;
-    const next = new Map<string, Shares>();
-    for (const [name, memory] of streams === undefined ? [] : pressed) {
-      const own = streams?.filter(({ master }) => master === name) ?? [];
-      next.set(name, computeShares(own, memory, limits));
-    }
-    shares = next;
+    const own = stored.streams.filter(({ master }) => master === name);
+    shares.set(name, computeShares(own, memory, limits));
+  }
+
+  function readStreams(): Promise<void> {
+    return attempt('stored', '', async () => {
+      stored = { streams: await source.readStored(), readMs: monotonicMs() };
+    });
   }
 
   return {

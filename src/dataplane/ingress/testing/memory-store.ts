@@ -55,7 +55,7 @@ export function createMemoryStore(): MemoryStore {
     stored: [],
     calls: [],
     memorySource: {
-      readMasters: async () => [{ name: '', reply: 'used_memory:1\r\nmaxmemory:0\r\n' }],
+      masters: () => [{ name: '', readMemory: async () => 'used_memory:1\r\nmaxmemory:0\r\n' }],
       readStored: async () => [],
       masterOf: () => '',
     },
