@@ -16,6 +16,25 @@ export function text(limits: { min?: number; max: number }): z.ZodString {
     .meta(min > 0 ? { minLength: min, maxLength: limits.max } : { maxLength: limits.max });
 }
 
+// RE2 (CEL) and JavaScript agree on these classes: control characters, line and paragraph separators, spaces, and
+// invisible characters for formatting.
+const LINE_BREAK = /[\p{Cc}\p{Zl}\p{Zp}]/u;
+const VISIBLE = /[^\p{Z}\p{Cc}\p{Cf}]/u;
+
+/** Returns the schema for a name that is shown to users, with `min` to `max` characters on a single line. */
+export function displayName(limits: { min?: number; max: number }): z.ZodString {
+  const oneLine = withRule(text(limits), {
+    rule: `!self.matches(r'${LINE_BREAK.source}')`,
+    message: 'must not contain line breaks, tabs or other control characters: remove them',
+    holds: value => !LINE_BREAK.test(value),
+  });
+  return withRule(oneLine, {
+    rule: `self.matches(r'${VISIBLE.source}')`,
+    message: 'must contain at least one visible character such as a letter or digit',
+    holds: value => VISIBLE.test(value),
+  });
+}
+
 function codePoints(value: string): number {
   let count = 0;
   for (const _ of value) count++;

@@ -5,16 +5,16 @@ import { durationBetween } from '../durations.ts';
 import { conditionColumn, defineKind } from '../kind.ts';
 import { atomicList } from '../lists.ts';
 import { immutableOnceSet, withRule, withTransitions } from '../rules.ts';
-import { text, visibleAscii } from '../strings.ts';
+import { displayName, text, visibleAscii } from '../strings.ts';
 
 /** The maximum size of a payload schema: 128 KiB of UTF-8. */
 const PAYLOAD_SCHEMA_MAX_BYTES = 131_072;
 
 export const CatalogStreamSpec = withTransitions(
   z.object({
-    name: text({ min: 1, max: 128 })
+    name: displayName({ min: 1, max: 128 })
       .describe(
-        'The display name, between 1 and 128 characters long. Defaults to metadata.name. This field cannot be changed after it has been set.',
+        'The display name, between 1 and 128 characters long, on a single line. Defaults to metadata.name. This field cannot be changed after it has been set.',
       )
       .optional(),
     description: text({ max: 1024 })

@@ -3,18 +3,18 @@ import { statusFields } from '../conditions.ts';
 import { defineKind } from '../kind.ts';
 import { atomicList } from '../lists.ts';
 import { immutableOnceSet, oneWay, withTransitions } from '../rules.ts';
-import { objectName, text } from '../strings.ts';
+import { displayName, objectName, text } from '../strings.ts';
 
 export const PackageSpec = withTransitions(
   z.object({
-    name: text({ min: 1, max: 128 })
+    name: displayName({ min: 1, max: 128 })
       .describe(
-        'The original name, between 1 and 128 characters long. Defaults to metadata.name. Cannot be changed once set; use displayName to rename the package.',
+        'The original name, between 1 and 128 characters long, on a single line. Defaults to metadata.name. Cannot be changed once set; use displayName to rename the package.',
       )
       .optional(),
-    displayName: text({ max: 128 })
+    displayName: displayName({ max: 128 })
       .describe(
-        'The display name, used in place of name. It can be up to 128 characters long. Cannot be changed after archiving.',
+        'The display name, used in place of name. It can be up to 128 characters long, on a single line. Cannot be changed after archiving.',
       )
       .optional(),
     description: text({ max: 1024 }).describe('The package description, up to 1,024 characters long.').optional(),

@@ -29,7 +29,7 @@ const PackageCreation = z
   .strictObject({
     name: name.meta({
       description:
-        "The name of the package, 1 to 128 characters long. Its key is derived from the name, using lowercase Latin letters, digits, and hyphens, and can't be changed later. For a name without any of them, it is a hash with the prefix p-.",
+        "The name of the package, 1 to 128 characters long, on a single line. Its key is derived from the name, using lowercase Latin letters, digits, and hyphens, and can't be changed later. For a name without any of them, it is a hash with the prefix p-.",
       example: 'Basics',
     }),
     description: description.meta({ example: 'What every partner needs.' }),
@@ -39,7 +39,7 @@ const PackageCreation = z
 const PackageUpdate = z
   .strictObject({
     name: name.meta({
-      description: 'New name, between 1 and 128 characters long. The package key is not changed.',
+      description: 'New name, between 1 and 128 characters long, on a single line. The package key is not changed.',
       example: 'The basics',
     }),
     description: description.meta({ example: 'What every partner needs.' }),

@@ -18,7 +18,7 @@ const StreamApply = z
     producerTenantPublicId: publicIdField('Workspace'),
     name: spec.name.unwrap().meta({
       description:
-        'The name of the stream, 1 to 128 characters long. Its key, which is also the name of its queue, is derived from the name, using lowercase Latin letters, digits, and hyphens. For a name without any of them, it is a hash with the prefix s-.',
+        'The name of the stream, 1 to 128 characters long, on a single line. Its key, which is also the name of its queue, is derived from the name, using lowercase Latin letters, digits, and hyphens. For a name without any of them, it is a hash with the prefix s-.',
       example: 'Orders',
     }),
     description: spec.description.meta({ example: 'What was ordered, paid and sent.' }),

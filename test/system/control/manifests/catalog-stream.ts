@@ -1,4 +1,5 @@
 import { casesOf } from './case.ts';
+import { unusableNames, usableNames } from './display-names.ts';
 
 const { accepts, refuses, acceptsChange, refusesChange } = casesOf('CatalogStream', {});
 
@@ -19,6 +20,8 @@ export const catalogStreamCases = [
   accepts('a name of 128 characters outside of the BMP', { name: '🦊'.repeat(128) }),
   refuses('a name of 129 characters outside of the BMP', { name: '🦊'.repeat(129) }, 'spec.name: Too long'),
   refuses('an empty name', { name: '' }, 'spec.name'),
+  ...unusableNames.map(([what, name, why]) => refuses(`a name with ${what}`, { name }, why)),
+  ...usableNames.map(name => accepts(`the name ${name}`, { name })),
   refuses('a description of 1,025 characters', { description: 'x'.repeat(1025) }, 'spec.description: Too long'),
   refuses('an event type with a space', { eventTypes: ['order created'] }, 'spec.eventTypes[0]'),
   refuses(

@@ -1,4 +1,5 @@
 import { casesOf } from './case.ts';
+import { unusableNames, usableNames } from './display-names.ts';
 
 const { accepts, refuses, acceptsChange, refusesChange } = casesOf('Package', {});
 
@@ -12,6 +13,11 @@ export const packageCases = [
     streams: ['orders', 'returns'],
     archived: false,
   }),
+  ...unusableNames.flatMap(([what, name, why]) => [
+    refuses(`a name with ${what}`, { name }, why),
+    refuses(`a display name with ${what}`, { displayName: name }, why),
+  ]),
+  ...usableNames.map(name => accepts(`the name ${name}`, { name, displayName: name })),
   accepts('the same stream twice: duplicates are ignored, not refused', { streams: ['orders', 'orders'] }),
   accepts('500 streams', { streams: names(500) }),
   refuses('501 streams', { streams: names(501) }, 'spec.streams: Too many: 501: must have at most 500 items'),
