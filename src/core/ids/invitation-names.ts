@@ -50,6 +50,14 @@ export function receivingWorkspaceName(producer: string, integration: string, ac
   return `${RECEIVING_PREFIX}${crockford(createHash('sha256').update(text, 'utf8').digest(), LENGTH)}`;
 }
 
+/**
+ * Returns true if the Workspace was created by accepting the invitation of this integration. The name can't be chosen
+ * by the producer, because it is the name of an existing Workspace.
+ */
+export function isReceiverOf(workspace: string, producer: string, integration: string, account: string): boolean {
+  return workspace.startsWith(RECEIVING_PREFIX) && workspace === receivingWorkspaceName(producer, integration, account);
+}
+
 /** Returns the hash used to count the emails from a workspace to an address. An HMAC, so it cannot be guessed. */
 export function invitedAddressHash(rootKey: Uint8Array, tenant: string, email: string): string {
   return keyed(rootKey, 'sluice invitation mail v1', [tenant, addressKey(email)]);

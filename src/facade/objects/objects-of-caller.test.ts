@@ -1,6 +1,8 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import type { KindName } from '../../api/kinds/kinds.ts';
 import type { Owner } from '../../api/owner.ts';
+import { publicId } from '../../core/ids/ids.ts';
+import { receivingWorkspaceName } from '../../core/ids/invitation-names.ts';
 import { createStore, type Indexers } from '../../kube/store.ts';
 import type { Identity } from '../auth/identity.ts';
 import { PARTNER_INTEGRATION_ROUTES } from '../resources/subscriptions/partner-integrations.ts';
@@ -17,6 +19,16 @@ const workspace = (name: string, pays: string, ...owners: Owner[]) => ({
   spec: { account: pays, ...(owners.length === 0 ? {} : { owners }) },
 });
 const grant = (name: string, to: string) => ({ metadata: { name, namespace: 'shop' }, spec: { workspace: to } });
+
+/** Workspaces that the caller's account got by accepting invitations. */
+const accepted = receivingWorkspaceName('shop', 'accepted', 'by-subject');
+const ended = receivingWorkspaceName('shop', 'ended', 'by-subject');
+const GRANTS = [
+  grant('accepted', accepted),
+  { ...grant('ended', ended), spec: { workspace: ended, revoked: true } },
+  grant('spam', 'a'),
+  grant('more-spam', accepted),
+];
 
 const ada: Identity = {
   issuer: ISSUER,
@@ -42,7 +54,14 @@ const WORKSPACES = [
   workspace('d', 'by-client'),
   workspace('e', 'other-2'),
   workspace('leaving', 'by-subject'),
+  workspace(accepted, 'by-subject'),
+  workspace(ended, 'by-subject'),
 ];
+
+interface Named {
+  readonly metadata: { readonly name: string; readonly namespace?: string };
+  readonly spec: object;
+}
 
 /** The caches of an installation with many other tenants, and the number of objects that were read from them. */
 function open() {
@@ -52,7 +71,7 @@ function open() {
     visited += objects.length;
     return objects;
   };
-  const fill = (kind: KindName, objects: readonly { readonly metadata: { readonly name: string } }[]) => {
+  const fill = (kind: KindName, objects: readonly Named[]) => {
     const store = createStore<object>(INDEXES[kind] as unknown as Indexers<object>);
     for (const each of objects) store.set(each.metadata.name, each);
     stores[kind] = store;
@@ -69,13 +88,23 @@ function open() {
     ...WORKSPACES.map(each => leave(each, 'leaving')),
     ...others.map(i => workspace(`other-${i}`, `other-${i}`, owner({ subject: `helper-${i}` }))),
   ]);
-  fill('Integration', [grant('to-a', 'a'), grant('to-e', 'e'), ...others.map(i => grant(`to-${i}`, `other-${i}`))]);
+  fill('Subscription', [
+    { metadata: { name: 'mine', namespace: 'a' }, spec: { producer: 'shop', integration: 'to-a', stream: 'orders' } },
+    // A subscription in another workspace does not mean that this workspace has agreed.
+    { metadata: { name: 'his', namespace: 'e' }, spec: { producer: 'shop', integration: 'spam', stream: 'orders' } },
+  ]);
+  fill('Integration', [
+    grant('to-a', 'a'),
+    grant('to-e', 'e'),
+    ...GRANTS,
+    ...others.map(i => grant(`to-${i}`, `other-${i}`)),
+  ]);
   const caches = {
     get: (kind: KindName, { name }: { name: string }) => {
       visited++;
       return stores[kind]?.get(name);
     },
-    list: (kind: KindName) => see([...(stores[kind]?.values() ?? [])]),
+    list: (kind: KindName, namespace: string) => see(stores[kind]?.byIndex('namespace', namespace) ?? []),
     by: (kind: KindName, index: string, value: string) => see(stores[kind]?.byIndex(index, value) ?? []),
   };
   return { facade: { caches, wallMs: () => 0 }, visited: () => visited };
@@ -102,11 +131,17 @@ describe('a list across workspaces contains what the caller has a role for', () 
 
   test('workspaces, whether they or their accounts name the caller, each once', async () => {
     const found = (await list('listWorkspaces', ada)).map(({ name, role }) => `${name} ${role}`);
-    expect(found).toEqual(['a Owner', 'b Owner', 'c Admin', 'd Viewer']);
+    expect(found.slice(0, 4)).toEqual(['a Owner', 'b Owner', 'c Admin', 'd Viewer']);
+    expect(found.slice(4).toSorted()).toEqual([`${accepted} Owner`, `${ended} Owner`].toSorted());
   });
 
-  test('integrations of these workspaces', async () => {
-    expect(await list('listPartnerIntegrations', ada)).toHaveLength(1);
+  test('integrations of these workspaces that it accepted or subscribed to, not those that only name a workspace', async () => {
+    const found = (await list('listPartnerIntegrations', ada)).map(each => `${each['publicId']} ${each['status']}`);
+    const wanted = ['to-a Active', 'accepted Active', 'ended Revoked'].map(each => {
+      const [name = '', status] = each.split(' ');
+      return `${publicId('Integration', 'shop', name)} ${status}`;
+    });
+    expect(found.toSorted()).toEqual(wanted.toSorted());
   });
 });
 

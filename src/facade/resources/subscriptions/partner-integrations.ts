@@ -1,10 +1,12 @@
 import { z } from 'zod';
 import { publicId, tenantId } from '../../../core/ids/ids.ts';
+import { isReceiverOf } from '../../../core/ids/invitation-names.ts';
 import { integrationStatus } from '../../../core/routing/integration-state.ts';
 import { publicIdField } from '../../contract/fields.ts';
 import { PageQuery, pageOf, paginate } from '../../contract/page.ts';
 import { defineRoute } from '../../contract/route.ts';
 import type { Cached } from '../../objects/cached.ts';
+import type { Caches } from '../../objects/caches.ts';
 import { workspacesOf } from '../../objects/objects-of-caller.ts';
 import { IntegrationStatus } from '../integrations/integration-entry.ts';
 
@@ -32,6 +34,22 @@ function partnerIntegration(
   };
 }
 
+/**
+ * Returns the integrations of a receiving workspace that its owner has agreed to, by accepting an invitation or by
+ * subscribing. Anyone can create an Integration with the name of the workspace.
+ */
+function agreedIntegrations(
+  caches: Pick<Caches, 'by' | 'list'>,
+  { metadata: { name }, spec: { account } }: Cached<'Workspace'>,
+): Cached<'Integration'>[] {
+  const used = new Set(caches.list('Subscription', name).map(({ spec }) => `${spec.producer}/${spec.integration}`));
+  return caches.by('Integration', 'workspace', name).filter(({ metadata }) => {
+    const { namespace = '', name: integration, deletionTimestamp } = metadata;
+    if (deletionTimestamp !== undefined) return false;
+    return used.has(`${namespace}/${integration}`) || isReceiverOf(name, namespace, integration, account);
+  });
+}
+
 const listPartnerIntegrations = defineRoute({
   method: 'GET',
   path: '/waas/integrations',
@@ -40,22 +58,15 @@ const listPartnerIntegrations = defineRoute({
   operation: 'listPartnerIntegrations',
   tag: 'Receiving',
   summary: 'List the integrations of your receiving workspaces',
-  description: 'This includes integrations that you have accepted and direct grants, even after they have ended.',
+  description:
+    'This includes integrations that you have accepted, even after they have ended. Integrations with a direct grant are only included while a subscription of your receiving workspace uses them, because producers can grant access to any workspace. To subscribe, use the id that the producer gives you.',
   query: PageQuery,
   answers: { 200: { description: 'A list of integrations, sorted by public id.', schema: pageOf(PartnerIntegration) } },
   problems: ['malformed_cursor'],
   async handle({ caches, wallMs }, { identity, query }) {
     const nowMs = wallMs();
-    const integrations = workspacesOf(caches, identity).flatMap(
-      ([
-        {
-          metadata: { name },
-        },
-      ]) =>
-        caches
-          .by('Integration', 'workspace', name)
-          .filter(({ metadata }) => metadata.deletionTimestamp === undefined)
-          .map(integration => partnerIntegration(integration, name, nowMs)),
+    const integrations = workspacesOf(caches, identity).flatMap(([workspace]) =>
+      agreedIntegrations(caches, workspace).map(each => partnerIntegration(each, workspace.metadata.name, nowMs)),
     );
     return { status: 200, body: paginate(integrations, each => each.publicId, query) };
   },
