@@ -1,51 +1,7 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import { createBatches } from './batches.ts';
-import { INGRESS_LIMITS, type IngressLimits } from './limits.ts';
-import type { IngestAnswer, IngestItem, QueueConfig } from './store.ts';
+import { harness, item } from './testing/batches-harness.ts';
 import { QUEUE } from './testing/memory-store.ts';
-
-const item = (id: string, bytes = 0): IngestItem & { readonly id: string } => ({
-  id,
-  type: undefined,
-  groupKey: undefined,
-  contentType: undefined,
-  traceparent: undefined,
-  forward: {},
-  body: Buffer.alloc(bytes),
-});
-
-function harness(limits: Partial<IngressLimits> = {}) {
-  const calls: {
-    queue: string;
-    cfgv: string;
-    ids: string[];
-    finish: (answers?: IngestAnswer[] | Error, failure?: Error) => void;
-    /** Stores the first events only. */
-    finishFirst: (count: number) => void;
-  }[] = [];
-  const settled: string[] = [];
-  const failures: string[] = [];
-  const batches = createBatches({
-    limits: { ...INGRESS_LIMITS, ...limits },
-    onFailure: operation => failures.push(operation),
-    ingest: (_tenant, queue, config, items) =>
-      new Promise((resolve, reject) => {
-        const finish = (given?: IngestAnswer[] | Error, failure?: Error): void => {
-          const answers = given ?? stored;
-          if (answers instanceof Error) reject(answers);
-          else resolve({ answers, failure });
-        };
-        const ids = items.map(({ id = '' }) => id);
-        const stored = ids.map((id): IngestAnswer => ({ answer: 'OK', ref: id, id }));
-        const finishFirst = (count: number) => resolve({ answers: stored.slice(0, count), isPartial: true });
-        calls.push({ queue, cfgv: config.cfgv, ids, finish, finishFirst });
-      }),
-  });
-  const submit = (each: ReturnType<typeof item>, queue = 'q', config: QueueConfig = QUEUE): boolean =>
-    batches.submit('t', queue, config, each, answer => settled.push(`${each.id} ${answer.answer}`));
-  return { batches, calls, settled, failures, submit };
-}
 
 test('events of one turn use one call, and events during a call use the next', async () => {
   const { calls, settled, submit } = harness();

@@ -1,32 +1,31 @@
-import { withDeadline } from '../../time/deadline.ts';
+import { type Clock, systemClock } from '../../time/clock.ts';
+import { DeadlineError } from '../../time/deadline.ts';
+import { createExpiringMap } from '../../time/expiring-map.ts';
 import type { IngressLimits } from './limits.ts';
-import type { IngestAnswer, IngestItem, IngressStore, QueueConfig } from './store.ts';
+import {
+  bytesOf,
+  type IngestCall,
+  oldestMs,
+  type QueueBatches,
+  release,
+  takeBack,
+  takeBatch,
+  takeLate,
+  type Waiting,
+} from './queue-batches.ts';
+import type { IngestAnswer, IngestItem, IngressStore, QueueConfig, Stored } from './store.ts';
 
-/** Event waiting to be stored, with a callback for the result. */
-interface Waiting {
-  readonly config: QueueConfig;
-  readonly item: IngestItem;
-  readonly settled: (answer: IngestAnswer) => void;
-}
-
-interface QueueBatches {
-  readonly key: string;
-  readonly tenant: string;
-  readonly queue: string;
-  waiting: Waiting[];
-  heldBytes: number;
-  /**
-   * The maximum number of events in the next call. This is lowered if the store has only accepted a part of the last
-   * call.
-   */
-  batchItems: number;
-}
+/**
+ * The reason why an event is not accepted. Its queue holds too many bytes (overloaded), or a call of the queue has not
+ * ended in time (unavailable).
+ */
+export type SubmitRefusal = 'overloaded' | 'unavailable';
 
 /** Batches combines events of the same queue in order to make fewer ingest calls. */
 export interface Batches {
   /**
-   * Adds an event to the next batch. `settled` will be called later, exactly once, with the result. If the queue has
-   * reached its memory limit, the event is not accepted and this returns false.
+   * Adds an event to the next batch. `settled` will be called later, exactly once, with the result, at the latest after
+   * `ingestTimeoutMs`. If the event is not accepted, this returns the reason.
    */
   readonly submit: (
     tenant: string,
@@ -34,13 +33,22 @@ export interface Batches {
     config: QueueConfig,
     item: IngestItem,
     settled: (answer: IngestAnswer) => void,
-  ) => boolean;
+  ) => SubmitRefusal | undefined;
+  /** Returns true if an event of this queue would now be refused as unavailable. */
+  readonly isSilent: (tenant: string, queue: string) => boolean;
   /** Resolves when there are no events waiting and no calls in flight. */
   readonly idle: () => Promise<void>;
 }
 
-/** An estimate of the memory that is used by an event in addition to its body (for strings, closures, and promises). */
-export const ITEM_OVERHEAD_BYTES = 1024;
+interface BatchOptions {
+  readonly ingest: IngressStore['ingest'];
+  readonly limits: IngressLimits;
+  readonly onFailure: (operation: string, error: unknown) => void;
+  readonly clock?: Clock;
+}
+
+/** How long it is remembered that a queue is silent, which is renewed by each call that does not end in time. */
+const SILENT_MS = 60_000;
 
 const UNAVAILABLE: IngestAnswer = { answer: 'UNAVAILABLE' };
 
@@ -50,83 +58,51 @@ const UNAVAILABLE: IngestAnswer = { answer: 'UNAVAILABLE' };
  * the current event loop turn. This means that requests which were read together can also be stored together, without
  * needing a timer. If the store has left some events for later, they are the first ones in the next call. Different
  * queues don't affect each other.
+ *
+ * If a call does not end in time, the queue is silent. All of its events are answered at once (the result is unknown), and
+ * new ones are refused, except for one at a time, until a call ends in time.
  */
-export function createBatches(options: {
-  ingest: IngressStore['ingest'];
-  limits: IngressLimits;
-  onFailure: (operation: string, error: unknown) => void;
-}): Batches {
-  const { ingest, limits, onFailure } = options;
+export function createBatches(options: BatchOptions): Batches {
+  const { limits, clock = systemClock } = options;
   const busy = new Map<string, QueueBatches>();
+  const silent = createExpiringMap<true>({ ttlMs: SILENT_MS, entries: limits.cacheEntries, nowMs: clock.nowMs });
   let whenIdle: (() => void)[] = [];
 
-  function send(of: QueueBatches): void {
-    const batch = takeBatch(of, limits);
-    const config = batch[0]?.config;
-    if (config === undefined) {
+  const send = createSend({
+    ...options,
+    clock,
+    onAnswer: of => silent.delete(of.key),
+    onSilence: of => silent.set(of.key, true),
+    onEnd(of) {
       busy.delete(of.key);
-      rest();
-      return;
-    }
-    const items = batch.map(waiting => waiting.item);
-    withDeadline(limits.ingestTimeoutMs, () => ingest(of.tenant, of.queue, config, items)).then(
-      ({ answers, isPartial = false, failure }) => {
-        if (failure !== undefined) onFailure('space', failure);
-        if (isPartial && answers.length > 0) takeBack(of, batch, answers.length);
-        else of.batchItems = Math.min(limits.batchItems, 2 * of.batchItems);
-        // Start the next call before writing any answers, so the store can work in the meantime.
-        release(of, batch);
-        tell(batch, answers);
-      },
-      (error: unknown) => {
-        onFailure('ingest', error);
-        release(of, batch);
-        tell(batch, []);
-      },
-    );
-  }
+      if (busy.size === 0) for (const resolve of whenIdle.splice(0)) resolve();
+    },
+  });
 
-  /** Moves all events which have not been stored to the front. We must not send them again and again. */
-  function takeBack(of: QueueBatches, batch: Waiting[], stored: number): void {
-    of.waiting.unshift(...batch.splice(stored));
-    of.batchItems = Math.min(limits.batchItems, 2 * stored);
-  }
-
-  function release(of: QueueBatches, batch: readonly Waiting[]): void {
-    for (const { item } of batch) of.heldBytes -= item.body.length + ITEM_OVERHEAD_BYTES;
-    send(of);
-  }
-
-  function rest(): void {
-    if (busy.size === 0) for (const resolve of whenIdle.splice(0)) resolve();
-  }
-
-  function tell(batch: readonly Waiting[], answers: readonly IngestAnswer[]): void {
-    for (let index = 0; index < batch.length; index++) {
-      try {
-        batch[index]?.settled(answers[index] ?? UNAVAILABLE);
-      } catch (error) {
-        // Failing to write one answer shouldn't prevent the others from being written.
-        onFailure('answer', error);
-      }
-    }
+  function begin(key: string, tenant: string, queue: string): QueueBatches {
+    const { batchItems } = limits;
+    const none = { call: undefined, stopTimer: undefined, waiting: [], heldBytes: 0 };
+    const of: QueueBatches = { key, tenant, queue, batchItems, ...none };
+    busy.set(key, of);
+    setImmediate(send, of);
+    return of;
   }
 
   return {
     submit(tenant, queue, config, item, settled) {
       const key = `${tenant}/${queue}`;
-      const bytes = item.body.length + ITEM_OVERHEAD_BYTES;
+      const bytes = bytesOf(item);
       let of = busy.get(key);
-      if (of === undefined) {
-        of = { key, tenant, queue, waiting: [], heldBytes: 0, batchItems: limits.batchItems };
-        busy.set(key, of);
-        setImmediate(send, of);
-      } else if (of.heldBytes + bytes > limits.heldBytesPerQueue) {
-        return false;
-      }
+      if (of === undefined) of = begin(key, tenant, queue);
+      else if (silent.get(key) === true) return 'unavailable';
+      else if (of.heldBytes + bytes > limits.heldBytesPerQueue) return 'overloaded';
       of.heldBytes += bytes;
-      of.waiting.push({ config, item, settled });
-      return true;
+      of.waiting.push({ config, item, settled, arrivedMs: clock.nowMs(), isLate: false });
+      return undefined;
+    },
+    isSilent(tenant, queue) {
+      const key = `${tenant}/${queue}`;
+      return busy.has(key) && silent.get(key) === true;
     },
     idle: () =>
       busy.size === 0
@@ -137,26 +113,112 @@ export function createBatches(options: {
   };
 }
 
-/**
- * Returns as many of the waiting events as possible for a single call. All of the events must be within the limits, and
- * they must have been extracted using the same configuration.
- */
-function takeBatch(of: QueueBatches, limits: IngressLimits): Waiting[] {
-  const { waiting } = of;
-  const first = waiting[0];
-  if (first === undefined) return [];
-  let count = 0;
-  let bytes = 0;
-  while (count < waiting.length && count < of.batchItems) {
-    const next = waiting[count];
-    if (next === undefined || next.config.cfgv !== first.config.cfgv || next.config.gen !== first.config.gen) break;
-    bytes += next.item.body.length;
-    if (count > 0 && bytes > limits.batchBytes) break;
-    count += 1;
+/** Creates the function that sends the waiting events of a queue, call after call, until there are none left. */
+function createSend(
+  options: BatchOptions & {
+    readonly clock: Clock;
+    readonly onAnswer: (of: QueueBatches) => void;
+    readonly onSilence: (of: QueueBatches) => void;
+    readonly onEnd: (of: QueueBatches) => void;
+  },
+): (of: QueueBatches) => void {
+  const { ingest, limits, onFailure, clock, onAnswer, onSilence, onEnd } = options;
+  const { ingestTimeoutMs } = limits;
+  const tell = (batch: readonly Waiting[], answers: readonly IngestAnswer[]) => settle(batch, answers, onFailure);
+
+  function send(of: QueueBatches): void {
+    const batch = takeBatch(of, limits);
+    const config = batch[0]?.config;
+    if (config === undefined) return end(of);
+    const call: IngestCall = { batch, startedMs: clock.nowMs() };
+    of.call = call;
+    watch(of);
+    const items = batch.map(waiting => waiting.item);
+    (async () => ingest(of.tenant, of.queue, config, items))().then(
+      stored => {
+        if (of.call === call) succeed(of, call, stored);
+      },
+      (error: unknown) => {
+        if (of.call === call) fail(of, call, error);
+      },
+    );
   }
-  if (count === waiting.length) {
+
+  function succeed(of: QueueBatches, { batch }: IngestCall, { answers, isPartial = false, failure }: Stored): void {
+    onAnswer(of);
+    if (failure !== undefined) onFailure('space', failure);
+    const stored = answers.length;
+    if (isPartial && stored > 0) takeBack(of, batch, stored);
+    of.batchItems = Math.min(limits.batchItems, 2 * (isPartial && stored > 0 ? stored : of.batchItems));
+    // Start the next call before writing any answers, so the store can work in the meantime.
+    proceed(of, batch);
+    tell(batch, answers);
+  }
+
+  function fail(of: QueueBatches, call: IngestCall, error: unknown): void {
+    // The client of the store also has a time limit, which can be reached first.
+    if (clock.nowMs() - call.startedMs >= ingestTimeoutMs / 2) return giveUp(of, call, error);
+    onAnswer(of);
+    onFailure('ingest', error);
+    proceed(of, call.batch);
+    tell(call.batch, []);
+  }
+
+  function proceed(of: QueueBatches, batch: readonly Waiting[]): void {
+    release(of, batch);
+    of.call = undefined;
+    send(of);
+  }
+
+  function giveUp(of: QueueBatches, { batch }: IngestCall, error: unknown): void {
+    onSilence(of);
+    onFailure('ingest', error);
+    const unanswered = [...batch, ...of.waiting];
+    of.call = undefined;
     of.waiting = [];
-    return waiting;
+    end(of);
+    tell(unanswered, []);
   }
-  return waiting.splice(0, count);
+
+  function end(of: QueueBatches): void {
+    of.stopTimer?.();
+    of.stopTimer = undefined;
+    onEnd(of);
+  }
+
+  /** Sets the timer for the oldest event. If there is a timer already, it is for this event, or for an older one. */
+  function watch(of: QueueBatches): void {
+    of.stopTimer ??= clock.setTimer(() => look(of), oldestMs(of) + ingestTimeoutMs - clock.nowMs());
+  }
+
+  function look(of: QueueBatches): void {
+    const untilMs = clock.nowMs() - ingestTimeoutMs;
+    of.stopTimer = undefined;
+    if (of.call !== undefined && of.call.startedMs <= untilMs) {
+      return giveUp(of, of.call, new DeadlineError(`no answer within ${ingestTimeoutMs} ms`));
+    }
+    const late = takeLate(of, untilMs);
+    tell(late, []);
+    for (const each of late) each.isLate = true;
+    watch(of);
+  }
+
+  return send;
+}
+
+/** Passes on the results. Without a result, the event is unavailable. */
+function settle(
+  batch: readonly Waiting[],
+  answers: readonly IngestAnswer[],
+  onFailure: BatchOptions['onFailure'],
+): void {
+  for (const [index, { isLate, settled }] of batch.entries()) {
+    if (isLate) continue;
+    try {
+      settled(answers[index] ?? UNAVAILABLE);
+    } catch (error) {
+      // Failing to write one answer shouldn't prevent the others from being written.
+      onFailure('answer', error);
+    }
+  }
 }

@@ -3,9 +3,9 @@ import { PROBLEMS } from '../../core/problems/problems.ts';
 import { faultOfCodings } from '../../http/codings.ts';
 import type { Admission } from './admission.ts';
 import type { Answers } from './answers.ts';
-import { ITEM_OVERHEAD_BYTES } from './batches.ts';
 import type { EventReply, EventRequest } from './event-request.ts';
 import type { MemoryRefusal } from './memory/memory-stop.ts';
+import { ITEM_OVERHEAD_BYTES } from './queue-batches.ts';
 import type { KnownQueue } from './queue-cache.ts';
 import { type ByteBudget, type Holding, readRequestBody } from './request-body.ts';
 

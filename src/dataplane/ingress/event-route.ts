@@ -72,6 +72,8 @@ export function createEventRoute(options: {
     known: KnownQueue,
     fresh: boolean,
   ): void {
+    const { tenant, queue } = request.params;
+    if (batches.isSilent(tenant, queue)) return answers.sendProblem(reply, startedMs, 'unavailable');
     receiveBody(request, reply, startedMs, known, (body, holding) => {
       const arrival: Arrival = { request, reply, startedMs, body, holding, retried: false };
       guarded(arrival, () => decide(arrival, known, fresh));
@@ -92,10 +94,10 @@ export function createEventRoute(options: {
     const item = createIngestItem(context.id, context, headers, body);
     const { tenant, queue } = request.params;
     const { payer } = known.config;
-    const taken = batches.submit(tenant, queue, known.config, item, answer => settle(arrival, item, answer, payer));
-    if (taken) return;
+    const refused = batches.submit(tenant, queue, known.config, item, answer => settle(arrival, item, answer, payer));
+    if (refused === undefined) return;
     arrival.holding.release();
-    answers.sendProblem(reply, startedMs, 'overloaded');
+    answers.sendProblem(reply, startedMs, refused);
   }
 
   function settle(arrival: Arrival, item: IngestItem, answered: IngestAnswer, payer: string): void {

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { afterEach, expect, test, vi } from 'vitest';
-import { ITEM_OVERHEAD_BYTES } from './batches.ts';
+import { ITEM_OVERHEAD_BYTES } from './queue-batches.ts';
 import type { SandboxDesk } from './sandbox/sandbox-route.ts';
 import { startIngress } from './testing/ingress-harness.ts';
 

@@ -9,7 +9,7 @@ export interface IngressLimits extends HttpLimits {
   readonly batchBytes: number;
   /**
    * The maximum total size of bodies held by this process, including those that have arrived in part. A workspace can
-   * hold at most as much as it leaves free. If this is exceeded, the response is a 503.
+   * hold at most as much as it leaves free, and so can the streams of a Redis master. If this is exceeded, the response is a 503.
    */
   readonly heldBytes: number;
   /**
@@ -19,7 +19,7 @@ export interface IngressLimits extends HttpLimits {
   readonly heldBytesPerQueue: number;
   /** The same for sandbox bodies. */
   readonly sandboxHeldBytes: number;
-  /** The maximum time to wait for the store. After that, the request is answered with 503. */
+  /** The maximum time from the arrival of an event until it is stored. After that, it is answered with 503. */
   readonly ingestTimeoutMs: number;
   /** The interval for reading the memory usage of the Redis masters. */
   readonly memoryLookMs: number;

@@ -26,3 +26,15 @@ test('a holding is only given back once', () => {
   expect(budget.held()).toBe(0);
   expect(fill(budget, 'a').taken).toBe(500);
 });
+
+test('the streams of a master leave half of the budget, however many workspaces they belong to', () => {
+  const budget = createByteBudget(8_000, (_tenant, queue) => (queue === 'orders' ? 'silent' : 'well'));
+  const holdings = Array.from({ length: 200 }, (_, index) => fill(budget, `t${index}`));
+  expect(holdings[0]?.taken).toBe(2_000);
+  expect(budget.held()).toBeGreaterThan(3_900);
+  expect(budget.held()).toBeLessThanOrEqual(4_000);
+  const well = budget.open({ tenant: 't0', queue: 'others' });
+  expect([well.take(500), budget.open({ tenant: 'new', queue: 'others' }).take(500)]).toEqual([true, true]);
+  for (const { holding } of holdings) holding.release();
+  expect(budget.held()).toBe(1_000);
+});

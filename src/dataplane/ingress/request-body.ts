@@ -11,7 +11,7 @@ export interface Holding {
 
 /**
  * ByteBudget limits how many bytes can be held at the same time across several requests. This includes bodies that have
- * not arrived completely. A workspace can hold at most as much as it leaves free.
+ * not arrived completely.
  */
 export interface ByteBudget {
   /** Begins to hold bytes for an event of the stream. */
@@ -19,22 +19,42 @@ export interface ByteBudget {
   readonly held: () => number;
 }
 
-export function createByteBudget(bytes: number): ByteBudget {
+/**
+ * Creates the budget. A workspace can hold at most as much as it leaves free. The same applies to the streams of a Redis
+ * master, so if a master does not answer, its streams leave half of the budget to those of other masters. Of this half,
+ * a workspace can also hold at most as much as it leaves free.
+ *
+ * @param masterOf returns the name of a stream's master, or an empty string if there is only one
+ */
+export function createByteBudget(
+  bytes: number,
+  masterOf: (tenant: string, queue: string) => string = () => '',
+): ByteBudget {
   const workspaces = createShares(bytes);
+  const masters = createShares(bytes);
+  const onMasters = createShares(bytes);
   return {
-    open({ tenant }) {
+    open({ tenant, queue }) {
+      const master = masterOf(tenant, queue);
+      const onMaster = `${master} ${tenant}`;
       let held = 0;
+      const fits = (wanted: number) =>
+        wanted <= workspaces.freeFor(tenant) &&
+        (master === '' || wanted <= (masters.freeFor(master) - onMasters.heldBy(onMaster)) / 2);
+      function add(count: number): void {
+        held += count;
+        workspaces.add(tenant, count);
+        if (master === '') return;
+        masters.add(master, count);
+        onMasters.add(onMaster, count);
+      }
       return {
         take(wanted) {
-          if (wanted > workspaces.freeFor(tenant)) return false;
-          workspaces.add(tenant, wanted);
-          held += wanted;
+          if (!fits(wanted)) return false;
+          add(wanted);
           return true;
         },
-        release() {
-          workspaces.add(tenant, -held);
-          held = 0;
-        },
+        release: () => add(-held),
       };
     },
     held: () => bytes - workspaces.free(),

@@ -108,7 +108,7 @@ export function createIngress(options: IngressOptions): Ingress {
   const { rates = UNLIMITED } = options;
   const senderLimits = createSenderLimits({ rates, addressOf, nowMs: monotonicMs, onRefused: metrics.countLimited });
   const shared = { ...production, senderLimits, memory, limits, onError };
-  const budget = createByteBudget(limits.heldBytes);
+  const budget = createByteBudget(limits.heldBytes, options.memorySource.masterOf);
   metrics.observeHeld(budget.held, limits.heldBytes);
   const admission = createAdmission({ ...shared, answers });
   const route = createEventRoute({ ...shared, admission, batches, budget, answers, metrics });

@@ -1,0 +1,104 @@
+import { setImmediate as turn } from 'node:timers/promises';
+import { describe, expect, test } from 'vitest';
+import { createTestClock, harness, item } from './testing/batches-harness.ts';
+
+describe('a queue that does not answer', () => {
+  test('all of its events are answered with the first one, however many there are', async () => {
+    const { clock, pass, timers } = createTestClock();
+    const { batches, calls, settled, failures, submit } = harness({ ingestTimeoutMs: 5_000 }, clock);
+    for (let index = 0; index < 640; index++) submit(item(`n${index}`));
+    await turn();
+    await pass(4_999);
+    submit(item('last'));
+    expect(settled).toEqual([]);
+    await pass(1);
+    expect([settled.length, new Set(settled.map(each => each.split(' ')[1]))]).toEqual([641, new Set(['UNAVAILABLE'])]);
+    expect([calls.length, failures, timers()]).toEqual([1, ['ingest'], 0]);
+    await batches.idle();
+  });
+
+  test('one event at a time is used to find out whether it answers, and others are refused at once', async () => {
+    const { clock, pass } = createTestClock();
+    const { batches, calls, settled, submit } = harness({ ingestTimeoutMs: 5_000 }, clock);
+    const add = (id: string) => [batches.isSilent('t', 'q'), submit(item(id))];
+    expect(add('a')).toEqual([false, true]);
+    await pass(5_000);
+    await pass(5_000);
+    for (const probe of ['b', 'c']) {
+      expect([add(probe), add('x'), add('y')]).toEqual([
+        [false, true],
+        [true, false],
+        [true, false],
+      ]);
+      await turn();
+      expect(add('z')).toEqual([true, false]);
+      await pass(5_000);
+    }
+    expect(submit(item('other'), 'others')).toBe(true);
+    expect(add('d')).toEqual([false, true]);
+    await turn();
+    // The answer to an earlier call does not count.
+    calls[0]?.finish();
+    await turn();
+    expect(add('e')).toEqual([true, false]);
+    calls.at(-1)?.finish();
+    await turn();
+    expect([add('f'), add('g')]).toEqual([
+      [false, true],
+      [false, true],
+    ]);
+    expect(settled).toEqual(['a UNAVAILABLE', 'b UNAVAILABLE', 'c UNAVAILABLE', 'd OK']);
+  });
+
+  test('a call that fails late counts as no answer, and one that fails early as an answer', async () => {
+    const { clock, pass } = createTestClock();
+    const { batches, calls, submit } = harness({ ingestTimeoutMs: 5_000 }, clock);
+    submit(item('a'));
+    await turn();
+    await pass(4_900);
+    calls[0]?.finish(new Error('Command timed out'));
+    await turn();
+    submit(item('b'));
+    expect(batches.isSilent('t', 'q')).toBe(true);
+    await turn();
+    calls[1]?.finish(new Error('connection refused'));
+    await turn();
+    submit(item('c'));
+    expect(batches.isSilent('t', 'q')).toBe(false);
+  });
+});
+
+test('an event is answered in time even if each call before it takes almost all of this time', async () => {
+  const { clock, pass, timers } = createTestClock();
+  const { batches, calls, settled, submit } = harness({ ingestTimeoutMs: 5_000, batchItems: 1 }, clock);
+  for (const id of ['a', 'b', 'c']) submit(item(id));
+  await turn();
+  await pass(4_000);
+  calls[0]?.finish();
+  await turn();
+  await pass(1_000);
+  expect(settled).toEqual(['a OK', 'b UNAVAILABLE', 'c UNAVAILABLE']);
+  submit(item('d'));
+  // The call goes on. Its event is not answered twice, and the queue is not given up.
+  calls[1]?.finish();
+  await turn();
+  calls[2]?.finish();
+  await batches.idle();
+  expect(settled.slice(3)).toEqual(['d OK']);
+  expect([calls.map(call => call.ids), timers()]).toEqual([[['a'], ['b'], ['d']], 0]);
+});
+
+test('late events that the store leaves for the next call are not stored', async () => {
+  const { clock, pass } = createTestClock();
+  const { batches, calls, settled, submit } = harness({ ingestTimeoutMs: 5_000, batchItems: 2 }, clock);
+  for (const id of ['a', 'b', 'c', 'd']) submit(item(id));
+  await turn();
+  await pass(3_000);
+  calls[0]?.finish();
+  await turn();
+  await pass(2_000);
+  calls[1]?.finishFirst(1);
+  await batches.idle();
+  expect(settled).toEqual(['a OK', 'b OK', 'c UNAVAILABLE', 'd UNAVAILABLE']);
+  expect(calls).toHaveLength(2);
+});
