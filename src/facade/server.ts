@@ -4,6 +4,7 @@ import underPressure from '@fastify/under-pressure';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { PROBLEMS } from '../core/problems/problems.ts';
 import { type ClientAddress, type ConnectionAddress, networkOf } from '../http/client-address.ts';
+import { createConnectionLimit } from '../http/connection-limit.ts';
 import { sendProblem } from '../http/problem-answers.ts';
 import { Refusal, type RefusalFacts } from '../http/refusal.ts';
 import { createHttpServer, type HttpLimits, type HttpServer } from '../http/server.ts';
@@ -12,7 +13,7 @@ import type { Certificate } from '../tls/served-certificate.ts';
 import type { AuditTrail } from './audit/audit-trail.ts';
 import { type AuthenticationOptions, reasonOf, registerAuthentication } from './auth/authentication.ts';
 import { findIdentity } from './auth/identity.ts';
-import { createAddressLimit, createConnectionLimit } from './contract/address-limit.ts';
+import { createAddressLimit } from './contract/address-limit.ts';
 import { createErrorHandler } from './contract/error-handler.ts';
 import { parseJsonBody } from './contract/json-body.ts';
 import { type PointLimits, registerRateLimit } from './contract/rate-limit.ts';
@@ -101,7 +102,7 @@ export function createFacadeServer(options: {
       // Event ids have up to 256 characters, each of which can require three characters in a path.
       routerOptions: { maxParamLength: 768 },
     },
-    accept: options.connectionOf && createConnectionLimit(options.connectionOf, limits.addressConnections),
+    accept: createConnectionLimit({ connectionOf: options.connectionOf, perAddress: limits.addressConnections }).accept,
     pathPattern: PLAIN_PATH,
     factsOfNoRoute,
     sendProblem,

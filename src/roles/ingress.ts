@@ -5,7 +5,7 @@ import { createMemorySource } from '../dataplane/memory-source.ts';
 import { createPartIngestion } from '../dataplane/part-ingestion.ts';
 import { createSandboxDesk } from '../dataplane/sandbox/desk.ts';
 import { createHintIndex } from '../hints/hints.ts';
-import { createClientAddress } from '../http/client-address.ts';
+import { createClientAddress, createConnectionAddress } from '../http/client-address.ts';
 import { anyAddress, listenAt } from './listening.ts';
 import { type Parts, type Running } from './parts.ts';
 import { followServedCertificate } from './served-tls.ts';
@@ -21,6 +21,7 @@ export async function startIngress(parts: Parts): Promise<Running> {
     store: createPartIngestion({ redis, nowMs, alarm, onRouted: createPartIngressMetrics(registry) }),
     addRoutes: createSandboxRoutes(sandbox),
     addressOf: config.trustedProxies && createClientAddress(config.trustedProxies),
+    connectionOf: config.trustedProxies && createConnectionAddress(config.trustedProxies),
     rates: config.ingressRates,
     memorySource: createMemorySource(redis),
     registry,

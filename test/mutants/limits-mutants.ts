@@ -163,18 +163,21 @@ export const LIMITS_MUTANTS: readonly Mutant[] = [
       'calls.enter(address);',
       `${FACADE}contract/rate-limit.test.ts`,
     ],
+  ]),
+  ...limitsMutantsOf('src/http/connection-limit.ts', [
     [
       'an address has any number of connections',
-      'if (!connections.enter(address)) return false;',
-      'connections.enter(address);',
+      "if (address !== undefined && !ofAddresses.enter(address)) return refuse('address');",
+      'if (address !== undefined) ofAddresses.enter(address);',
       `${FACADE}contract/rate-limit.test.ts`,
     ],
     [
       'the connections of a proxy are those of an address',
-      'if (address === undefined) return true;',
-      "if (address === '') return true;",
+      'const address = connectionOf?.(socket);',
+      "const address = connectionOf?.(socket) ?? '';",
       `${FACADE}contract/rate-limit.test.ts`,
     ],
+    ['a server has any number of connections', 'open >= total', 'open < 0', 'src/http/connection-limit.test.ts'],
   ]),
   ...limitsMutantsOf(`${FACADE}contract/long-poll.ts`, [
     [

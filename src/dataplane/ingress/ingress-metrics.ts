@@ -1,3 +1,4 @@
+import { CONNECTION_LIMITS, type ConnectionLimit } from '../../http/connection-limit.ts';
 import { Counter, Gauge, type Registry } from '../../telemetry/metrics.ts';
 import { createPlainHistogram } from '../../telemetry/plain-histogram.ts';
 import { createTally } from '../../telemetry/tally.ts';
@@ -37,6 +38,9 @@ export interface IngressMetrics {
    * scrape.
    */
   readonly observeHeld: (heldBytes: () => number, limitBytes: number) => void;
+  /** Registers the number of open connections. The function will be called at each scrape. */
+  readonly observeConnections: (open: () => number) => void;
+  readonly countRefusedConnection: (limit: ConnectionLimit) => void;
 }
 
 export function createIngressMetrics(registry: Registry): IngressMetrics {
@@ -82,7 +86,15 @@ export function createIngressMetrics(registry: Registry): IngressMetrics {
     buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5],
     registers: [registry],
   });
+  const refusedConnections = new Counter({
+    name: 'sluice_ingress_connections_refused_total',
+    help: 'Number of connections closed because a limit of connections was reached, by limit: address (of the client), or total.',
+    labelNames: ['limit'] as const,
+    registers: [registry],
+  });
+  for (const limit of CONNECTION_LIMITS) refusedConnections.inc({ limit }, 0);
   let held = () => 0;
+  let connections = () => 0;
   let limit = 0;
   const gauge = (name: string, help: string, read: () => number) =>
     new Gauge({
@@ -103,6 +115,7 @@ export function createIngressMetrics(registry: Registry): IngressMetrics {
     'Upper limit for event bytes held in memory. Ingress responds with 503 to a workspace that would hold more than it leaves free.',
     () => limit,
   );
+  gauge('sluice_ingress_connections', 'Number of open connections.', () => connections());
   return {
     countRequest(status, durationMs) {
       requests.add(status);
@@ -115,6 +128,10 @@ export function createIngressMetrics(registry: Registry): IngressMetrics {
       held = heldBytes;
       limit = limitBytes;
     },
+    observeConnections(open) {
+      connections = open;
+    },
+    countRefusedConnection: limit => refusedConnections.inc({ limit }),
   };
 }
 

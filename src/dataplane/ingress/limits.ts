@@ -2,6 +2,10 @@ import type { HttpLimits } from '../../http/server.ts';
 
 /** Ingress limits. All sizes are in bytes and all times are in milliseconds. */
 export interface IngressLimits extends HttpLimits {
+  /** The maximum number of connections of an address that is not a trusted proxy. More are closed. */
+  readonly addressConnections: number;
+  /** The maximum number of connections. More are closed. A connection uses up to 32 KiB while its headers arrive. */
+  readonly connections: number;
   /** The maximum size of an event body. Anything larger is answered with 413. */
   readonly bodyBytes: number;
   /** The maximum number of events in each call. */
@@ -49,6 +53,8 @@ export interface IngressLimits extends HttpLimits {
 }
 
 export const INGRESS_LIMITS: IngressLimits = {
+  addressConnections: 512,
+  connections: 2_048,
   bodyBytes: 256 * 1024,
   batchItems: 64,
   batchBytes: 1024 * 1024,

@@ -28,6 +28,27 @@ test('bodies of a workspace that do not end leave room for those of others', asy
   for (const socket of sockets) socket.destroy();
 });
 
+test('closes connections beyond the limit, and counts them', async () => {
+  role = await startIngress({ connections: 3 });
+  const open = async () => {
+    const socket = connect(role.port, '127.0.0.1').on('error', () => {});
+    socket.write('GET /openapi.json HTTP/1.1\r\nHost: x\r\n\r\n');
+    const isAnswered = await new Promise<boolean>(resolve => {
+      socket.once('data', () => resolve(true));
+      socket.once('close', () => resolve(false));
+    });
+    return { socket, isAnswered };
+  };
+  const opened = [await open(), await open(), await open(), await open()];
+  expect(opened.map(({ isAnswered }) => isAnswered)).toEqual([true, true, true, false]);
+  const metrics = await role.registry.metrics();
+  expect(metrics).toContain('sluice_ingress_connections 3\n');
+  expect(metrics).toContain('sluice_ingress_connections_refused_total{limit="total"} 1\n');
+  for (const { socket } of opened) socket.destroy();
+  await vi.waitFor(async () => expect(await role.registry.metrics()).toContain('sluice_ingress_connections 0\n'));
+  expect((await role.send({})).status).toBe(202);
+});
+
 test('while a stream does not answer, the bodies of its events are not waited for', async () => {
   role = await startIngress({ ingestTimeoutMs: 500 });
   role.store.hold = new Promise(() => {});

@@ -1,4 +1,5 @@
-import type { ClientAddress } from '../../http/client-address.ts';
+import type { ClientAddress, ConnectionAddress } from '../../http/client-address.ts';
+import { createConnectionLimit } from '../../http/connection-limit.ts';
 import { serveOpenApi } from '../../http/openapi-document.ts';
 import type { RefusalFacts } from '../../http/refusal.ts';
 import { createHttpServer, type HttpServer } from '../../http/server.ts';
@@ -13,7 +14,7 @@ import { createBatches } from './batches.ts';
 import type { EventParams, EventReply } from './event-request.ts';
 import { createEventRoute } from './event-route.ts';
 import { createFailureLog } from './failures.ts';
-import { createIngressMetrics } from './ingress-metrics.ts';
+import { createIngressMetrics, type IngressMetrics } from './ingress-metrics.ts';
 import { createKeyChecks, type KeyChecks } from './key-checks.ts';
 import { INGRESS_LIMITS, type IngressLimits } from './limits.ts';
 import { createMemoryStop, type MemorySource, type MemoryStop } from './memory/memory-stop.ts';
@@ -58,6 +59,8 @@ interface IngressOptions {
   readonly limits?: Partial<IngressLimits>;
   /** Returns the address of the client. If omitted, there is no limit by address. */
   readonly addressOf?: ClientAddress | undefined;
+  /** Returns the address of a connection. If omitted, there is no limit of connections by address. */
+  readonly connectionOf?: ConnectionAddress | undefined;
   /** The number of events per second. By default, there are no limits. */
   readonly rates?: SenderRates;
   /** Wall clock in milliseconds, used to expire cache entries. */
@@ -83,8 +86,10 @@ export function createIngress(options: IngressOptions): Ingress {
     log.error({ err: error, ...traceOf(reply.request) }, 'request failed');
     answers.sendProblem(reply, startedMs, 'internal');
   };
+  const connections = limitConnections({ ...options, limits, metrics, monotonicMs });
   const server = createHttpServer({
     limits,
+    accept: connections.accept,
     tracing,
     certificate: options.certificate,
     fastify: { routerOptions: { maxParamLength: 128 } },
@@ -128,6 +133,38 @@ export function createIngress(options: IngressOptions): Ingress {
       await batches.idle();
     },
   };
+}
+
+/** The time between two log lines about connections that were closed, in milliseconds. */
+const REFUSED_LOG_MS = 60_000;
+
+/** Limits the connections, and counts them. Clients that are closed are logged once a minute. */
+function limitConnections({
+  connectionOf,
+  limits,
+  metrics,
+  log,
+  monotonicMs,
+}: Pick<IngressOptions, 'connectionOf' | 'log'> & {
+  limits: IngressLimits;
+  metrics: IngressMetrics;
+  monotonicMs: () => number;
+}) {
+  const { addressConnections: perAddress, connections: total } = limits;
+  let quietUntilMs = 0;
+  const limit = createConnectionLimit({
+    connectionOf,
+    perAddress,
+    total,
+    onRefused(limit) {
+      metrics.countRefusedConnection(limit);
+      if (monotonicMs() < quietUntilMs) return;
+      quietUntilMs = monotonicMs() + REFUSED_LOG_MS;
+      log.warn({ limit, most: limit === 'total' ? total : perAddress }, 'too many connections: new ones are closed');
+    },
+  });
+  metrics.observeConnections(limit.open);
+  return limit;
 }
 
 /** Creates the caches for keys and queues, and the batches. All of them use the same store. */

@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { Socket } from 'node:net';
-import type { ClientAddress, ConnectionAddress } from '../../http/client-address.ts';
+import type { ClientAddress } from '../../http/client-address.ts';
 import { answerPlainly } from '../../http/problem-answers.ts';
 import { detailOfLimit, limitItem, policyItem } from '../../http/rate-limit-fields.ts';
 import { createOccupancy } from '../../time/occupancy.ts';
@@ -61,18 +60,6 @@ export function createAddressLimit(options: {
     }
     if (!calls.enter(address)) return refuse(response, 'concurrency', full, 1);
     response.once('close', () => calls.leave(address));
-    return true;
-  };
-}
-
-/** Creates the function that limits the connections of each address. Connections of trusted proxies are not limited. */
-export function createConnectionLimit(connectionOf: ConnectionAddress, most: number): (socket: Socket) => boolean {
-  const connections = createOccupancy(most);
-  return socket => {
-    const address = connectionOf(socket);
-    if (address === undefined) return true;
-    if (!connections.enter(address)) return false;
-    socket.once('close', () => connections.leave(address));
     return true;
   };
 }
