@@ -2,6 +2,7 @@ import type { ExchangeAnswer } from '../../part/claims/exchange.ts';
 import { type ClaimedEvent, parsePush } from '../../part/claims/message.ts';
 import { type Part, partKeys } from '../../part/keys.ts';
 import { createElapsedClock } from '../../time/elapsed-clock.ts';
+import { startSpreadInterval } from '../../time/spread-interval.ts';
 import { createAdvancing } from './advancing.ts';
 import { createAttempt } from './attempt.ts';
 import { createBodyShare, createReadBody } from './body-reader.ts';
@@ -30,7 +31,7 @@ const ACKNOWLEDGED_MS = 2_000;
 const RETRY_MS = 500;
 /** The maximum delay supported by `setTimeout`; a part is looked at more often anyway. */
 const LONGEST_WAIT_MS = 2 ** 31 - 1;
-/** The interval for checking a part in case all wake-ups were lost. */
+/** The interval for checking a part in case all wake-ups were lost. The parts of a process are not checked together. */
 const LOOK_MS = 300_000;
 
 export interface PartWorker {
@@ -251,10 +252,11 @@ export function createPartWorker(given: PartWorkerDeps, part: Part): PartWorker 
       loop.want();
     },
   });
-  const lookTimer = setInterval(() => {
+  const look = () => {
     loop.reclaim();
     loop.want();
-  }, LOOK_MS);
+  };
+  const stopLooking = startSpreadInterval(look, LOOK_MS, deps.random);
 
   return {
     sending: queues.sending,
@@ -262,7 +264,7 @@ export function createPartWorker(given: PartWorkerDeps, part: Part): PartWorker 
       isStopping = true;
       advancing.stop();
       watch.stop();
-      clearInterval(lookTimer);
+      stopLooking();
       clearTimeout(dueTimer);
       queues.giveBack();
       await loop.stop(READY_MS);
