@@ -56,7 +56,7 @@ const RULES: Readonly<Record<string, Rule>> = {
   'part/log': { rooms: 'core/ids redis part part/lanes' },
   'part/catchup': { rooms: 'redis part' },
   'part/sweep': { rooms: 'redis part part/lanes' },
-  'part/tokens': { rooms: 'redis part' },
+  'part/tokens': { rooms: 'time redis part' },
   'part/space': { rooms: 'time redis part part/log part/tokens' },
   'part/stored': { rooms: 'telemetry redis part' },
   'part/gate': { rooms: 'core/delivery redis plane part' },

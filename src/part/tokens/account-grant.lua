@@ -61,7 +61,10 @@ local function refuse(word)
   local parts = {}
   if word == 'BUSY' then
     local all = redis.call('HGETALL', KEY_HOLD)
-    for i = 1, #all, 2 do
+    -- If there are more of them, they take turns, because some of them may be on a Redis master that doesn't reply.
+    local first = #all > 2 * MOST_HOLDERS and tonumber(ARG_NOW_MS) or 0
+    for n = 1, #all, 2 do
+      local i = (n - 1 + 2 * first) % #all + 1
       if all[i] ~= ARG_PART and tonumber(all[i + 1]) > 0 and #parts < MOST_HOLDERS then parts[#parts + 1] = all[i] end
     end
   end

@@ -1,6 +1,10 @@
+import { tryEach } from '../../time/try-each.ts';
 import type { Part } from '../keys.ts';
 import type { LedgerCalls, Report, Terms } from './ledger-calls.ts';
 import { parsePartName } from './part-name.ts';
+
+/** How long to wait for a part that should return its tokens. */
+const HOLDER_MS = 1_000;
 
 /** Takes tokens back from parts that have some left. */
 export function createRecall({ report, tellAccount, settleEnded, apply, giveBack, forget }: LedgerCalls) {
@@ -26,14 +30,22 @@ export function createRecall({ report, tellAccount, settleEnded, apply, giveBack
     }
   }
 
-  /** Returns tokens from all parts that have some. If a part was removed, it can't have any tokens. */
-  async function recallFrom(account: string, names: readonly string[], nowMs: number): Promise<void> {
-    for (const name of names) {
-      const holder = parsePartName(name);
-      const said = await report(holder);
-      if (said !== undefined && said.payer === account) await recall(holder, nowMs);
-      else await releaseHold(account, holder, said, nowMs);
-    }
+  async function recallHolder(account: string, name: string, nowMs: number): Promise<void> {
+    const holder = parsePartName(name);
+    const said = await report(holder);
+    if (said !== undefined && said.payer === account) await recall(holder, nowMs);
+    else await releaseHold(account, holder, said, nowMs);
+  }
+
+  /**
+   * Returns tokens from all parts that have some. If a part was removed, it can't have any tokens. Parts on a Redis
+   * master that doesn't reply don't affect the others.
+   *
+   * @returns the parts that did not reply in time
+   * @throws the first error if none of them did
+   */
+  function recallFrom(account: string, names: readonly string[], nowMs: number): Promise<readonly string[]> {
+    return tryEach(names, HOLDER_MS, name => recallHolder(account, name, nowMs));
   }
 
   /** The part was removed, or it has a different payer. No granted tokens remain. */

@@ -49,6 +49,7 @@ export function createTokens(redis: ScriptClient): Tokens {
 
   async function settle(part: Part, nowMs: number): Promise<Settlement> {
     let recalls = 0;
+    const silent = new Set<string>();
     const terms: Terms = new Map();
     for (;;) {
       const said = await settleAllEnded(part, nowMs, terms);
@@ -67,8 +68,11 @@ export function createTokens(redis: ScriptClient): Tokens {
       }
       // It has enough for now.
       if (isLow) return { answer: 'OK', payer, cleared: false, waited };
-      if (word !== 'BUSY' || recalls++ === MOST_RECALLS) return { answer: word === 'CLOSED' ? word : 'SHORT', payer };
-      await recallFrom(payer, rest as string[], nowMs);
+      const holders = word === 'BUSY' ? (rest as string[]).filter(name => !silent.has(name)) : [];
+      if (holders.length === 0 || recalls++ === MOST_RECALLS) {
+        return { answer: word === 'CLOSED' ? word : 'SHORT', payer };
+      }
+      for (const name of await recallFrom(payer, holders, nowMs)) silent.add(name);
     }
   }
 
