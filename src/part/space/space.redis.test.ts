@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { event, type TestPart } from '../../../test/support/part/part.ts';
+import { SILENCES, silentClient } from '../../../test/support/part/silent-client.ts';
 import { accountKeys } from '../../redis/keys.ts';
 import { onEachRedis } from '../../redis/testing/each-redis.ts';
 import type { ScriptClient } from '../call.ts';
@@ -50,6 +51,22 @@ onEachRedis(redis => {
     for (let i = 0; i < 20; i++) await send(first, repeat(50, 50));
     expect(await stored()).toBe(300_000);
     expect(await send(first, [50])).toEqual(['LIMIT']);
+  });
+
+  test.each(SILENCES)('takes back space from other parts while one that has some %s', async (_what, answer) => {
+    const limit = 300_000;
+    const { parts, first, send, replicaOf, stored, granted } = await start(limit, 3);
+    const silent = parts[1] as TestPart;
+    expect(await send(silent, [50])).toEqual(['OK']);
+    const [unused = 0] = (await granted()).map(bytes => bytes - 300);
+    expect(unused).toBeGreaterThan(0);
+    expect(await send(parts[2] as TestPart, [50])).toEqual(['OK']);
+    const ingest = replicaOf(first, silentClient(first.client, silent.part.tenant, answer));
+    const answers: string[] = [];
+    for (let i = 0; i < 20; i++) answers.push(...(await send(first, repeat(50, 50), ingest)));
+    expect([...new Set(answers)].toSorted()).toEqual(['LIMIT', 'OK']);
+    expect((await stored()) + unused).toBeLessThanOrEqual(limit);
+    expect((await stored()) + unused + 300).toBeGreaterThan(limit);
   });
 
   test('unused space is at most a twentieth of the limit when an event is refused', async () => {

@@ -1,6 +1,7 @@
 import type { RedisClient } from '../../redis/client.ts';
 import { accountKeys } from '../../redis/keys.ts';
 import { readNamedScript } from '../../redis/named-scripts.ts';
+import { tryEach } from '../../time/try-each.ts';
 import { callScript, type ScriptClient } from '../call.ts';
 import { type Part, partKeys } from '../keys.ts';
 import { parsePartName, partName } from '../tokens/part-name.ts';
@@ -12,6 +13,8 @@ const APPLY_SPACE = script('apply-space');
 const SHRINK_SPACE = script('shrink-space');
 /** How often space is taken back from other parts. Up to 64 parts are used each time. */
 const MOST_RECALLS = 32;
+/** How long to wait for a part that should return its space. Ingress waits for all of this up to a second. */
+const HOLDER_MS = 400;
 
 /** The limit of an account, and how much of it its parts store or have been granted, if this is known. */
 export interface SpaceUse {
@@ -59,6 +62,11 @@ export function createSpace(redis: ScriptClient & Pick<RedisClient, 'call'>): Sp
     await callAccount(ACCOUNT_RECALL, account, { part: name, seq: seq as string, space: left, nowMs });
   }
 
+  /** Takes back space from parts. Those on a Redis master that doesn't reply don't affect the others. */
+  async function recallFrom(account: string, names: readonly string[], nowMs: number): Promise<void> {
+    await tryEach(names, HOLDER_MS, name => recall(account, parsePartName(name), nowMs));
+  }
+
   async function ask(part: Part, need: number, nowMs: number): Promise<SpaceAnswer> {
     for (let recalls = 0; ; recalls++) {
       const said = await report(part);
@@ -76,7 +84,7 @@ export function createSpace(redis: ScriptClient & Pick<RedisClient, 'call'>): Sp
         const usedBytes = (word as string) === 'FULL' ? Number(rest[0]) : undefined;
         return { answer: 'FULL', limitBytes: Number(limit), usedBytes };
       }
-      for (const name of rest as string[]) await recall(payer, parsePartName(name), nowMs);
+      await recallFrom(payer, rest as string[], nowMs);
     }
   }
 
