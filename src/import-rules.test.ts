@@ -97,7 +97,7 @@ const RULES: Readonly<Record<string, Rule>> = {
   'controller/engine': { rooms: 'api time telemetry kube' },
   'controller/caches': { rooms: 'api api/kinds core/ids time telemetry kube controller/engine' },
   'controller/routes': {
-    rooms: 'core/ids core/routing kube redis record controller/engine controller/caches',
+    rooms: 'core/ids core/routing time kube redis record controller/engine controller/caches',
   },
   'controller/context': {
     rooms: `

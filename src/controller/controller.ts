@@ -134,7 +134,7 @@ function createRoutes(options: ControllerOptions, basis: Basis) {
     isPaused: name => isPaused(caches, name),
     openGates: name => openGatesOf({ caches, nowMs }, name),
     exclusively: locks.exclusively,
-    onChanged: (name, uids) => enqueueFollowers({ caches, controllers }, name, uids),
+    onChanged: (name, uids) => void enqueueFollowers({ caches, controllers }, name, uids),
   });
   return tenants;
 }

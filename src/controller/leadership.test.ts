@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { stepsOf } from '../../test/support/controller/steps.ts';
 import { createManualClock } from '../../test/support/manual-clock.ts';
 import { keyRingOf } from '../core/delivery/key-ring.ts';
 import type { ControlStore } from '../record/control-store.ts';
@@ -118,6 +119,7 @@ function createLeader(names = ['acme']) {
   const terms = createTerms();
   const tenants = createTenants({
     control,
+    clock,
     nowMs: () => 0,
     compile: {
       queueMaxBytes: 1,
@@ -129,15 +131,8 @@ function createLeader(names = ['acme']) {
     fence: terms.fence,
     explain: error => error,
     prepare: async () => {},
-    gather: name => ({
-      name,
-      secretKeys: [],
-      streams: [],
-      packages: [],
-      integrations: [],
-      blocks: [],
-      subscriptions: [],
-    }),
+    gather: name =>
+      stepsOf({ name, secretKeys: [], streams: [], packages: [], integrations: [], blocks: [], subscriptions: [] }),
     objectsOf: () => [],
     isPaused: () => false,
     openGates: () => new Map(),
@@ -249,7 +244,7 @@ describe('bringing tenants into force', () => {
 
 describe('a term without Redis', () => {
   test('reports RedisUnavailable until Redis is reachable, and then works', async () => {
-    const { redis, tenants, leading, terms, start } = createLeader();
+    const { clock, redis, tenants, leading, terms, start } = createLeader();
     redis.lead = () => Promise.reject(new Error('Connection is closed.'));
     const term = start(1);
     await expect(term.begin()).rejects.toThrow('Connection is closed.');
@@ -258,10 +253,14 @@ describe('a term without Redis', () => {
     expect(leading.failure()).toMatchObject({ message: 'Connection is closed.' });
     expect(leading.works()).toBe(false);
     redis.lead = async () => ({ epoch: 5 });
-    await term.begin();
+    const began = term.begin();
+    await clock.advance(100);
+    await began;
     expect(terms.fence()).toBe(5);
     expect([leading.works(), leading.failure()]).toEqual([true, undefined]);
-    await tenants.sync('acme');
+    const synced = tenants.sync('acme');
+    await clock.advance(100);
+    await synced;
   });
 
   test('reports the Redis of another cluster', async () => {

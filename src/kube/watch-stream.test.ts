@@ -30,6 +30,19 @@ describe('watch stream', () => {
     );
   });
 
+  it('lets the event loop turn while it reads a large chunk', async () => {
+    const lines = Array.from({ length: 1_000 }, (_, i) => `${JSON.stringify(added(`a${i}`))}\n`);
+    let turns = 0;
+    let ended = false;
+    setImmediate(function next() {
+      turns++;
+      if (!ended) setImmediate(next);
+    });
+    expect(await collect(Readable.from([Buffer.from(lines.join(''))]))).toHaveLength(1_000);
+    ended = true;
+    expect(turns).toBeGreaterThan(15);
+  });
+
   it.each([
     ['not JSON', '{"type":\n'],
     ['an unknown type', `${JSON.stringify({ ...added('a'), type: 'NEWS' })}\n`],

@@ -1,4 +1,5 @@
 import type { Readable } from 'node:stream';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Clock } from '../time/clock.ts';
 import { errorFromStatus, KubeError, NO_ANSWER } from './kube-error.ts';
 
@@ -7,6 +8,9 @@ export type WatchEvent<T> = { readonly type: 'ADDED' | 'MODIFIED' | 'DELETED' | 
 
 /** The maximum line length, which exceeds the largest object accepted by etcd (1.5 MiB) after escaping. */
 const LONGEST_LINE = 16 * 1024 * 1024;
+
+/** The number of events to handle before the event loop performs everything else that is due. */
+const EVENTS_PER_TURN = 50;
 
 /**
  * Yields the events of a watch until the server closes the watch. Each line of the response contains one JSON document.
@@ -32,6 +36,7 @@ export async function* readWatch<T>(
   try {
     const decoder = new TextDecoder();
     let rest = '';
+    let events = 0;
     for await (const chunk of body as AsyncIterable<Uint8Array>) {
       heardMs = clock.nowMs();
       rest += decoder.decode(chunk, { stream: true });
@@ -41,7 +46,12 @@ export async function* readWatch<T>(
       }
       const lines = rest.split('\n');
       rest = lines.pop() as string;
-      for (const line of lines) if (line !== '') yield parseLine<T>(call, line);
+      for (const line of lines) {
+        if (line === '') continue;
+        // Otherwise, a fast server would be able to stop everything else in this process.
+        if (++events % EVENTS_PER_TURN === 0) await nextTurn();
+        yield parseLine<T>(call, line);
+      }
     }
     if (rest.trim() !== '') yield parseLine<T>(call, rest);
   } finally {

@@ -2,7 +2,8 @@ import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { QueueRoute, SubscriptionRoute, TenantRoutes } from '../core/routing/routes.ts';
 import { queueKeys, tenantKeys } from '../redis/keys.ts';
-import { keepUnowned, type PatchOp, planRoutes, type RoutesPlan, type StoredRoutes } from './control-plan.ts';
+import { type PatchOp, planRoutes, type RoutesPlan, type StoredRoutes } from './control-plan.ts';
+import { keepUnowned } from './unowned-routes.ts';
 
 const queueRoute = fc.record<QueueRoute>({
   gen: fc.constantFrom('g1', 'g2'),

@@ -1,7 +1,9 @@
 import { createHash } from 'node:crypto';
 import type { IntegrationRoute, QueueRoute, SubscriptionRoute, TenantRoutes } from '../core/routing/routes.ts';
+import { finish, type Steps } from '../core/routing/steps.ts';
 import { integrationKeys, queueKeys, tenantKeys } from '../redis/keys.ts';
 import { indexOf, subscribersOf, withoutSame } from './tenant-index.ts';
+import { keepUnowned } from './unowned-routes.ts';
 
 /** Use `UNLINK` for large keys: Redis will free them in the background. `DEL` would block all clients. */
 export type PatchCommand = 'HSET' | 'HSETNX' | 'HDEL' | 'SADD' | 'SREM' | 'DEL' | 'UNLINK';
@@ -40,7 +42,12 @@ export interface RoutesPlan {
 
 export type Fields = Record<string, string>;
 
+/** Kept from one plan to the next, because a tenant may have thousands of streams. */
+const queueFieldsMade = new WeakMap<QueueRoute, Fields>();
+
 export function queueFields(route: QueueRoute): Fields {
+  const known = queueFieldsMade.get(route);
+  if (known !== undefined) return known;
   const fields: Fields = {
     gen: route.gen,
     state: route.state,
@@ -50,7 +57,9 @@ export function queueFields(route: QueueRoute): Fields {
     eventTypes: JSON.stringify(route.eventTypes),
     contextHeaders: JSON.stringify(route.contextHeaders),
   };
-  return { ...fields, cfgv: versionOf(fields) };
+  const whole = { ...fields, cfgv: versionOf(fields) };
+  queueFieldsMade.set(route, whole);
+  return whole;
 }
 
 /** Kept from one plan to the next because hashing 10,000 routes takes longer than the limit for a barrier. */
@@ -197,8 +206,8 @@ function planIntegration(
   return ops;
 }
 
-/** The changes of the tenant itself. `names` contains the names to add to its index. */
-function planTenant({ held, isWritten }: Standing, have: TenantRoutes, want: TenantRoutes) {
+/** The changes of the tenant itself, with a piece for each look at all routes. `names` contains the names to add to its index. */
+function* planTenant({ held, isWritten }: Standing, have: TenantRoutes, want: TenantRoutes) {
   const t = tenantKeys(want.tenant);
   const ops: PatchOp[] = [];
   if (have.payer !== want.payer) ops.push({ command: 'HSET', key: t.meta, args: ['payer', want.payer] });
@@ -210,14 +219,26 @@ function planTenant({ held, isWritten }: Standing, have: TenantRoutes, want: Ten
     ops.push({ command: limit === undefined ? 'HDEL' : 'HSET', key: t.meta, args });
   }
   ops.push(...hashOps(t.keys, have.keys, want.keys));
+  yield;
   const had = isWritten ? withoutSame(have, want) : have;
+  yield;
   const has = isWritten ? withoutSame(want, have) : want;
-  const [hadSubscribers, subscribers] = [subscribersOf(had), subscribersOf(has)];
+  yield;
+  const hadSubscribers = subscribersOf(had);
+  yield;
+  const subscribers = subscribersOf(has);
+  yield;
   for (const queue of new Set([...Object.keys(hadSubscribers), ...Object.keys(subscribers)])) {
+    yield;
     ops.push(...hashOps(t.subs(queue), held(t.subs(queue), hadSubscribers[queue] ?? {}), subscribers[queue] ?? {}));
   }
   // Unknown names in the index are removed by the sweep.
-  const index = hashOps(t.index, held(t.index, indexOf(had)), indexOf(has));
+  yield;
+  const hadIndex = held(t.index, indexOf(had));
+  yield;
+  const hasIndex = indexOf(has);
+  yield;
+  const index = hashOps(t.index, hadIndex, hasIndex);
   return { ops, names: index.filter(({ command }) => command === 'HSET') };
 }
 
@@ -226,7 +247,13 @@ function planTenant({ held, isWritten }: Standing, have: TenantRoutes, want: Ten
  * never remove anything. A queue or subscription without an object is closed and kept.
  */
 export function planRoutes(have: StoredRoutes, wanted: TenantRoutes): RoutesPlan {
+  return finish(planSteps(have, wanted));
+}
+
+/** This is like `planRoutes`, but there is a piece for each stream and for each integration. */
+export function* planSteps(have: StoredRoutes, wanted: TenantRoutes): Steps<RoutesPlan> {
   const want = keepUnowned(have.routes, wanted);
+  yield;
   const { tenant } = want;
   const standing = standingOf(have);
   const patches: SlotPatch[] = [];
@@ -238,56 +265,24 @@ export function planRoutes(have: StoredRoutes, wanted: TenantRoutes): RoutesPlan
   }
 
   for (const [queue, route] of Object.entries(want.queues)) {
+    yield;
     const { meta } = queueKeys(tenant, queue);
     const old = Object.hasOwn(have.routes.queues, queue) ? have.routes.queues[queue] : undefined;
     const { ops, isMade } = planQueue(standing, meta, old, route);
     add(meta, ops, isMade);
   }
   for (const [integration, route] of Object.entries(want.integrations)) {
+    yield;
     const { meta } = integrationKeys(integration);
     const old = have.routes.integrations[integration] ?? GONE;
     if (standing.isWritten && old === route && have.ready.has(meta)) continue;
     add(meta, planIntegration(standing, { integration, tenant }, old, route));
   }
   const { meta } = tenantKeys(tenant);
-  const { ops, names } = planTenant(standing, have.routes, want);
+  const { ops, names } = yield* planTenant(standing, have.routes, want);
   add(meta, ops);
   // The name is added before it is created. If a controller stops in between, the next controller can find and close
   // it.
   if (names.length > 0) patches.unshift({ meta, ops: names });
   return { patches, ready };
-}
-
-/**
- * Adds queues and subscriptions in Redis without an object to `want` as closed. They can only be removed after
- * draining, or by an explicit Delete. If there is nothing to add, the same objects are returned.
- */
-export function keepUnowned(have: TenantRoutes, want: TenantRoutes): TenantRoutes {
-  const queues: Record<string, QueueRoute> = {};
-  for (const [queue, route] of Object.entries(have.queues)) queues[queue] = { ...route, state: 'closing' };
-  const integrations: Record<string, IntegrationRoute> = { ...want.integrations };
-  for (const [integration, old] of Object.entries(have.integrations)) {
-    const next = want.integrations[integration];
-    if (next === old) continue;
-    const unowned = Object.entries(old.subscriptions).filter(([sub]) => next?.subscriptions[sub] === undefined);
-    if (next !== undefined && unowned.length === 0) continue;
-    const closed = unowned.map(([sub, route]) => [sub, closeRoute(route)] as const);
-    const isClosed =
-      next === undefined && old.state === 'closed' && closed.every(([, route], i) => route === unowned[i]?.[1]);
-    integrations[integration] = isClosed
-      ? old
-      : {
-          state: next?.state ?? 'closed',
-          sinceMs: next?.sinceMs ?? old.sinceMs,
-          subscriptions: { ...Object.fromEntries(closed), ...next?.subscriptions },
-        };
-  }
-  return { ...want, queues: { ...queues, ...want.queues }, integrations };
-}
-
-/** If it is already closed, the same object is returned. */
-function closeRoute(route: SubscriptionRoute): SubscriptionRoute {
-  const { onUnblock, ...rest } = route;
-  if (onUnblock === undefined && rest.route === 'closed' && rest.send === 'held' && rest.endpoint === '') return route;
-  return { ...rest, route: 'closed', send: 'held', endpoint: '' };
 }

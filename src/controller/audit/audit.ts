@@ -42,7 +42,9 @@ export function createAudit(deps: AuditDeps) {
     // Check every removal here because writing the routes would also remove activations which are missing from the
     // caches.
     const certain = inBoth(first, await withoutStale(deps, name, second));
-    if (certain.length === 0 || tenants.stored(name) !== stored || !tenants.isCurrent(name)) return;
+    if (certain.length === 0 || tenants.stored(name) !== stored || !(await tenants.isCurrent(name))) return;
+    // The objects may have changed in the meantime.
+    if (tenants.stored(name) !== stored) return;
     if (certain.some(({ pair, inPart }) => pair === undefined || inPart)) {
       tenants.forget([name]);
       deps.enqueueTenant(name);

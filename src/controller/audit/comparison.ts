@@ -1,6 +1,7 @@
 import { publicId, tenantId } from '../../core/ids/ids.ts';
 import type { StateAudit, SubscriptionState } from '../../record/control-audit.ts';
-import { planRoutes } from '../../record/control-plan.ts';
+import { planSteps } from '../../record/control-plan.ts';
+import { inSlices } from '../../time/slices.ts';
 import type { Caches } from '../caches/caches.ts';
 import type { FoundDelivery } from '../kinds/subscription/delivery-status/delivery-watch.ts';
 import { isEmpty } from '../routes/tenant.ts';
@@ -51,7 +52,7 @@ export async function compareTenant(
   const stored = tenants.stored(name);
   // We can't know the state while a worker is processing or retrying the tenant.
   if (stored === undefined || deps.isPaused(name) || isEmpty(stored.routes)) return [];
-  if (!tenants.isCurrent(name)) {
+  if (!(await tenants.isCurrent(name))) {
     deps.enqueueTenant(name);
     return [];
   }
@@ -59,8 +60,9 @@ export async function compareTenant(
   noteStates(deps, await store.parts.readStates(stored.routes));
   const gates = await compareGates({ caches, store, isPending: deps.isPairPending }, name, stored.routes);
   const parts = await compareParts({ caches, parts: store.parts, isPending: deps.isPairPending }, name, stored.routes);
+  const plan = await inSlices(planSteps(found, stored.routes));
   if (tenants.stored(name) !== stored) return [];
-  const differences = [...parts, ...differencesOfPlan(planRoutes(found, stored.routes)), ...gates];
+  const differences = [...parts, ...differencesOfPlan(plan), ...gates];
   if (!listed.has(tenantId(name))) differences.push({ id: 'membership', what: 'membership', removes: false });
   return differences;
 }

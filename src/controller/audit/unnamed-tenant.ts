@@ -1,6 +1,7 @@
 import type { ControlAudit } from '../../record/control-audit.ts';
-import { keepUnowned, planRoutes } from '../../record/control-plan.ts';
+import { planRoutes } from '../../record/control-plan.ts';
 import type { ControlStore } from '../../record/control-store.ts';
+import { keepUnowned } from '../../record/unowned-routes.ts';
 import { integrationKeys } from '../../redis/keys.ts';
 import { emptyRoutes } from './orphans.ts';
 

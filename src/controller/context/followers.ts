@@ -1,36 +1,48 @@
 import { type AnyObject, keyOf } from '../../kube/object.ts';
-import { type Caches, pairKeyOf } from '../caches/caches.ts';
-import { keysInNamespace } from '../caches/related-keys.ts';
+import { inSlices } from '../../time/slices.ts';
+import { type Cached, type Caches, pairKeyOf } from '../caches/caches.ts';
 import { findCondition } from '../engine/conditions.ts';
 import type { Controllers } from '../engine/controllers.ts';
 
-/** Enqueues all objects whose status depends on the routes of the tenant `name`. Can be limited to the given UIDs. */
-export function enqueueFollowers(
+/**
+ * Enqueues all objects whose status depends on the routes of the tenant `name`. Can be limited to the given UIDs. There
+ * may be 100,000 objects, so this is done in slices.
+ */
+export async function enqueueFollowers(
   { caches, controllers }: { readonly caches: Caches; readonly controllers: Pick<Controllers, 'enqueue'> },
   name: string,
   uids: ReadonlySet<string> | 'all',
-): void {
-  const enqueue = (controller: string, keys: Iterable<string>) => {
-    for (const key of keys) controllers.enqueue(controller, key, 'background');
-  };
-  const keysOf = (objects: readonly AnyObject[]) =>
-    objects.filter(({ metadata }) => uids === 'all' || uids.has(metadata.uid)).map(({ metadata }) => keyOf(metadata));
-  enqueue('subscription', keysOf(caches.Subscription.store.byIndex('producer', name)));
-  enqueue('block', keysOf(caches.Block.store.byIndex('namespace', name)));
-  if (uids !== 'all') return;
-  // Otherwise, objects that have failed in the meantime would have to wait for their backoff.
-  enqueue('activation', unsettledPairs(caches, name));
-  enqueue('workspace', [name]);
-  enqueue('catalogstream', keysInNamespace(caches, 'CatalogStream', name));
-  enqueue('package', keysInNamespace(caches, 'Package', name));
-  enqueue('integration', keysInNamespace(caches, 'Integration', name));
+): Promise<void> {
+  if (uids !== 'all' && uids.size === 0) return;
+  const isMeant = ({ metadata }: AnyObject) => uids === 'all' || uids.has(metadata.uid);
+  const inNamespace = (kind: 'Block' | 'CatalogStream' | 'Package' | 'Integration'): readonly AnyObject[] =>
+    caches[kind].store.byIndex('namespace', name);
+  function* enqueue<T>(controller: string, objects: readonly T[], keyFor: (object: T) => string | undefined) {
+    for (const object of objects) {
+      const key = keyFor(object);
+      if (key !== undefined) controllers.enqueue(controller, key, 'background');
+      yield;
+    }
+  }
+  const keyIfMeant = (object: AnyObject) => (isMeant(object) ? keyOf(object.metadata) : undefined);
+  await inSlices(
+    (function* () {
+      yield* enqueue('subscription', caches.Subscription.store.byIndex('producer', name), keyIfMeant);
+      yield* enqueue('block', inNamespace('Block'), keyIfMeant);
+      if (uids !== 'all') return;
+      // Otherwise, objects that have failed in the meantime would have to wait for their backoff.
+      yield* enqueue('activation', caches.Activation.store.byIndex('namespace', name), unsettledPair);
+      yield* enqueue('workspace', [name], key => key);
+      yield* enqueue('catalogstream', inNamespace('CatalogStream'), keyIfMeant);
+      yield* enqueue('package', inNamespace('Package'), keyIfMeant);
+      yield* enqueue('integration', inNamespace('Integration'), keyIfMeant);
+    })(),
+  );
 }
 
-/** Returns all pairs in a namespace with an Activation whose current generation has not been applied. */
-function unsettledPairs(caches: Caches, namespace: string): string[] {
-  return caches.Activation.store.byIndex('namespace', namespace).flatMap(activation => {
-    const ready = findCondition(activation.status?.conditions, 'Ready');
-    const settled = ready?.status === 'True' && ready.observedGeneration === activation.metadata.generation;
-    return settled ? [] : [pairKeyOf(activation)];
-  });
+/** Returns the pair of an Activation whose current generation has not been applied. */
+function unsettledPair(activation: Cached<'Activation'>): string | undefined {
+  const ready = findCondition(activation.status?.conditions, 'Ready');
+  const isSettled = ready?.status === 'True' && ready.observedGeneration === activation.metadata.generation;
+  return isSettled ? undefined : pairKeyOf(activation);
 }

@@ -1,6 +1,7 @@
 import type { TenantRoutes } from '../../core/routing/routes.ts';
-import { keepUnowned, type RoutesPlan, type StoredRoutes } from '../../record/control-plan.ts';
+import type { RoutesPlan, StoredRoutes } from '../../record/control-plan.ts';
 import type { ControlStore } from '../../record/control-store.ts';
+import { keepUnowned } from '../../record/unowned-routes.ts';
 import { integrationKeys, tenantKeys } from '../../redis/keys.ts';
 
 /** An integration's (`int_…`) open group key. */

@@ -1,10 +1,14 @@
-import { type ClosedTenant, closeRoutes } from '../../core/routing/close-routes.ts';
+import { type ClosedTenant, closeSteps } from '../../core/routing/close-routes.ts';
 import type { TenantRoutes } from '../../core/routing/routes.ts';
 import type { TenantSnapshot } from '../../core/routing/snapshot.ts';
-import { type Fields, planRoutes, type StoredRoutes } from '../../record/control-plan.ts';
+import type { Steps } from '../../core/routing/steps.ts';
+import type { AnyObject } from '../../kube/object.ts';
+import { type Fields, planSteps, type StoredRoutes } from '../../record/control-plan.ts';
 import { subscribersOf } from '../../record/tenant-index.ts';
 import { tenantKeys } from '../../redis/keys.ts';
+import { inSlices } from '../../time/slices.ts';
 import { type ApplyDeps, applyRoutes, type OpenGates } from './apply.ts';
+import { withVersions } from './versions.ts';
 
 /** The result of closing the tenant routes while its workspace is paused. */
 export interface Closing {
@@ -17,7 +21,8 @@ export interface Closing {
 }
 
 export interface ClosingDeps extends ApplyDeps {
-  readonly gather: (name: string) => TenantSnapshot;
+  readonly gather: (name: string) => Steps<TenantSnapshot>;
+  readonly objectsOf: (name: string) => Iterable<AnyObject>;
 }
 
 /**
@@ -29,17 +34,16 @@ export interface ClosingDeps extends ApplyDeps {
  */
 export async function applyClosing(
   deps: ClosingDeps,
-  {
-    name,
-    fence,
-    stored,
-    fresh,
-    seen,
-  }: { name: string; fence: number; stored: StoredRoutes; fresh: boolean; seen: ReadonlySet<string> },
+  { name, fence, stored, fresh }: { name: string; fence: number; stored: StoredRoutes; fresh: boolean },
 ): Promise<Closing> {
   const nowMs = deps.nowMs();
   if (fresh) await deps.exclusively(name, () => closeStaleGates(deps, name, fence, stored.routes));
-  const { routes, closed, paused } = closeRoutes(stored.routes, deps.gather(name), nowMs);
+  const gathering = deps.gather(name);
+  const closing = (function* () {
+    return yield* closeSteps(stored.routes, yield* gathering, nowMs);
+  })();
+  const { seen, result } = await withVersions(deps.objectsOf(name), closing);
+  const { routes, closed, paused } = result;
   if (fresh) await deps.exclusively(name, () => closeParts(deps, name, fence, routes));
   const left = staleSubscribers(stored);
   // All other differences will be repaired when the pause has ended.
@@ -49,7 +53,7 @@ export async function applyClosing(
     ...(left.size === 0 ? {} : { hashes: left }),
   };
   if (routes === stored.routes && left.size === 0) return { stored: had, closed, paused, seen };
-  const plan = { ...planRoutes(had, routes), ready: [] };
+  const plan = { ...(await inSlices(planSteps(had, routes))), ready: [] };
   const written = await applyRoutes(deps, { name, fence, stored: had, plan, wanted: routes, first: false });
   return { stored: written, closed, paused, seen };
 }

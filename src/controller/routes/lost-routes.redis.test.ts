@@ -1,4 +1,5 @@
 import { beforeEach, expect, test } from 'vitest';
+import { stepsOf } from '../../../test/support/controller/steps.ts';
 import { keyRingOf } from '../../core/delivery/key-ring.ts';
 import { generationOf, publicId, tenantId } from '../../core/ids/ids.ts';
 import type { TenantSnapshot } from '../../core/routing/snapshot.ts';
@@ -41,7 +42,7 @@ async function startWorld(redis: RedisClient) {
     explain: error => error,
     prepare: async () => {},
     gather: () =>
-      ({
+      stepsOf({
         name,
         ...(state.isOpen ? { workspace: { spec: { account: name } } } : {}),
         account: { plan: 'Metered', short: false },
@@ -66,7 +67,7 @@ async function startWorld(redis: RedisClient) {
             spec: { producer: name, integration: 'globex', stream: 'orders' },
           },
         ],
-      }) as unknown as TenantSnapshot,
+      } as unknown as TenantSnapshot),
     objectsOf: () => [],
     isPaused: () => false,
     openGates: () => new Map([[integration, [{ groupKey: 'k', sinceMs: 1 }]]]),

@@ -1,5 +1,6 @@
 import type { IntegrationRoute, SubscriptionRoute, TenantRoutes } from '../../core/routing/routes.ts';
-import { keepUnowned, type StoredRoutes } from '../../record/control-plan.ts';
+import type { StoredRoutes } from '../../record/control-plan.ts';
+import { keepUnowned } from '../../record/unowned-routes.ts';
 import { tenantKeys } from '../../redis/keys.ts';
 
 /**

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { createTestContext, objectOf } from '../../../test/support/controller/test-context.ts';
+import { finish } from '../../core/routing/steps.ts';
 import { gatherTenant } from './snapshot.ts';
 
 const DELETED = { deletionTimestamp: '2026-01-01T00:00:00Z' };
@@ -8,7 +9,7 @@ const workspace = (metadata: object = {}) =>
 const stream = (name: string, metadata: object = {}) =>
   objectOf<'CatalogStream'>(name, { public: true, retention: '1h', deletionPolicy: 'Retain' }, { metadata });
 const isOpen = (...context: Parameters<typeof createTestContext>) =>
-  gatherTenant(createTestContext(...context).context.caches, () => false, 'acme').workspace !== undefined;
+  finish(gatherTenant(createTestContext(...context).context.caches, () => false, 'acme')).workspace !== undefined;
 
 describe('a tenant is open', () => {
   test('while its workspace and its namespace are there to stay', () => {
@@ -27,7 +28,7 @@ describe('in the routes is', () => {
   test('includes protected objects, and no removed ones', () => {
     const streams = [stream('orders'), stream('bare', { finalizers: [] }), stream('gone', DELETED), stream('removed')];
     const { context } = createTestContext({ Workspace: [workspace()], CatalogStream: streams });
-    const snapshot = gatherTenant(context.caches, uid => uid === 'uid-removed', 'acme');
+    const snapshot = finish(gatherTenant(context.caches, uid => uid === 'uid-removed', 'acme'));
     expect(snapshot.streams.map(({ name, deleting }) => `${name} ${deleting}`)).toEqual(['orders false', 'gone true']);
   });
 
@@ -38,7 +39,7 @@ describe('in the routes is', () => {
       Package: [objectOf<'Package'>('sales', { streams: ['orders'] }, { metadata: DELETED })],
       Block: [objectOf<'Block'>('b', { integration: 'globex', target, onUnblock: 'Continue' }, { metadata: DELETED })],
     });
-    const { packages, blocks } = gatherTenant(context.caches, () => false, 'acme');
+    const { packages, blocks } = finish(gatherTenant(context.caches, () => false, 'acme'));
     expect([...packages, ...blocks].map(({ name }) => name)).toEqual(['sales', 'b']);
   });
 });

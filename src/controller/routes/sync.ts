@@ -1,13 +1,17 @@
 import { tenantId } from '../../core/ids/ids.ts';
 import type { CompiledTenant } from '../../core/routing/compile-routes.ts';
 import type { TenantSnapshot } from '../../core/routing/snapshot.ts';
+import type { Steps } from '../../core/routing/steps.ts';
 import type { AnyObject } from '../../kube/object.ts';
-import { planRoutes } from '../../record/control-plan.ts';
+import { planSteps, type StoredRoutes } from '../../record/control-plan.ts';
 import type { ControlStore } from '../../record/control-store.ts';
+import { keepUnowned } from '../../record/unowned-routes.ts';
+import { inSlices } from '../../time/slices.ts';
 import { type ApplyDeps, applyRoutes } from './apply.ts';
 import { applyClosing, changedByClosing } from './closing.ts';
 import { keepLost } from './lost-routes.ts';
-import { changedObjects, isEmpty, type Tenant, versionOf } from './tenant.ts';
+import { changedObjects, isEmpty, type Tenant } from './tenant.ts';
+import { withVersions } from './versions.ts';
 
 export interface SyncDeps extends ApplyDeps {
   readonly control: ControlStore;
@@ -16,11 +20,13 @@ export interface SyncDeps extends ApplyDeps {
    * case, the routes in Redis do not change. If other data can't be read, `gather` reports it.
    */
   readonly prepare: (name: string) => Promise<void>;
-  readonly gather: (name: string) => TenantSnapshot;
-  readonly compile: (name: string, nowMs: number) => CompiledTenant;
+  /** Returns the snapshot at the time of this call. */
+  readonly gather: (name: string) => Steps<TenantSnapshot>;
+  /** Compiles the snapshot at the time of this call. */
+  readonly compile: (name: string, nowMs: number) => Steps<CompiledTenant>;
   /** Whether the workspace is paused. In this case, we are only allowed to write changes that close a route. */
   readonly isPaused: (name: string) => boolean;
-  /** Returns all objects in the snapshot of a tenant. */
+  /** Returns all objects in the snapshot of a tenant at the time of this call. */
   readonly objectsOf: (name: string) => Iterable<AnyObject>;
   /** Returns the fencing epoch of this leader. Throws an error if it is not allowed to write. */
   readonly fence: () => number;
@@ -30,10 +36,14 @@ export interface SyncDeps extends ApplyDeps {
   readonly onChanged: (name: string, uids: ReadonlySet<string> | 'all') => void;
 }
 
-/** Compiles the routes from all objects of a tenant and writes the changes to Redis. */
+/**
+ * Compiles the routes from all objects of a tenant and writes the changes to Redis. All of them are taken from the caches
+ * at the same time. The calculations run in slices, because a tenant may have tens of thousands of objects.
+ */
 export async function syncTenant(deps: SyncDeps, tenant: Tenant): Promise<void> {
   const { name } = tenant;
-  if (deps.isPaused(name)) return syncPaused(deps, tenant);
+  const isPaused = () => deps.isPaused(name);
+  if (isPaused()) return syncPaused(deps, tenant);
   tenant.closing = undefined;
   try {
     // Only compile the routes if writes are allowed.
@@ -42,9 +52,9 @@ export async function syncTenant(deps: SyncDeps, tenant: Tenant): Promise<void> 
     throw markFailed(deps, tenant, error);
   }
   await deps.prepare(name);
-  const seen = versionsOf(deps, name);
-  const compiled = deps.compile(name, deps.nowMs());
-  const { compiled: had, failed } = tenant;
+  if (isPaused()) return syncPaused(deps, tenant);
+  const { seen, result: compiled } = await withVersions(deps.objectsOf(name), deps.compile(name, deps.nowMs()));
+  const { compiled: had, failed, forgotten } = tenant;
   let written: boolean;
   try {
     written = await write(deps, tenant, compiled);
@@ -54,35 +64,42 @@ export async function syncTenant(deps: SyncDeps, tenant: Tenant): Promise<void> 
   tenant.compiled = compiled;
   tenant.seen = seen;
   if (!written) return;
-  tenant.failed = false;
-  deps.onChanged(name, failed || had === undefined ? 'all' : changedObjects(had, compiled));
+  if (tenant.forgotten === forgotten) tenant.failed = false;
+  deps.onChanged(name, failed || had === undefined ? 'all' : await inSlices(changedObjects(had, compiled)));
 }
 
 /** Writes the routes. Returns false if the tenant has no routes, neither in Redis nor in its objects. */
 async function write(deps: SyncDeps, tenant: Tenant, compiled: CompiledTenant): Promise<boolean> {
-  const { name, remembered } = tenant;
+  const { name, remembered, forgotten } = tenant;
   const fence = deps.fence();
+  const keep = (now: StoredRoutes) => {
+    if (tenant.forgotten === forgotten) tenant.stored = now;
+  };
   // A tenant without any previous routes is treated as if we hadn't read it yet.
   const first = tenant.stored === undefined || isEmpty(tenant.stored.routes);
   const known = remembered === undefined ? [compiled.routes] : [compiled.routes, remembered];
   const stored = tenant.stored ?? (await deps.control.readTenant(tenantId(name), fence, known));
-  // The routes in Redis are unknown until all changes have been written.
-  tenant.stored = undefined;
   if (isEmpty(stored.routes) && isEmpty(compiled.routes)) {
     // There might not be a workspace for this tenant, since subscriptions and ingress keys can name any workspace.
-    tenant.stored = stored;
+    keep(stored);
     return false;
   }
   const wanted = keepLost(compiled.routes, stored, remembered);
-  const plan = planRoutes(stored, wanted);
-  tenant.stored = await applyRoutes(deps, { name, fence, stored, plan, wanted, first });
-  tenant.remembered = tenant.stored.routes;
+  const plan = await inSlices(planSteps(stored, wanted));
+  // The routes in Redis are unknown until all changes have been written.
+  tenant.stored = undefined;
+  const isWritten = !first && stored.hashes === undefined && plan.patches.length + plan.ready.length === 0;
+  const applied = isWritten
+    ? { routes: keepUnowned(stored.routes, wanted), ready: stored.ready }
+    : await applyRoutes(deps, { name, fence, stored, plan, wanted, first });
+  keep(applied);
+  tenant.remembered = applied.routes;
   return true;
 }
 
 /** Applies all changes that close a route. Anything else needs to wait for the pause to end. */
 async function syncPaused(deps: SyncDeps, tenant: Tenant): Promise<void> {
-  const { name, remembered, closing: had } = tenant;
+  const { name, remembered, closing: had, forgotten } = tenant;
   // Once the pause is over, the routes and activations are read from Redis again in order to check everything.
   tenant.stored = undefined;
   tenant.failed = true;
@@ -92,11 +109,10 @@ async function syncPaused(deps: SyncDeps, tenant: Tenant): Promise<void> {
     // The tenant must be listed. Otherwise, after Redis has lost its data, this tenant would look like a tenant that
     // never existed.
     await deps.control.enlist(fence, tenantId(name));
-    const seen = versionsOf(deps, name);
     const known = remembered === undefined ? [] : [remembered];
     const stored = had?.stored ?? (await deps.control.readTenant(tenantId(name), fence, known));
-    const closing = await applyClosing(deps, { name, fence, stored, fresh: had === undefined, seen });
-    tenant.closing = closing;
+    const closing = await applyClosing(deps, { name, fence, stored, fresh: had === undefined });
+    if (tenant.forgotten === forgotten) tenant.closing = closing;
     deps.onChanged(name, changedByClosing(had, closing));
   } catch (error) {
     throw deps.explain(error);
@@ -109,10 +125,4 @@ function markFailed(deps: SyncDeps, tenant: Tenant, error: unknown): unknown {
   tenant.failed = true;
   if (!failed) deps.onChanged(tenant.name, 'all');
   return deps.explain(error);
-}
-
-function versionsOf({ objectsOf }: SyncDeps, name: string): ReadonlySet<string> {
-  const versions = new Set<string>();
-  for (const object of objectsOf(name)) versions.add(versionOf(object));
-  return versions;
 }

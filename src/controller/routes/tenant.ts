@@ -1,7 +1,9 @@
 import type { CompiledTenant } from '../../core/routing/compile-routes.ts';
 import type { TenantRoutes } from '../../core/routing/routes.ts';
+import type { Steps } from '../../core/routing/steps.ts';
 import type { AnyObject } from '../../kube/object.ts';
 import type { StoredRoutes } from '../../record/control-plan.ts';
+import type { Clock } from '../../time/clock.ts';
 import type { Closing } from './closing.ts';
 import { createExclusiveRuns, type ExclusiveRuns } from './exclusive-runs.ts';
 
@@ -21,25 +23,29 @@ export interface Tenant {
    * not been read yet.
    */
   closing: Closing | undefined;
+  /** The number of times that the routes in Redis have been marked as unknown. A run must not undo this. */
+  forgotten: number;
   /** Whether the last run has failed. In this case, the routes may not have been applied. */
   failed: boolean;
 }
 
-export function createTenant(name: string): Tenant {
+export function createTenant(name: string, clock: Pick<Clock, 'nowMs' | 'setTimer'>): Tenant {
   return {
     name,
-    runs: createExclusiveRuns(),
+    runs: createExclusiveRuns(clock),
     stored: undefined,
     remembered: undefined,
     compiled: undefined,
     seen: new Set(),
     closing: undefined,
+    forgotten: 0,
     failed: false,
   };
 }
 
 /** Marks the tenant routes in Redis as unknown. */
 export function forgetStored(tenant: Tenant): void {
+  tenant.forgotten++;
   tenant.stored = undefined;
   tenant.closing = undefined;
 }
@@ -63,15 +69,17 @@ export function isEmpty({ payer, queues, integrations }: TenantRoutes): boolean 
 }
 
 /** Returns the UIDs of all Subscriptions and Blocks whose routes have changed. */
-export function changedObjects(had: CompiledTenant, has: CompiledTenant): Set<string> {
+export function* changedObjects(had: CompiledTenant, has: CompiledTenant): Steps<Set<string>> {
   const changed = new Set<string>();
   for (const [uid, verdict] of has.verdicts) {
     const before = had.verdicts.get(uid);
     const same = (['ready', 'live', 'detail', 'about'] as const).every(part => before?.[part] === verdict[part]);
     if (!same) changed.add(uid);
+    yield;
   }
   for (const uid of new Set([...had.paused.keys(), ...has.paused.keys()])) {
     if (had.paused.get(uid) !== has.paused.get(uid)) changed.add(uid);
+    yield;
   }
   return changed;
 }

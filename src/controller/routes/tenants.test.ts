@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { stepsOf } from '../../../test/support/controller/steps.ts';
 import { keyRingOf } from '../../core/delivery/key-ring.ts';
 import type { TenantRoutes } from '../../core/routing/routes.ts';
 import type { TenantSnapshot } from '../../core/routing/snapshot.ts';
@@ -53,6 +54,7 @@ function start() {
     more: [] as string[],
     calls: [] as string[],
     changed: [] as unknown[],
+    gathered: 0,
   };
   const nothing: StoredRoutes = {
     ready: new Set(),
@@ -79,7 +81,11 @@ function start() {
     fence: () => 1,
     explain: error => error,
     prepare: async () => {},
-    gather: () => snapshotOf(state.blocks, state.more),
+    gather: () => {
+      const { blocks, more } = state;
+      state.gathered++;
+      return stepsOf(snapshotOf(blocks, more));
+    },
     objectsOf: () => [],
     isPaused: () => state.paused,
     openGates: () => new Map(),
@@ -88,6 +94,77 @@ function start() {
   });
   return { tenants, state };
 }
+
+/** Counts the turns of the event loop until the promise has settled. */
+async function turnsOf(work: Promise<unknown>): Promise<number> {
+  let turns = 0;
+  let ended = false;
+  const next = () => {
+    turns++;
+    if (!ended) setImmediate(next);
+  };
+  setImmediate(next);
+  await work.finally(() => (ended = true));
+  return turns;
+}
+
+describe('a tenant with many objects', () => {
+  const many = Array.from({ length: 100_000 }, (_, i) => `b${i}`);
+
+  test('is compiled once for all objects that change at the same time', async () => {
+    const { tenants, state } = start();
+    await tenants.sync('acme');
+    state.gathered = 0;
+    const synced: Promise<void>[] = [];
+    for (const name of many.slice(0, 300)) {
+      state.blocks = [...state.blocks, name];
+      synced.push(tenants.sync('acme'));
+      await Promise.resolve();
+    }
+    await Promise.all(synced);
+    expect(state.gathered).toBe(1);
+    expect(tenants.compiled('acme')?.paused.size).toBe(300);
+  });
+
+  test('lets the event loop turn while it is compiled, and while it is compared', async () => {
+    const { tenants, state } = start();
+    state.blocks = many;
+    expect(await turnsOf(tenants.sync('acme'))).toBeGreaterThan(5);
+    expect(await turnsOf(tenants.isCurrent('acme'))).toBeGreaterThan(3);
+    state.paused = true;
+    expect(await turnsOf(tenants.sync('acme'))).toBeGreaterThan(5);
+  });
+
+  test('includes all objects of one moment, and no later ones', async () => {
+    const { tenants, state } = start();
+    state.blocks = many;
+    const synced = tenants.sync('acme');
+    while (state.gathered === 0) await new Promise(resolve => setImmediate(resolve));
+    state.blocks = ['later'];
+    await synced;
+    expect(tenants.compiled('acme')?.paused.size).toBe(many.length);
+    await tenants.sync('acme');
+    expect([...(tenants.compiled('acme')?.paused.keys() ?? [])]).toEqual(['uid-later']);
+  });
+
+  test('is read again if its routes were forgotten while they were compiled', async () => {
+    const { tenants, state } = start();
+    await tenants.sync('acme');
+    state.blocks = many;
+    state.gathered = 0;
+    const synced = tenants.sync('acme');
+    while (state.gathered === 0) await new Promise(resolve => setImmediate(resolve));
+    tenants.forget(['acme']);
+    await synced;
+    state.calls.length = 0;
+    state.blocks = [];
+    const again = tenants.sync('acme');
+    while (!state.calls.includes('patch')) await new Promise(resolve => setImmediate(resolve));
+    tenants.forget(['acme']);
+    await again;
+    expect(tenants.isSynced('acme')).toBe(false);
+  });
+});
 
 describe('tenants', () => {
   test('tell which subscriptions and blocks the routes say something else of', async () => {

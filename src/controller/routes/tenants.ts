@@ -1,18 +1,22 @@
-import { type CompiledTenant, type CompileOptions, compileRoutes } from '../../core/routing/compile-routes.ts';
-import type { TenantRoutes } from '../../core/routing/routes.ts';
+import { type CompiledTenant, type CompileOptions, compileSteps } from '../../core/routing/compile-routes.ts';
 import { createRoutesMade } from '../../core/routing/routes-made.ts';
 import type { TenantSnapshot } from '../../core/routing/snapshot.ts';
+import type { Steps } from '../../core/routing/steps.ts';
 import { cacheBehind } from '../../kube/kube-error.ts';
 import type { AnyObject } from '../../kube/object.ts';
-import { planRoutes, type StoredRoutes } from '../../record/control-plan.ts';
+import { planSteps, type StoredRoutes } from '../../record/control-plan.ts';
+import { type Clock, systemClock } from '../../time/clock.ts';
+import { inSlices } from '../../time/slices.ts';
 import type { InForce } from './closing.ts';
 import { type Drop, type Leaves, removeData } from './removal.ts';
 import { type SyncDeps, syncTenant } from './sync.ts';
 import { createTenant, forgetStored, isEmpty, type Tenant, versionOf } from './tenant.ts';
 
 export interface TenantsDeps extends Omit<SyncDeps, 'gather' | 'compile'> {
-  readonly gather: (name: string, isRemoved: (uid: string) => boolean) => TenantSnapshot;
+  readonly gather: (name: string, isRemoved: (uid: string) => boolean) => Steps<TenantSnapshot>;
   readonly compile: Omit<CompileOptions, 'nowMs' | 'made'>;
+  /** Used for the rests between the runs of a tenant. Defaults to the system clock. */
+  readonly clock?: Pick<Clock, 'nowMs' | 'setTimer'>;
 }
 
 /**
@@ -22,16 +26,13 @@ export interface TenantsDeps extends Omit<SyncDeps, 'gather' | 'compile'> {
 export function createTenants(deps: TenantsDeps) {
   const tenants = new Map<string, Tenant>();
   const removed = new Set<string>();
-  const memo = createRoutesMade();
   const isRemoved = (uid: string): boolean => removed.has(uid);
-  const gather = (name: string): TenantSnapshot => deps.gather(name, isRemoved);
-  const compile = (name: string, nowMs: number): CompiledTenant =>
-    compileRoutes(gather(name), { ...deps.compile, made: memo, nowMs });
-  const syncDeps: SyncDeps = { ...deps, gather, compile };
+  const gather = (name: string): Steps<TenantSnapshot> => deps.gather(name, isRemoved);
+  const syncDeps: SyncDeps = { ...deps, gather, compile: createCompile(gather, deps.compile) };
 
   function of(name: string): Tenant {
     let tenant = tenants.get(name);
-    if (tenant === undefined) tenants.set(name, (tenant = createTenant(name)));
+    if (tenant === undefined) tenants.set(name, (tenant = createTenant(name, deps.clock ?? systemClock)));
     return tenant;
   }
 
@@ -68,10 +69,14 @@ export function createTenants(deps: TenantsDeps) {
       const tenant = tenants.get(name);
       return tenant === undefined || tenant.runs.isRunning() || tenant.failed ? undefined : tenant.stored;
     },
-    /** Whether the routes in Redis are the same as in the objects. */
-    isCurrent: (name: string): boolean => {
+    /**
+     * Whether the routes in Redis are the same as in the objects. Resolves to false if the routes have been applied
+     * again in the meantime.
+     */
+    isCurrent: async (name: string): Promise<boolean> => {
       const stored = tenants.get(name)?.stored;
-      return stored !== undefined && isCurrent(stored, compile(name, deps.nowMs()).routes);
+      const same = stored !== undefined && (await isCurrent(stored, syncDeps.compile(name, deps.nowMs())));
+      return same && tenants.get(name)?.stored === stored;
     },
     /**
      * Drops the UIDs of all objects which no longer exist. Also drops tenants without any objects, whose only data in
@@ -79,7 +84,7 @@ export function createTenants(deps: TenantsDeps) {
      */
     prune(exists: (uid: string) => boolean): string[] {
       for (const uid of removed) if (!exists(uid)) removed.delete(uid);
-      const gone = [...tenants.values()].filter(tenant => hasNothing(tenant, deps.objectsOf(tenant.name)));
+      const gone = [...tenants.values()].filter(tenant => hasNothing(tenant, deps.objectsOf));
       for (const { name } of gone) tenants.delete(name);
       return gone.map(({ name }) => name);
     },
@@ -117,14 +122,26 @@ async function awaitClosed(tenant: Tenant, object: AnyObject, run: Run): Promise
   return { routes: closing.stored.routes, paused: closing.paused };
 }
 
-function isCurrent(stored: StoredRoutes, routes: TenantRoutes): boolean {
+/** Creates a function that compiles the snapshot at the time of the call. */
+function createCompile(gather: SyncDeps['gather'], options: TenantsDeps['compile']): SyncDeps['compile'] {
+  const made = createRoutesMade();
+  return (name, nowMs) => {
+    const gathering = gather(name);
+    return (function* () {
+      return yield* compileSteps(yield* gathering, { ...options, made, nowMs });
+    })();
+  };
+}
+
+async function isCurrent(stored: StoredRoutes, compiling: Steps<CompiledTenant>): Promise<boolean> {
+  const { routes } = await inSlices(compiling);
   if (isEmpty(stored.routes) && isEmpty(routes)) return true;
-  const { patches, ready } = planRoutes(stored, routes);
+  const { patches, ready } = await inSlices(planSteps(stored, routes));
   return patches.length + ready.length === 0;
 }
 
 /** Returns true if this tenant has no objects, and no data in Redis. */
-function hasNothing({ runs, stored }: Tenant, objects: Iterable<AnyObject>): boolean {
+function hasNothing({ name, runs, stored }: Tenant, objectsOf: TenantsDeps['objectsOf']): boolean {
   if (runs.isRunning() || stored === undefined || !isEmpty(stored.routes)) return false;
-  return objects[Symbol.iterator]().next().done === true;
+  return objectsOf(name)[Symbol.iterator]().next().done === true;
 }

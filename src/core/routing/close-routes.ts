@@ -1,9 +1,10 @@
 import { generationOf, publicId } from '../ids/ids.ts';
 import { type PauseOf, pauseBy } from './compile-routes.ts';
-import { coverage } from './coverage.ts';
+import { coverageSteps } from './coverage.ts';
 import { integrationState, routeState } from './integration-state.ts';
 import type { IntegrationRoute, SubscriptionRoute, TenantRoutes } from './routes.ts';
 import type { IntegrationSnapshot, SubscriptionSnapshot, TenantSnapshot } from './snapshot.ts';
+import { finish, mapSteps, type Steps } from './steps.ts';
 
 /** All routes that are closed by the objects of a tenant. */
 export interface ClosedTenant {
@@ -22,12 +23,20 @@ export interface ClosedTenant {
  * closed even if the objects open them.
  */
 export function closeRoutes(stored: TenantRoutes, snapshot: TenantSnapshot, nowMs: number): ClosedTenant {
-  const covering = coverage(snapshot);
+  return finish(closeSteps(stored, snapshot, nowMs));
+}
+
+/** This is like `closeRoutes`, but there is a piece for each object and for each integration in `stored`. */
+export function* closeSteps(stored: TenantRoutes, snapshot: TenantSnapshot, nowMs: number): Steps<ClosedTenant> {
+  const covering = yield* coverageSteps(snapshot);
   const integrations = new Map(
-    snapshot.integrations.map(each => [publicId('Integration', snapshot.name, each.name), each]),
+    yield* mapSteps(snapshot.integrations, each => [publicId('Integration', snapshot.name, each.name), each] as const),
   );
   const granted = new Map(
-    snapshot.subscriptions.map(each => [publicId('Subscription', each.namespace, each.name), each]),
+    yield* mapSteps(
+      snapshot.subscriptions,
+      each => [publicId('Subscription', each.namespace, each.name), each] as const,
+    ),
   );
   const closed = new Map<string, 'Blocked' | 'Ended'>();
   const paused = new Map<string, number>();
@@ -53,6 +62,7 @@ export function closeRoutes(stored: TenantRoutes, snapshot: TenantSnapshot, nowM
 
   const routes: Record<string, IntegrationRoute> = {};
   for (const [id, old] of Object.entries(stored.integrations)) {
+    yield;
     const integration = integrations.get(id);
     const ended = integration === undefined || routeState(integrationState(integration, nowMs)) === 'closed';
     const subscriptions = Object.fromEntries(

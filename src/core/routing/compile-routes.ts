@@ -3,7 +3,7 @@ import { parseDurationMs } from '../../api/durations.ts';
 import type { HeaderSeals } from '../delivery/header-seal.ts';
 import { generationOf, publicId, tenantId } from '../ids/ids.ts';
 import type { LimitPolicy } from '../limits/limits.ts';
-import { coverage } from './coverage.ts';
+import { coverageSteps } from './coverage.ts';
 import { headersOf } from './endpoint-headers.ts';
 import { ingressKeysOf } from './ingress-keys.ts';
 import { integrationState, routeState } from './integration-state.ts';
@@ -17,6 +17,7 @@ import type {
   SubscriptionSnapshot,
   TenantSnapshot,
 } from './snapshot.ts';
+import { finish, type Steps } from './steps.ts';
 import {
   type EndpointOptions,
   judge,
@@ -50,13 +51,18 @@ export interface CompiledTenant {
  * I`.
  */
 export function compileRoutes(snapshot: TenantSnapshot, options: CompileOptions): CompiledTenant {
+  return finish(compileSteps(snapshot, options));
+}
+
+/** This is like `compileRoutes`, but there is a piece for each object. */
+export function* compileSteps(snapshot: TenantSnapshot, options: CompileOptions): Steps<CompiledTenant> {
   const { name, workspace } = snapshot;
   const tenant = tenantId(name);
   const open = workspace !== undefined;
   const { made = createRoutesMade() } = options;
   const streams = new Map(snapshot.streams.map(stream => [stream.name, stream]));
   const integrations = new Map(snapshot.integrations.map(integration => [integration.name, integration]));
-  const coveringBlocks = coverage(snapshot);
+  const coveringBlocks = yield* coverageSteps(snapshot);
   const verdicts = new Map<string, SubscriptionVerdict>();
   const paused = new Map<string, number>();
 
@@ -67,6 +73,7 @@ export function compileRoutes(snapshot: TenantSnapshot, options: CompileOptions)
   /** The name of the Subscription that owns the integration and stream pair. */
   const winners = new Map<string, string>();
   for (const subscription of [...snapshot.subscriptions].sort(byAge)) {
+    yield;
     const { integration: to, stream: from } = subscription.spec;
     const integration = integrations.get(to);
     const stream = streams.get(from);
@@ -106,6 +113,7 @@ export function compileRoutes(snapshot: TenantSnapshot, options: CompileOptions)
 
   const integrationRoutes: Record<string, IntegrationRoute> = {};
   for (const integration of snapshot.integrations) {
+    yield;
     const { spec, uid } = integration;
     const { id } = made.names(spec, [name, integration.name, uid], () => ({
       id: publicId('Integration', name, integration.name),
