@@ -74,8 +74,8 @@ interface CallChecks {
   readonly charge: (account: string | undefined) => void;
   /** Charges additional points to the caller and an account or returns false. */
   readonly spend: (account: string | undefined, points: number) => boolean;
-  /** Waits until it is the turn of the call. */
-  readonly takeTurn: (account: string | undefined) => Promise<void>;
+  /** Waits until it is the turn of the call. Returns whether it had to wait. */
+  readonly takeTurn: (account: string | undefined) => Promise<boolean>;
   /** Lets another call of the account start, because this call does not use the CPU from now on. */
   readonly leaveTurn: () => void;
 }
@@ -106,8 +106,11 @@ async function perform(
     const inside = await reach(facade, route, call);
     seen.inside = inside;
     charge(accountOf(inside));
-    await takeTurn(accountOf(inside));
-    return inside;
+    if (!(await takeTurn(accountOf(inside)))) return inside;
+    // The access of the caller may have changed in the meantime.
+    facade.caches.assertCurrent();
+    seen.inside = await reach(facade, route, call);
+    return seen.inside;
   }
   const byPath = 'tenant' in request.params || route.access !== 'producer';
   const reached = byPath ? await arrive(named) : undefined;
@@ -241,7 +244,9 @@ export function registerRoutes(
           spend: (account: string | undefined, points: number) => rateLimit.spend(request, reply, account, points),
           async takeTurn(account: string | undefined) {
             const [identity, closes] = [identityOf(request), route.closes === true];
-            leave = await turns.take({ account, identity, closes, signal: gone.signal });
+            const turn = await turns.take({ account, identity, closes, signal: gone.signal });
+            leave = turn.leave;
+            return turn.hasWaited;
           },
           leaveTurn: () => leave(),
         };

@@ -113,7 +113,7 @@ test('a call that is aborted while waiting is not started, and makes room', asyn
   gone.abort();
   void call('evil', leaves, { signal: gone.signal });
   expect(await iterate(10)).toEqual(['evil']);
-  expect(refused).toEqual(['evil late', 'evil late']);
+  expect(refused).toEqual(['evil aborted', 'evil aborted']);
   expect(waiting()).toBe(0);
   leaves[0]?.();
   expect(clock.pendingTimers()).toBe(0);

@@ -4,13 +4,14 @@ import type { Clock } from './clock.ts';
 export type Leave = () => void;
 
 /** The reason why a call may not start. */
-export type NoTurn = 'full' | 'late';
+export type NoTurn = 'full' | 'late' | 'aborted';
 
 interface TurnOptions {
   /** Whether the call waits for as long as it takes. */
   readonly isPatient?: boolean;
-  /** A call that is aborted while waiting is `late`. */
   readonly signal?: AbortSignal;
+  /** Called if the call has to wait. */
+  readonly onWait?: () => void;
 }
 
 /**
@@ -48,7 +49,7 @@ interface FairTurnsOptions {
 /** Adds a call to the waiting calls of its owner. @param update called when this changes who may start a call */
 function wait(
   owner: Owner,
-  { isPatient = false, signal }: TurnOptions,
+  { isPatient = false, signal, onWait }: TurnOptions,
   { mostWaitMs, clock, onWaiting }: FairTurnsOptions,
   update: (owner: Owner) => void,
 ): Promise<Leave | NoTurn> {
@@ -56,17 +57,19 @@ function wait(
     const end = (outcome: Leave | NoTurn) => {
       owner.waiting.delete(end);
       cancel?.();
-      signal?.removeEventListener('abort', giveUp);
+      signal?.removeEventListener('abort', abort);
       onWaiting?.(-1);
       resolve(outcome);
     };
-    const giveUp = () => {
-      end('late');
+    const giveUp = (reason: NoTurn) => {
+      end(reason);
       update(owner);
     };
-    const cancel = isPatient ? undefined : clock.setTimer(giveUp, mostWaitMs);
-    signal?.addEventListener('abort', giveUp, { once: true });
+    const abort = () => giveUp('aborted');
+    const cancel = isPatient ? undefined : clock.setTimer(() => giveUp('late'), mostWaitMs);
+    signal?.addEventListener('abort', abort, { once: true });
     owner.waiting.add(end);
+    onWait?.();
     onWaiting?.(1);
     update(owner);
   });
@@ -125,7 +128,7 @@ export function createFairTurns(options: FairTurnsOptions): FairTurns {
 
   return {
     async take(key, turn = {}) {
-      if (turn.signal?.aborted) return 'late';
+      if (turn.signal?.aborted) return 'aborted';
       let owner = owners.get(key);
       if (owner === undefined) owners.set(key, (owner = { key, running: 0, waiting: new Set() }));
       if (!isPlanned && owner.running < places) return begin(owner);

@@ -8,8 +8,10 @@ import {
 } from '../../../test/support/facade/facade-server.ts';
 import { startIssuer, type TestIssuer } from '../../../test/support/facade/issuer.ts';
 import { exchange, type RawAnswer } from '../../../test/support/facade/raw-exchange.ts';
+import { Refusal } from '../../http/refusal.ts';
+import type { Identity } from '../auth/identity.ts';
 import type { Caller } from '../objects/ownership.ts';
-import { MOST_CALLS_WAITING } from './turns.ts';
+import { createTurns, MOST_CALLS_WAITING } from './turns.ts';
 
 const [EVIL, SHOP] = ['ten_00000000000000000000', 'ten_11111111111111111111'];
 
@@ -25,14 +27,15 @@ afterAll(() => issuer.stop());
 
 /**
  * Starts a facade where the account of a workspace is its id. Calls arrive when `arrive` is called. `read` is called
- * for each call that has started.
+ * for each call that has started. Calls are only answered while `mayAccess` returns true.
  */
-async function start(read: (workspace: string) => unknown) {
+async function start(read: (workspace: string) => unknown, mayAccess = () => true) {
   const arrived: string[] = [];
   const gate = Promise.withResolvers<void>();
   const owned = async (_caller: Caller, publicId: string) => {
     arrived.push(publicId);
     await gate.promise;
+    if (!mayAccess()) throw new Refusal('not_found');
     const workspace = { metadata: { name: publicId }, spec: { account: publicId } };
     return { publicId, name: publicId, workspace, role: 'Owner', producer: 'any', recipient: { workspace } };
   };
@@ -93,4 +96,32 @@ test('calls beyond the number that may wait are refused', async () => {
   const metrics = await facade.registry.metrics();
   expect(metrics).toContain(`sluice_facade_limited_total{limit="turn"} ${refused.length}`);
   expect(metrics).toContain('sluice_facade_requests_waiting 0');
+});
+
+test('calls that have waited are refused if their caller has lost access in the meantime', async () => {
+  let mayAccess = true;
+  const { started, send, open } = await start(
+    () => {
+      mayAccess = false;
+    },
+    () => mayAccess,
+  );
+  const calls = await send(20, EVIL, 'mallory');
+  open();
+  const statuses = (await Promise.all(calls)).map(({ status }) => status);
+  expect(started).toHaveLength(1);
+  expect(statuses.filter(status => status === 200)).toHaveLength(1);
+  expect(statuses.filter(status => status === 404)).toHaveLength(19);
+});
+
+test('a client that disconnects only cancels calls that do not close anything', async () => {
+  facade = await facades.start({ eventLoopDelayMs: 0 });
+  const refused: string[] = [];
+  const turns = createTurns({ onWaiting: () => {}, onRefused: limit => void refused.push(limit) });
+  const identity = { issuer: 'https://issuer.example', subject: 'ada' } as Identity;
+  const call = { account: 'shop', identity, signal: AbortSignal.abort() };
+  const closing = Array.from({ length: 20 }, () => turns.take({ ...call, closes: true }));
+  expect(await Promise.all(closing)).toHaveLength(20);
+  await expect(turns.take({ ...call, closes: false })).rejects.toThrow(Refusal);
+  expect(refused).toEqual([]);
 });

@@ -18,9 +18,19 @@ interface Starting {
   /** The account of the requested object. If there is none, the caller has its own turns. */
   readonly account: string | undefined;
   readonly identity: Identity;
-  /** Whether the call does nothing but close something. Other calls don't delay such calls, which are never refused. */
+  /**
+   * Whether the call does nothing but close something. Other calls don't delay such calls, which are never refused, and
+   * which are performed even if the client disconnects while they are waiting.
+   */
   readonly closes: boolean;
   readonly signal: AbortSignal;
+}
+
+/** The turn of a call. */
+interface Turn {
+  readonly leave: Leave;
+  /** Whether the call had to wait. In this case, the access of its caller may have changed. */
+  readonly hasWaited: boolean;
 }
 
 /**
@@ -33,7 +43,7 @@ export interface Turns {
    *
    * @throws Refusal 429 `rate_limited` if there are too many waiting calls, or if the call has waited for 5 s
    */
-  readonly take: (call: Starting) => Promise<Leave>;
+  readonly take: (call: Starting) => Promise<Turn>;
 }
 
 export function createTurns({
@@ -56,12 +66,17 @@ export function createTurns({
   return {
     async take({ account, identity, closes, signal }) {
       const owner = `${closes ? 'closing' : 'any'} ${account ?? callerKey(identity)}`;
-      const turn = await turns.take(owner, { isPatient: closes, signal });
-      if (typeof turn === 'function') return turn;
+      let hasWaited = false;
+      const onWait = () => {
+        hasWaited = true;
+      };
+      const leave = await turns.take(owner, closes ? { isPatient: true, onWait } : { signal, onWait });
+      if (typeof leave === 'function') return { leave, hasWaited };
+      if (leave === 'aborted') throw new Refusal('rate_limited', 'The client has closed the connection.');
       onRefused('turn');
       const whose = account === undefined ? 'your token' : 'your account';
       const detail =
-        turn === 'full'
+        leave === 'full'
           ? `${MOST_CALLS_WAITING} calls with ${whose} are waiting for their turn, which is the limit.`
           : `The call has waited for ${MOST_WAIT_MS / 1_000} s for other calls with ${whose}.`;
       throw new Refusal('rate_limited', {

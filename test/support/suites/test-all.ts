@@ -24,11 +24,8 @@ import { UNHANDLED_FILE } from './unhandled-errors.ts';
 
 const ROOT = join(import.meta.dirname, '..', '..', '..');
 
-/** What the compiler found out, which is used again for files that have not changed since. */
-const TYPES = join(ROOT, 'node_modules', '.cache', 'types.tsbuildinfo');
-
 const CHECKS: Readonly<Record<string, readonly string[]>> = {
-  types: ['tsc', '-p', '.', '--incremental', '--tsBuildInfoFile', TYPES],
+  types: ['tsc', '-p', '.'],
   // Warnings are for editors: with --quiet they would be searched for, and not shown.
   lint: ['oxlint', '--type-aware', '--quiet', '--allow=suspicious'],
   format: ['biome', 'check'],

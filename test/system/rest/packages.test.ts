@@ -230,6 +230,8 @@ test('refuses unknown, malformed, and excessive requests', async () => {
 test('a list that is managed in Git is not changed, and the answer names its manager', async () => {
   await applyAs('argocd', pkg('shop', 'from-git', ['orders']));
   const path = `${pathOf('from-git')}/streams`;
+  // The version changes until the controller has written the status.
+  await kubectl(world.installation.cluster, ['wait', '--for=condition=Ready', 'package/from-git', '-n', 'shop']);
   const version = await versionOf('from-git');
   for (const reply of [
     await ada.post<Problem['body']>(path, { catalogEntryPublicId: cat('carts') }),

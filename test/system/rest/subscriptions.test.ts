@@ -305,6 +305,9 @@ test('a subscription from Git stays, and the answer names its manager; while Git
   const { name } = fromGit.metadata;
   const path = `${subscriptions}/${publicId('Subscription', 'ada', name)}`;
   await eventually('REST has it', async () => (await ada.get(path)).status === 200, { withinMs: 10_000 });
+  // The version changes until the controller has written the status.
+  const accepted = ['--for=condition=Ready=false', `subscription/${name}`, '-n', 'ada', '--timeout=20s'];
+  await kubectl(cluster, ['wait', ...accepted]);
   const version = await versionOf(name);
   const refused: Problem = await ada.remove(path);
   expect([refused.status, refused.body.code]).toEqual([409, 'managed_elsewhere']);
