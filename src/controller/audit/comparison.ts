@@ -53,7 +53,8 @@ export async function compareTenant(
   // We can't know the state while a worker is processing or retrying the tenant.
   if (stored === undefined || deps.isPaused(name) || isEmpty(stored.routes)) return [];
   if (!(await tenants.isCurrent(name))) {
-    deps.enqueueTenant(name);
+    // If the routes have been applied in the meantime, they are compared next time.
+    if (tenants.stored(name) === stored) deps.enqueueTenant(name);
     return [];
   }
   const { stored: found } = await store.readRoutes(tenantId(name), [stored.routes]);
