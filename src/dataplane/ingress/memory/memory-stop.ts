@@ -44,8 +44,12 @@ export interface MemoryStop {
 /** Calls `run` every `everyMs`. The first call is after `everyMs`. Use the returned function to stop. */
 export type Repeat = (run: () => void, everyMs: number) => () => void;
 
-/** Stored bytes that could not be read again for this long are not used any more. */
-const STORED_KEPT_MS = 30_000;
+/**
+ * Stored bytes that could not be read again for this long are not used any more. All of them are read from a single
+ * master. Without shares, a large account would fill the others while it is silent. On the other hand, an account that
+ * has emptied its streams since then may be refused because of its old size.
+ */
+const STORED_KEPT_MS = 3_600_000;
 
 const repeatInTime: Repeat = (run, everyMs) => {
   const timer = setInterval(run, everyMs).unref();
