@@ -102,7 +102,7 @@ export function createFacadeServer(options: {
       // Event ids have up to 256 characters, each of which can require three characters in a path.
       routerOptions: { maxParamLength: 768 },
     },
-    accept: createConnectionLimit({ connectionOf: options.connectionOf, perAddress: limits.addressConnections }).accept,
+    connections: createConnectionLimit({ connectionOf: options.connectionOf, perAddress: limits.addressConnections }),
     pathPattern: PLAIN_PATH,
     factsOfNoRoute,
     sendProblem,

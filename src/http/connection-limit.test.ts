@@ -1,4 +1,5 @@
 import { EventEmitter } from 'node:events';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { expect, test } from 'vitest';
 import { createConnectionAddress } from './client-address.ts';
@@ -8,28 +9,93 @@ const PROXY = '10.0.0.1';
 
 function connectTo(limit: ReturnType<typeof createConnectionLimit>) {
   return (remoteAddress: string) => {
-    const socket = Object.assign(new EventEmitter(), { remoteAddress }) as unknown as Socket;
-    return { isAccepted: limit.accept(socket), close: () => void socket.emit('close') };
+    const state = { isDestroyed: false };
+    const destroy = () => {
+      state.isDestroyed = true;
+    };
+    const socket = Object.assign(new EventEmitter(), { remoteAddress, destroy }) as unknown as Socket;
+    const isAccepted = limit.accept(socket);
+    /** A request arrives whose body is complete unless its client is slow. */
+    function request({ complete = true } = {}) {
+      const req = { socket, complete } as IncomingMessage;
+      const response = Object.assign(new EventEmitter(), { req, writableEnded: false }) as unknown as ServerResponse;
+      limit.serve(response);
+      return {
+        /** The response is complete, but its client has not read it. */
+        end: () => void Object.assign(response, { writableEnded: true }),
+        close: () => void response.emit('close'),
+      };
+    }
+    return { state, isAccepted, request, close: () => void socket.emit('close') };
   };
 }
 
 test('connections are limited by address and in total, and count until they are closed', () => {
-  const refused: string[] = [];
+  const closed: string[] = [];
   const limit = createConnectionLimit({
     connectionOf: createConnectionAddress([`${PROXY}/32`]),
     perAddress: 2,
     total: 5,
-    onRefused: name => refused.push(name),
+    onClosed: name => closed.push(name),
   });
   const open = connectTo(limit);
-  const accepts = (...addresses: string[]) => addresses.map(address => open(address).isAccepted);
-  const first = open('192.0.2.1');
-  expect(accepts('192.0.2.1', '192.0.2.1', PROXY, PROXY, PROXY)).toEqual([true, false, true, true, true]);
-  expect([accepts('192.0.2.2'), limit.open(), refused]).toEqual([[false], 5, ['address', 'total']]);
-  first.close();
+  const addresses = ['192.0.2.1', '192.0.2.1', '192.0.2.1', PROXY, PROXY, PROXY];
+  const opened = addresses.map(address => open(address));
+  expect(opened.map(({ isAccepted }) => isAccepted)).toEqual([true, true, false, true, true, true]);
+  for (const { isAccepted, request } of opened) if (isAccepted) request();
+  const accepts = (address: string) => {
+    const { isAccepted, request } = open(address);
+    if (isAccepted) request();
+    return isAccepted;
+  };
+  expect([accepts('192.0.2.2'), limit.open(), closed]).toEqual([false, 5, ['address', 'total']]);
+  opened[0]?.close();
   expect(limit.open()).toBe(4);
   // A connection that was refused in total does not count for its address.
-  expect(accepts('192.0.2.1', PROXY)).toEqual([true, false]);
+  expect([accepts('192.0.2.1'), accepts(PROXY)]).toEqual([true, false]);
+});
+
+test('a new connection takes the place of the one that has waited longest for its client', () => {
+  const limit = createConnectionLimit({ perAddress: 1, total: 5 });
+  const open = connectTo(limit);
+  const [processed, answered, silent, slow, unread] = Array.from({ length: 5 }, () => open('192.0.2.1'));
+  processed?.request();
+  slow?.request({ complete: false });
+  unread?.request().end();
+  const sent = answered?.request();
+  sent?.end();
+  sent?.close();
+  const order = [silent, slow, unread, answered];
+  const isClosed = () => order.map(each => each?.state.isDestroyed);
+  for (let count = 1; count <= order.length; count++) {
+    expect(open('192.0.2.2').isAccepted).toBe(true);
+    expect(isClosed()).toEqual(order.map((_each, index) => index < count));
+    expect(limit.open()).toBe(5);
+  }
+  expect(processed?.state.isDestroyed).toBe(false);
+  // A connection that was closed to make room has already left when its socket closes.
+  silent?.close();
+  expect(limit.open()).toBe(5);
+});
+
+test('a connection that was closed to make room does not count for its address', () => {
+  const limit = createConnectionLimit({ connectionOf: createConnectionAddress([]), perAddress: 1, total: 1 });
+  const open = connectTo(limit);
+  const opened = ['192.0.2.1', '192.0.2.2', '192.0.2.1'].map(address => open(address));
+  expect(opened.map(({ isAccepted }) => isAccepted)).toEqual([true, true, true]);
+  opened[0]?.close();
+  expect(open('192.0.2.1').isAccepted).toBe(false);
+});
+
+test('the response to an earlier request does not end the one that is processed', () => {
+  const limit = createConnectionLimit({ perAddress: 1, total: 1 });
+  const open = connectTo(limit);
+  const { request, state } = open('192.0.2.1');
+  const earlier = request();
+  request();
+  earlier.end();
+  earlier.close();
+  expect([open('192.0.2.2').isAccepted, state.isDestroyed]).toEqual([false, false]);
 });
 
 test('without trusted proxies, and without a total, there is no limit', () => {

@@ -1,3 +1,4 @@
+import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { createOccupancy } from '../time/occupancy.ts';
 import type { ConnectionAddress } from './client-address.ts';
@@ -8,14 +9,31 @@ export type ConnectionLimit = (typeof CONNECTION_LIMITS)[number];
 
 /** ConnectionCount counts the open connections of a server. */
 export interface ConnectionCount {
-  /** Called for each new connection. Returns false if it should be closed because of a limit. */
+  /**
+   * Called for each new connection. If there are too many in total, it closes the one that has waited longest for its
+   * client. Returns false if the new connection should be closed because of a limit.
+   */
   readonly accept: (socket: Socket) => boolean;
+  /** Called for each request when its headers have arrived. */
+  readonly serve: (response: ServerResponse) => void;
   readonly open: () => number;
+}
+
+/** An open connection. */
+interface Place {
+  readonly socket: Socket;
+  readonly address: string | undefined;
+  /** The response to the last request, until it has been sent. */
+  response: ServerResponse | undefined;
 }
 
 /**
  * Limits the connections of a server. Those of trusted proxies are only limited in total because they are shared by many
  * clients.
+ *
+ * A client must not be able to lock out others by holding connections. This is why a new connection takes the place of
+ * one that waits for its client, whether this is for the next request, or for the rest of one. We don't distinguish them
+ * by address because all connections may have the address of a proxy.
  */
 export function createConnectionLimit(options: {
   /** If omitted, there is no limit by address. */
@@ -24,32 +42,69 @@ export function createConnectionLimit(options: {
   readonly perAddress: number;
   /** The maximum number of connections in total. If omitted, there is no such limit. */
   readonly total?: number;
-  readonly onRefused?: (limit: ConnectionLimit) => void;
+  /** Called for each connection that is closed because of a limit. */
+  readonly onClosed?: (limit: ConnectionLimit) => void;
 }): ConnectionCount {
-  const { connectionOf, perAddress, total = Infinity, onRefused } = options;
+  const { connectionOf, perAddress, total = Infinity, onClosed = () => undefined } = options;
   const ofAddresses = createOccupancy(perAddress);
-  let open = 0;
+  /** In the order of their last use: when they were opened, a request arrived, or its response was sent. */
+  const places = new Map<Socket, Place>();
 
-  function refuse(limit: ConnectionLimit): false {
-    onRefused?.(limit);
+  function use(place: Place, response: ServerResponse | undefined): void {
+    if (!places.delete(place.socket)) return;
+    place.response = response;
+    places.set(place.socket, place);
+  }
+
+  function leave({ socket, address }: Place): void {
+    if (places.delete(socket) && address !== undefined) ofAddresses.leave(address);
+  }
+
+  /** Closes the connection that has waited longest for its client. Returns false if none is waiting. */
+  function makeRoom(): boolean {
+    for (const place of places.values()) {
+      if (isProcessed(place.response)) continue;
+      leave(place);
+      place.socket.destroy();
+      return true;
+    }
     return false;
   }
 
   return {
     accept(socket) {
       const address = connectionOf?.(socket);
-      if (address !== undefined && !ofAddresses.enter(address)) return refuse('address');
-      if (open >= total) {
-        if (address !== undefined) ofAddresses.leave(address);
-        return refuse('total');
+      if (address !== undefined && !ofAddresses.enter(address)) {
+        onClosed('address');
+        return false;
       }
-      open++;
-      socket.once('close', () => {
-        open--;
-        if (address !== undefined) ofAddresses.leave(address);
-      });
+      const place = { socket, address, response: undefined };
+      if (places.size >= total) {
+        onClosed('total');
+        if (!makeRoom()) {
+          if (address !== undefined) ofAddresses.leave(address);
+          return false;
+        }
+      }
+      places.set(socket, place);
+      socket.once('close', () => leave(place));
       return true;
     },
-    open: () => open,
+    serve(response) {
+      const place = places.get(acceptedSocket(response.req.socket));
+      if (place === undefined) return;
+      use(place, response);
+      response.once('close', () => {
+        if (place.response === response) use(place, undefined);
+      });
+    },
+    open: () => places.size,
   };
 }
+
+/** Returns true if the request has arrived, and the client waits for us to respond. */
+const isProcessed = (response: ServerResponse | undefined) =>
+  response !== undefined && response.req.complete && !response.writableEnded;
+
+/** Returns the socket that was accepted. If a connection uses TLS, its requests have another one, which wraps it. */
+const acceptedSocket = (socket: Socket & { _parent?: Socket | null }) => socket['_parent'] ?? socket;

@@ -12,6 +12,7 @@ import type { ProblemCode } from '../core/problems/problems.ts';
 import type { Tracing } from '../telemetry/tracing.ts';
 import type { Certificate } from '../tls/served-certificate.ts';
 import { createAllowedMethods } from './allowed-methods.ts';
+import type { ConnectionCount } from './connection-limit.ts';
 import { answerPlainly } from './problem-answers.ts';
 import { serveProblemPages } from './problem-pages.ts';
 import { answerProtocolError } from './protocol-errors.ts';
@@ -67,8 +68,8 @@ interface HttpServerOptions {
   readonly certificate?: Certificate | undefined;
   readonly fastify?: Pick<FastifyServerOptions, 'bodyLimit' | 'genReqId' | 'requestIdHeader' | 'routerOptions'>;
   readonly requireHostHeader?: boolean;
-  /** Called for each new connection, before its TLS handshake. Returns false if the connection should be closed. */
-  readonly accept?: ((socket: Socket) => boolean) | undefined;
+  /** Limits the connections, before their TLS handshake. */
+  readonly connections?: Pick<ConnectionCount, 'accept' | 'serve'> | undefined;
   /** Pattern matching the paths of all routes. Other paths always get a 404, never a 405. Defaults to all paths. */
   readonly pathPattern?: RegExp;
   /** Returns additional data for the 404 answer of a path. */
@@ -126,7 +127,7 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
     frameworkErrors: answerError,
   });
   const serveFirst = receiveRequests(app, onPlainAnswer);
-  if (options.accept !== undefined) limitConnections(app.server, options.accept);
+  if (options.connections !== undefined) limitConnections(app.server, options.connections);
   if (tracing !== undefined) traceRequests(app, tracing);
   app.addHook('onRoute', route => allowed.add(route.method, route.url));
   app.setErrorHandler(answerError);
@@ -194,10 +195,14 @@ function receiveRequests(
   };
 }
 
-function limitConnections(server: FastifyInstance['server'], accept: (socket: Socket) => boolean): void {
+function limitConnections(
+  server: FastifyInstance['server'],
+  { accept, serve }: Pick<ConnectionCount, 'accept' | 'serve'>,
+): void {
   server.prependListener('connection', (socket: Socket) => {
     if (!accept(socket)) socket.destroy();
   });
+  server.prependListener('request', (_request, response) => serve(response));
 }
 
 /** Returns the options for `node:http`, or the options for `node:https`, which use a different property. */

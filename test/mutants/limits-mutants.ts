@@ -167,8 +167,8 @@ export const LIMITS_MUTANTS: readonly Mutant[] = [
   ...limitsMutantsOf('src/http/connection-limit.ts', [
     [
       'an address has any number of connections',
-      "if (address !== undefined && !ofAddresses.enter(address)) return refuse('address');",
-      'if (address !== undefined) ofAddresses.enter(address);',
+      'if (address !== undefined && !ofAddresses.enter(address)) {',
+      'if (address !== undefined && ofAddresses.enter(address) === undefined) {',
       `${FACADE}contract/rate-limit.test.ts`,
     ],
     [
@@ -177,7 +177,36 @@ export const LIMITS_MUTANTS: readonly Mutant[] = [
       "const address = connectionOf?.(socket) ?? '';",
       `${FACADE}contract/rate-limit.test.ts`,
     ],
-    ['a server has any number of connections', 'open >= total', 'open < 0', 'src/http/connection-limit.test.ts'],
+    [
+      'a server has any number of connections',
+      'places.size >= total',
+      'places.size < 0',
+      'src/http/connection-limit.test.ts',
+    ],
+    [
+      'a request that is processed is ended for a new connection',
+      'if (isProcessed(place.response)) continue;\n',
+      '',
+      'src/http/connection-limit.test.ts',
+    ],
+    [
+      'a request whose client is slow is never ended',
+      'response.req.complete && ',
+      '',
+      'src/http/connection-limit.test.ts',
+    ],
+    [
+      'the oldest connection is closed even if it was used lately',
+      'if (!places.delete(place.socket)) return;\n    place.response = response;\n    places.set(place.socket, place);',
+      'place.response = response;',
+      'src/http/connection-limit.test.ts',
+    ],
+    [
+      'a connection with TLS is never used',
+      "socket['_parent'] ?? socket",
+      'socket',
+      'src/dataplane/ingress/pressure.test.ts',
+    ],
   ]),
   ...limitsMutantsOf(`${FACADE}contract/long-poll.ts`, [
     [

@@ -40,7 +40,7 @@ export interface IngressMetrics {
   readonly observeHeld: (heldBytes: () => number, limitBytes: number) => void;
   /** Registers the number of open connections. The function will be called at each scrape. */
   readonly observeConnections: (open: () => number) => void;
-  readonly countRefusedConnection: (limit: ConnectionLimit) => void;
+  readonly countClosedConnection: (limit: ConnectionLimit) => void;
 }
 
 export function createIngressMetrics(registry: Registry): IngressMetrics {
@@ -86,13 +86,13 @@ export function createIngressMetrics(registry: Registry): IngressMetrics {
     buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5],
     registers: [registry],
   });
-  const refusedConnections = new Counter({
-    name: 'sluice_ingress_connections_refused_total',
+  const closedConnections = new Counter({
+    name: 'sluice_ingress_connections_closed_total',
     help: 'Number of connections closed because a limit of connections was reached, by limit: address (of the client), or total.',
     labelNames: ['limit'] as const,
     registers: [registry],
   });
-  for (const limit of CONNECTION_LIMITS) refusedConnections.inc({ limit }, 0);
+  for (const limit of CONNECTION_LIMITS) closedConnections.inc({ limit }, 0);
   let held = () => 0;
   let connections = () => 0;
   let limit = 0;
@@ -131,7 +131,7 @@ export function createIngressMetrics(registry: Registry): IngressMetrics {
     observeConnections(open) {
       connections = open;
     },
-    countRefusedConnection: limit => refusedConnections.inc({ limit }),
+    countClosedConnection: limit => closedConnections.inc({ limit }),
   };
 }
 

@@ -4,7 +4,10 @@ import type { HttpLimits } from '../../http/server.ts';
 export interface IngressLimits extends HttpLimits {
   /** The maximum number of connections of an address that is not a trusted proxy. More are closed. */
   readonly addressConnections: number;
-  /** The maximum number of connections. More are closed. A connection uses up to 32 KiB while its headers arrive. */
+  /**
+   * The maximum number of connections. If there are more, those that have waited longest for their client are closed. A
+   * connection uses up to 32 KiB while its headers arrive.
+   */
   readonly connections: number;
   /** The maximum size of an event body. Anything larger is answered with 413. */
   readonly bodyBytes: number;

@@ -89,7 +89,7 @@ export function createIngress(options: IngressOptions): Ingress {
   const connections = limitConnections({ ...options, limits, metrics, monotonicMs });
   const server = createHttpServer({
     limits,
-    accept: connections.accept,
+    connections,
     tracing,
     certificate: options.certificate,
     fastify: { routerOptions: { maxParamLength: 128 } },
@@ -136,9 +136,9 @@ export function createIngress(options: IngressOptions): Ingress {
 }
 
 /** The time between two log lines about connections that were closed, in milliseconds. */
-const REFUSED_LOG_MS = 60_000;
+const CLOSED_LOG_MS = 60_000;
 
-/** Limits the connections, and counts them. Clients that are closed are logged once a minute. */
+/** Limits the connections, and counts them. Connections that are closed are logged once a minute. */
 function limitConnections({
   connectionOf,
   limits,
@@ -156,11 +156,13 @@ function limitConnections({
     connectionOf,
     perAddress,
     total,
-    onRefused(limit) {
-      metrics.countRefusedConnection(limit);
+    onClosed(limit) {
+      metrics.countClosedConnection(limit);
       if (monotonicMs() < quietUntilMs) return;
-      quietUntilMs = monotonicMs() + REFUSED_LOG_MS;
-      log.warn({ limit, most: limit === 'total' ? total : perAddress }, 'too many connections: new ones are closed');
+      quietUntilMs = monotonicMs() + CLOSED_LOG_MS;
+      const [most, closed] =
+        limit === 'total' ? [total, 'the ones that wait for their client'] : [perAddress, 'new ones'];
+      log.warn({ limit, most }, `too many connections: ${closed} are closed`);
     },
   });
   metrics.observeConnections(limit.open);
