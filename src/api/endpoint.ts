@@ -29,7 +29,7 @@ const SecretKeyRef = z
       .max(253)
       .regex(/^[-._a-zA-Z0-9]+$/)
       .describe(
-        "The key of the entry in the Secret's data. Its value must consist of visible ASCII characters and spaces, up to a maximum of 4,096 characters. A single trailing line break is removed.",
+        "The key of the entry in the Secret's data. Its value must consist of visible ASCII characters, spaces, and tabs, up to a maximum of 4,096 characters. A single trailing line break is removed.",
       ),
   })
   .describe('Reference to a key within a Secret.');
@@ -45,7 +45,7 @@ export const EndpointHeader = withRule(
       .max(1024)
       .regex(/^[\t -~]*$/)
       .describe(
-        'The value in plain text, limited to 1,024 visible ASCII characters and spaces. This value is visible to anyone who can read the Subscription.',
+        'The value in plain text, limited to 1,024 visible ASCII characters, spaces, and tabs. This value is visible to anyone who can read the Subscription.',
       )
       .optional(),
     valueSealed: z

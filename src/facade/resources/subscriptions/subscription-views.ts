@@ -10,7 +10,8 @@ const header = EndpointHeader.shape;
 const namesOf = (headers: readonly { readonly name: string }[]) => headers.map(({ name }) => name.toLowerCase());
 
 const value = header.value.unwrap();
-const hidden = 'Limited to 1,024 visible ASCII characters and spaces. This value is never included in responses.';
+const hidden =
+  'Limited to 1,024 visible ASCII characters, spaces, and tabs. This value is never included in responses.';
 const HeaderRequest = z.strictObject({
   name: header.name,
   value: value.meta({ description: `Header value. ${hidden}` }),
