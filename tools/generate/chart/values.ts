@@ -321,6 +321,12 @@ export const Values = z.strictObject({
     regex: INSTANCE_OR_DEFAULT,
     rule: 'must be empty, or up to 32 lowercase letters, digits and hyphens',
   }),
+  instanceCheck: z
+    .boolean()
+    .default(true)
+    .describe(
+      'Whether helm install looks for another installation with the same name in the cluster, and fails if there is one. To do this, you need to be allowed to list ClusterRoleBindings, and to get ConfigMaps in all namespaces.',
+    ),
   limits: section('Settings for limits.', {
     queueMaxBytes: z.int().min(1_048_576).default(1_073_741_824).describe(meaningOf('SLUICE_QUEUE_MAX_BYTES')),
     ingressPerAddress: eventRate(50_000, 'SLUICE_INGRESS_ADDRESS_LIMIT'),

@@ -1,0 +1,110 @@
+import { cp, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { CHART, outputOf, type ValueSet } from './support/helm.ts';
+import { openTarget, type Target } from './support/target.ts';
+import { REQUIRED } from './support/value-sets.ts';
+
+const NAME = 'sluice-root-key';
+const VALUES = { ...REQUIRED, rootKey: {} };
+const ADDED = { 'root.key.2': Buffer.alloc(32, 2).toString('base64') };
+
+/** The Secret as in earlier versions of the chart. */
+const EARLIER = `apiVersion: v1
+kind: Secret
+metadata:
+  name: ${NAME}
+  namespace: {{ .Release.Namespace }}
+  annotations:
+    helm.sh/resource-policy: keep
+type: Opaque
+data:
+  root.key: {{ with lookup "v1" "Secret" .Release.Namespace "${NAME}" }}{{ index .data "root.key" }}{{ else }}{{ randBytes 32 }}{{ end }}
+`;
+
+let target: Target;
+beforeAll(async () => {
+  target = await openTarget();
+});
+afterAll(() => target?.stop());
+
+const helm = (args: readonly string[], values?: ValueSet) =>
+  target.helm([...args, '--namespace=events'], {
+    ...(values === undefined ? {} : { values }),
+    kubeconfig: target.cluster.kubeconfig,
+  });
+
+describe('a release of an earlier version of the chart', () => {
+  let keys: Readonly<Record<string, string>>;
+  const read = async () =>
+    JSON.parse(await target.kubectl('get', 'secret', NAME, '-n=events', '-o=jsonpath={.data}')) as typeof keys;
+
+  beforeAll(async () => {
+    const earlier = join(target.folder.path, 'earlier');
+    await cp(CHART, earlier, { recursive: true });
+    await writeFile(join(earlier, 'templates', 'root-key.yaml'), EARLIER);
+    outputOf(await helm(['install', 'sluice', earlier, '--create-namespace'], VALUES));
+  });
+
+  test('keeps its root key if objects are replaced', async () => {
+    keys = await read();
+    expect(await helm(['upgrade', 'sluice', CHART, '--force'], VALUES)).toMatchObject({ code: 0 });
+    expect(await read()).toEqual(keys);
+    expect(await helm(['rollback', 'sluice', '1', '--force'])).toMatchObject({ code: 0 });
+    expect(await read()).toEqual(keys);
+  });
+
+  test('keeps newer root keys during an upgrade and a rollback', async () => {
+    await target.kubectl('patch', 'secret', NAME, '-n=events', '--type=merge', '-p', JSON.stringify({ data: ADDED }));
+    keys = { ...keys, ...ADDED };
+    expect(await helm(['upgrade', 'sluice', CHART], VALUES)).toMatchObject({ code: 0 });
+    expect(await read()).toEqual(keys);
+    expect(await helm(['rollback', 'sluice', '1'])).toMatchObject({ code: 0 });
+    expect(await read()).toEqual(keys);
+  });
+
+  test('keeps them when a failed upgrade is rolled back', async () => {
+    // No pod gets ready because there are no nodes.
+    const { code, stderr } = await helm(['upgrade', 'sluice', CHART, '--atomic', '--timeout=5s'], VALUES);
+    expect(code).not.toBe(0);
+    expect(stderr).toContain('rolling back the release');
+    expect(await read()).toEqual(keys);
+  });
+
+  test('can leave the Secret out of later revisions, which also keeps them if objects are replaced', async () => {
+    await target.kubectl('annotate', 'secret', NAME, '-n=events', 'helm.sh/hook=pre-install,pre-upgrade');
+    for (const flags of [[], ['--force']]) {
+      expect(await helm(['upgrade', 'sluice', CHART, ...flags], VALUES)).toMatchObject({ code: 0 });
+      expect(await read()).toEqual(keys);
+    }
+    expect(await helm(['rollback', 'sluice', '--force'])).toMatchObject({ code: 0 });
+    expect(await read()).toEqual(keys);
+    expect((await helm(['get', 'manifest', 'sluice'])).stdout).not.toContain(`name: ${NAME}\n`);
+  });
+});
+
+test('only an installation looks for others in the cluster, unless that is disabled', async () => {
+  const rules = [
+    { apiGroups: ['*'], resources: ['*'], verbs: ['get'] },
+    { apiGroups: [''], resources: ['secrets', 'configmaps'], verbs: ['list'] },
+  ];
+  const rbac = { apiVersion: 'rbac.authorization.k8s.io/v1', metadata: { name: 'deployer' } };
+  const roleRef = { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'deployer' };
+  const subjects = [{ apiGroup: 'rbac.authorization.k8s.io', kind: 'User', name: 'deployer' }];
+  for (const object of [
+    { ...rbac, kind: 'ClusterRole', rules },
+    { ...rbac, kind: 'ClusterRoleBinding', roleRef, subjects },
+  ]) {
+    const { stderr } = await target.cluster.kubectl(['create', '-f', '-'], { stdin: JSON.stringify(object) });
+    expect(stderr).toBe('');
+  }
+  const run = (...args: string[]) =>
+    target.helm([...args, '--dry-run=server', '--kube-as-user=deployer'], {
+      values: VALUES,
+      kubeconfig: target.cluster.kubeconfig,
+    });
+  expect(await run('upgrade', 'sluice', CHART, '--namespace=events')).toMatchObject({ code: 0 });
+  const install = ['install', 'green', CHART, '--namespace=green-system', '--set=instance=green,crds.enabled=false'];
+  expect((await run(...install)).stderr).toContain('cannot list resource "clusterrolebindings"');
+  expect(await run(...install, '--set=instanceCheck=false')).toMatchObject({ code: 0 });
+});
