@@ -44,9 +44,9 @@ export function accountKeys(account: string) {
   return {
     /** plan, included, used. */
     meta: `${tag}:meta`,
-    /** `part.ledger` → total that was counted, and `forgotten`, `term` (`ended-ledgers.lua`). */
+    /** `part.ledger` → total that was counted, and `forgotten`, `term` (`ended/ended-ledgers.lua`). */
     seen: `${tag}:seen`,
-    /** ZSET: `part.ledger` → time of its end, in ms. It is forgotten a day later. */
+    /** ZSET: `part.ledger` → time of its end, in ms. It is forgotten a day later, once its part is found without it. */
     ended: `${tag}:ended`,
     /** Part of a stream → tokens that were granted but not used yet. */
     hold: `${tag}:hold`,

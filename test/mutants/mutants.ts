@@ -207,16 +207,32 @@ const OF_PARTS: readonly Mutant[] = [
     ['an account grants what others hold', ' - heldByOthers(KEY_HOLD, ARG_PART)', ''],
     ['an account grants more than it has', 'if missing > free then', 'if false then'],
   ]),
-  ...mutantsOf(`${PART}tokens/ended-ledgers.lua`, [
-    [
-      'a ledger is forgotten as soon as it ends',
-      'APART_MS, MOST_AT_ONCE = 86400000, 60000,',
-      'APART_MS, MOST_AT_ONCE = -1, 0,',
-    ],
-    ['an account never forgets a ledger', 'if not oldest or', 'if true or'],
+  ...mutantsOf(`${PART}tokens/ended/ended-ledgers.lua`, [
+    ['a ledger is forgotten as soon as it ends', 'APART_MS = 86400000, 60000', 'APART_MS = -1, 0'],
+    ['an account never forgets a ledger', 'return oldest and', 'return false and'],
+  ]),
+  ...mutantsOf(`${PART}tokens/ended/account-forget-ledgers.lua`, [
     [
       'reports that were read before a ledger was forgotten are counted',
       "  redis.call('HINCRBY', KEY_SEEN, 'term', 1)\n",
+      '',
+    ],
+    [
+      'a ledger that ends again while its part is asked is forgotten',
+      "if redis.call('ZSCORE', KEY_ENDED, field) ~= ARG_TIME then",
+      'if false then',
+    ],
+    ['a ledger is forgotten without a look at its part', "ARGV[i + 1] == '1'", 'true'],
+  ]),
+  ...mutantsOf(`${PART}tokens/ended/holds-ledger.lua`, [
+    [
+      'a ledger that is still in use is forgotten',
+      "meta[2] == ARG_LEDGER then return { 'OK' } end",
+      "false then return { 'OK' } end",
+    ],
+    [
+      'a ledger that is owed is forgotten',
+      "if string.find(meta[3] or '', name .. ' ', 1, true) then return { 'OK' } end\n",
       '',
     ],
   ]),

@@ -7,15 +7,16 @@
 -- part: `ten:queue:gen:number`. queue: `ten:queue`. total, given, left: as the part reported them; left '' without a bound.
 -- need: what it has to have left; waits: 1 if an event waits for that. need -1: the ledger ended, nothing is left of it.
 -- term: as returned before the report was read, or ''.
--- Returns {OK, tokens ever granted to the ledger, 1 if the queue was short before}, or a word with nothing granted:
---         {BUSY, parts that hold tokens}: take them back; SHORT: the account is spent; CLOSED: nobody knows its plan.
+-- Returns {OK, due, tokens ever granted to the ledger, 1 if the queue was short before}, or a word with nothing granted:
+--         {BUSY, due, parts that hold tokens}: take them back; {SHORT, due}: the account is spent; {CLOSED, due}: nobody
+--         knows its plan. due: 1 if there are ledgers that may be forgotten.
 --         {NEW, term}: the ledger is not known, or has ended, and nothing was counted. Read the report again, because it
 --         may be a late one, and then repeat the call with this term.
--- Fields: A:seen: part.ledger → total that was counted (see also ended-ledgers.lua); A:grants: part → ledger, tokens ever
+-- Fields: A:seen: part.ledger → total that was counted (see also ended/ended-ledgers.lua); A:grants: part → ledger, tokens ever
 -- granted to it; A:hold: part → tokens of these that were not routed yet, as far as is known. They are not changed by
 -- replays.
 --@include ../lanes/clock.lua
---@include ended-ledgers.lua
+--@include ended/ended-ledgers.lua
 --@include ../../redis/scripts/lib/balance.lua
 local MOST, MOST_HOLDERS = 1000, 64
 local total, need = tonumber(ARG_TOTAL), tonumber(ARG_NEED)
@@ -35,14 +36,13 @@ if total > had then
   redis.call('HSET', KEY_SEEN, field, ARG_TOTAL)
   redis.call('HINCRBY', KEY_META, 'used', string.format('%.0f', total - had))
 end
-forgetEnded()
 if need < 0 then
   if ledger == ARG_LEDGER then
     redis.call('HDEL', KEY_GRANTS, ARG_PART)
     redis.call('HDEL', KEY_HOLD, ARG_PART)
     redis.call('HDEL', KEY_SHORT, ARG_QUEUE)
   end
-  return { 'OK', '0', 0 }
+  return { 'OK', isDue(), '0', 0 }
 end
 given = math.max(ledger == ARG_LEDGER and tonumber(given) or 0, tonumber(ARG_GIVEN))
 local m = redis.call('HMGET', KEY_META, 'plan', 'included', 'used')
@@ -68,7 +68,7 @@ local function refuse(word)
       if all[i] ~= ARG_PART and tonumber(all[i + 1]) > 0 and #parts < MOST_HOLDERS then parts[#parts + 1] = all[i] end
     end
   end
-  return { word, unpack(parts) }
+  return { word, isDue(), unpack(parts) }
 end
 if need > 0 and ARG_LEFT ~= '' then
   if not m[1] or not m[2] then return refuse('CLOSED') end
@@ -85,4 +85,4 @@ if need > 0 and ARG_LEFT ~= '' then
   end
 end
 write()
-return { 'OK', string.format('%.0f', given), redis.call('HDEL', KEY_SHORT, ARG_QUEUE) }
+return { 'OK', isDue(), string.format('%.0f', given), redis.call('HDEL', KEY_SHORT, ARG_QUEUE) }

@@ -2,6 +2,7 @@ import { accountKeys } from '../../redis/keys.ts';
 import { readNamedScript } from '../../redis/named-scripts.ts';
 import { callScript, type ScriptClient } from '../call.ts';
 import { type Part, partKeys } from '../keys.ts';
+import { createForgetting } from './ended/forget-ended.ts';
 import { partName } from './part-name.ts';
 
 const script = (name: string) => readNamedScript(new URL(`${name}.lua`, import.meta.url));
@@ -11,7 +12,7 @@ const APPLY = script('apply');
 const GIVE_BACK = script('give-back');
 const ACCOUNT_GRANT = script('account-grant');
 const ACCOUNT_FORGET = script('account-forget');
-const ACCOUNT_END_LEDGER = script('account-end-ledger');
+const ACCOUNT_END_LEDGER = script('ended/account-end-ledger');
 const ACCOUNT_HOLDERS = script('account-holders');
 
 /** The tokens of a part, as they were reported by the part. */
@@ -50,6 +51,8 @@ export function createLedgerCalls(redis: ScriptClient) {
   const callPart = (named: typeof REPORT, part: Part, args: Record<string, string> = {}) =>
     callScript(redis, named, { keys: partKeys(part), args: { gen: part.gen, ...args } });
 
+  const forgetting = createForgetting(redis);
+
   async function report(part: Part): Promise<Report | undefined> {
     const [word, ...rest] = await callPart(REPORT, part);
     if (word !== 'OK') return undefined;
@@ -68,8 +71,12 @@ export function createLedgerCalls(redis: ScriptClient) {
     const term = terms.get(account) ?? '';
     const args = { part: partName(part), queue, ledger, total, given, left, need, waits: waits ? 1 : 0, nowMs, term };
     const granted = await callScript(redis, ACCOUNT_GRANT, { keys: accountKeys(account), args });
-    const [word, ...rest] = granted as unknown as Granted;
-    if (word === 'NEW') terms.set(account, rest[0] as string);
+    const [word, first, ...rest] = granted as unknown as Granted;
+    if (word === 'NEW') {
+      terms.set(account, first as string);
+      return [word, first] as const;
+    }
+    forgetting.noteDue(account, first);
     return [word, ...rest] as const;
   }
 
@@ -94,7 +101,8 @@ export function createLedgerCalls(redis: ScriptClient) {
     const toNote = owed === '' ? ended : await settleOwed(part, owed, '');
     for (const [account = '', gen = '', ledger = ''] of entriesOf(toNote)) {
       const args = { part: partName({ ...part, gen }), ledger };
-      await callScript(redis, ACCOUNT_END_LEDGER, { keys: accountKeys(account), args });
+      const [, isDue] = await callScript(redis, ACCOUNT_END_LEDGER, { keys: accountKeys(account), args });
+      forgetting.noteDue(account, isDue);
     }
     if (toNote !== '') await settleOwed(part, '', toNote);
     return true;
@@ -105,6 +113,7 @@ export function createLedgerCalls(redis: ScriptClient) {
     report,
     tellAccount,
     settleEnded,
+    forgetDue: () => forgetting.forgetDue(),
     apply: (part: Part, ledger: string, given: string) => callPart(APPLY, part, { ledger, given }),
     giveBack: (part: Part) => callPart(GIVE_BACK, part),
     forget: (account: string, part: Part) =>

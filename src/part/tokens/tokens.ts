@@ -44,10 +44,10 @@ export interface Tokens {
 
 export function createTokens(redis: ScriptClient): Tokens {
   const calls = createLedgerCalls(redis);
-  const { tellAccount, apply, forget, readHolders } = calls;
+  const { tellAccount, apply, forget, forgetDue, readHolders } = calls;
   const { settleAllEnded, recall, recallFrom } = createRecall(calls);
 
-  async function settle(part: Part, nowMs: number): Promise<Settlement> {
+  async function settleNow(part: Part, nowMs: number): Promise<Settlement> {
     let recalls = 0;
     const silent = new Set<string>();
     const terms: Terms = new Map();
@@ -79,7 +79,11 @@ export function createTokens(redis: ScriptClient): Tokens {
   return {
     recall,
 
-    settle,
+    async settle(part, nowMs) {
+      const settlement = await settleNow(part, nowMs);
+      await forgetDue();
+      return settlement;
+    },
 
     async recallAll(account, nowMs) {
       await recallFrom(account, await readHolders(account), nowMs);
@@ -98,6 +102,7 @@ export function createTokens(redis: ScriptClient): Tokens {
 
     async endRemoved(part, nowMs) {
       const said = await settleAllEnded({ ...part, gen: REMOVED }, nowMs);
+      await forgetDue();
       return said !== undefined && said.owed + said.ended !== '';
     },
   };

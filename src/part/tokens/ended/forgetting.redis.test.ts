@@ -1,13 +1,13 @@
 import { randomBytes } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
-import { createTestPart, START_MS, type TestPart } from '../../../test/support/part/part.ts';
-import { readBalance } from '../../accounts/balance.ts';
-import { accountKeys } from '../../redis/keys.ts';
-import { onEachRedis } from '../../redis/testing/each-redis.ts';
-import type { ScriptClient } from '../call.ts';
-import { createPartRemoval } from '../state/part-removal.ts';
-import { createLedgerCalls, type Report } from './ledger-calls.ts';
-import { createTokens } from './tokens.ts';
+import { createTestPart, START_MS, type TestPart } from '../../../../test/support/part/part.ts';
+import { readBalance } from '../../../accounts/balance.ts';
+import { accountKeys } from '../../../redis/keys.ts';
+import { onEachRedis } from '../../../redis/testing/each-redis.ts';
+import type { ScriptClient } from '../../call.ts';
+import { createPartRemoval } from '../../state/part-removal.ts';
+import { createLedgerCalls, type Report } from '../ledger-calls.ts';
+import { createTokens } from '../tokens.ts';
 
 /** Ledgers that have ended are forgotten by then. */
 const LATER_MS = 2 * 86_400_000;

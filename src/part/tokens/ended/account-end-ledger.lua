@@ -1,15 +1,14 @@
 #!lua flags=allow-oom
 -- Notes that a ledger has ended, after its total was counted. Its part never reports it again. Removes what was granted
 -- to it.
---@keys seen hold grants ended
+--@keys hold grants ended
 --@args part ledger
--- Returns {OK}.
---@include ../lanes/clock.lua
+-- Returns {OK, 1 if there are ledgers that may be forgotten}.
+--@include ../../lanes/clock.lua
 --@include ended-ledgers.lua
 noteEnd(ARG_PART, ARG_LEDGER)
 if string.match(redis.call('HGET', KEY_GRANTS, ARG_PART) or '', '^%S+') == ARG_LEDGER then
   redis.call('HDEL', KEY_GRANTS, ARG_PART)
   redis.call('HDEL', KEY_HOLD, ARG_PART)
 end
-forgetEnded()
-return { 'OK' }
+return { 'OK', isDue() }
