@@ -1,10 +1,16 @@
-import { spawn } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { text } from 'node:stream/consumers';
 
 export type CommandResult = { readonly stdout: string; readonly stderr: string; readonly code: number };
 
 /** Runs kubectl with these arguments. A refusal does not throw: check the exit code and standard error. */
 export type Kubectl = (args: readonly string[], options?: { stdin?: string }) => Promise<CommandResult>;
+
+/** The commands in progress, which end with this process. A `kubectl wait` could take another minute. */
+const running = new Set<ChildProcess>();
+process.once('exit', () => {
+  for (const child of running) child.kill('SIGKILL');
+});
 
 /** @param options.cache folder for discovery, instead of the user's own */
 export function kubectlFor(options: { binary: string; kubeconfig: string; cache: string }): Kubectl {
@@ -13,6 +19,8 @@ export function kubectlFor(options: { binary: string; kubeconfig: string; cache:
       // KUBECONFIG rather than a flag: an argument of the caller, such as another --kubeconfig, wins.
       env: { ...process.env, KUBECONFIG: options.kubeconfig },
     });
+    running.add(child);
+    child.once('close', () => running.delete(child));
     const ended = new Promise<number>((resolve, reject) => {
       child.once('error', reject);
       child.once('close', code => resolve(code ?? 1));

@@ -36,6 +36,9 @@ function owned(name: string, issuer: string, group: string): Manifest[] {
   return tenant(name, { plan: 'Metered', owners: [{ issuer, group, role: 'Owner' }] });
 }
 
+/** The number of times that a call is repeated after a 503, which is always safe. */
+const REPEATS = 5;
+
 /** A call that has to succeed. Returns its `publicId`, if there is one. */
 async function call(
   client: RestClient,
@@ -43,7 +46,12 @@ async function call(
   path: string,
   body?: Readonly<Record<string, unknown>>,
 ): Promise<string> {
-  const reply = await client.call<{ publicId: string } | undefined>(method, path, body);
+  const send = () => client.call<{ publicId: string } | undefined>(method, path, body);
+  let reply = await send();
+  for (let repeats = 0; reply.status === 503 && repeats < REPEATS; repeats++) {
+    await delay(1_000);
+    reply = await send();
+  }
   if (reply.status >= 300) throw new Error(`${method} ${path}: ${reply.status} ${JSON.stringify(reply.body)}`);
   return reply.body?.publicId ?? '';
 }
