@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { turnsOf } from '../../test/support/event-loop-turns.ts';
 import { createSlices } from './slices.ts';
 
 /** A clock that moves by 1 ms whenever it is read. */
@@ -13,19 +14,6 @@ function* counting(name: string, pieces: number, story: string[]): Generator<und
     yield;
   }
   return `${name} ${pieces}`;
-}
-
-/** Counts the turns of the event loop until the promise has settled. */
-async function turnsOf(work: Promise<unknown>): Promise<number> {
-  let turns = 0;
-  let ended = false;
-  const next = () => {
-    turns++;
-    if (!ended) setImmediate(next);
-  };
-  setImmediate(next);
-  await work.catch(() => {}).finally(() => (ended = true));
-  return turns;
 }
 
 test('the event loop turns between two slices of a long calculation', async () => {

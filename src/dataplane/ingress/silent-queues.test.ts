@@ -1,29 +1,30 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
-import { createTestClock, harness, item } from './testing/batches-harness.ts';
+import { createManualClock } from '../../../test/support/manual-clock.ts';
+import { harness, item } from './testing/batches-harness.ts';
 
 describe('a queue that does not answer', () => {
   test('all of its events are answered with the first one, however many there are', async () => {
-    const { clock, pass, timers } = createTestClock();
+    const clock = createManualClock();
     const { batches, calls, settled, failures, submit } = harness({ ingestTimeoutMs: 5_000 }, clock);
     for (let index = 0; index < 640; index++) submit(item(`n${index}`));
     await turn();
-    await pass(4_999);
+    await clock.advance(4_999);
     submit(item('last'));
     expect(settled).toEqual([]);
-    await pass(1);
+    await clock.advance(1);
     expect([settled.length, new Set(settled.map(each => each.split(' ')[1]))]).toEqual([641, new Set(['UNAVAILABLE'])]);
-    expect([calls.length, failures, timers()]).toEqual([1, ['ingest'], 0]);
+    expect([calls.length, failures, clock.pendingTimers()]).toEqual([1, ['ingest'], 0]);
     await batches.idle();
   });
 
   test('one event at a time is used to find out whether it answers, and others are refused at once', async () => {
-    const { clock, pass } = createTestClock();
+    const clock = createManualClock();
     const { batches, calls, settled, submit } = harness({ ingestTimeoutMs: 5_000 }, clock);
     const add = (id: string) => [batches.isSilent('t', 'q'), submit(item(id))];
     expect(add('a')).toEqual([false, true]);
-    await pass(5_000);
-    await pass(5_000);
+    await clock.advance(5_000);
+    await clock.advance(5_000);
     for (const probe of ['b', 'c']) {
       expect([add(probe), add('x'), add('y')]).toEqual([
         [false, true],
@@ -32,7 +33,7 @@ describe('a queue that does not answer', () => {
       ]);
       await turn();
       expect(add('z')).toEqual([true, false]);
-      await pass(5_000);
+      await clock.advance(5_000);
     }
     expect(submit(item('other'), 'others')).toBe(true);
     expect(add('d')).toEqual([false, true]);
@@ -51,11 +52,11 @@ describe('a queue that does not answer', () => {
   });
 
   test('a call that fails late counts as no answer, and one that fails early as an answer', async () => {
-    const { clock, pass } = createTestClock();
+    const clock = createManualClock();
     const { batches, calls, submit } = harness({ ingestTimeoutMs: 5_000 }, clock);
     submit(item('a'));
     await turn();
-    await pass(4_900);
+    await clock.advance(4_900);
     calls[0]?.finish(new Error('Command timed out'));
     await turn();
     submit(item('b'));
@@ -69,14 +70,14 @@ describe('a queue that does not answer', () => {
 });
 
 test('an event is answered in time even if each call before it takes almost all of this time', async () => {
-  const { clock, pass, timers } = createTestClock();
+  const clock = createManualClock();
   const { batches, calls, settled, submit } = harness({ ingestTimeoutMs: 5_000, batchItems: 1 }, clock);
   for (const id of ['a', 'b', 'c']) submit(item(id));
   await turn();
-  await pass(4_000);
+  await clock.advance(4_000);
   calls[0]?.finish();
   await turn();
-  await pass(1_000);
+  await clock.advance(1_000);
   expect(settled).toEqual(['a OK', 'b UNAVAILABLE', 'c UNAVAILABLE']);
   submit(item('d'));
   // The call goes on. Its event is not answered twice, and the queue is not given up.
@@ -85,18 +86,18 @@ test('an event is answered in time even if each call before it takes almost all 
   calls[2]?.finish();
   await batches.idle();
   expect(settled.slice(3)).toEqual(['d OK']);
-  expect([calls.map(call => call.ids), timers()]).toEqual([[['a'], ['b'], ['d']], 0]);
+  expect([calls.map(call => call.ids), clock.pendingTimers()]).toEqual([[['a'], ['b'], ['d']], 0]);
 });
 
 test('late events that the store leaves for the next call are not stored', async () => {
-  const { clock, pass } = createTestClock();
+  const clock = createManualClock();
   const { batches, calls, settled, submit } = harness({ ingestTimeoutMs: 5_000, batchItems: 2 }, clock);
   for (const id of ['a', 'b', 'c', 'd']) submit(item(id));
   await turn();
-  await pass(3_000);
+  await clock.advance(3_000);
   calls[0]?.finish();
   await turn();
-  await pass(2_000);
+  await clock.advance(2_000);
   calls[1]?.finishFirst(1);
   await batches.idle();
   expect(settled).toEqual(['a OK', 'b OK', 'c UNAVAILABLE', 'd UNAVAILABLE']);

@@ -133,7 +133,7 @@ export function renderEvents(): string {
     ...document.tags.flatMap(({ name }) => renderTag(document, name, [])),
     '## Limitations of the sandbox',
     [
-      'Endpoints are never called, so a run cannot test the response time of an endpoint, or whether its address is allowed. The sandbox also ignores `maxPerSecond` and the circuit breaker. Events for a disabled endpoint are held as in production, and the report says so.',
+      'The sandbox does not call endpoints. It cannot show how fast an endpoint responds, or whether its address is allowed. It also ignores `maxPerSecond` and the circuit breaker. Events for a disabled endpoint are held as in production, and the report says so.',
       'A run reads the gate, subscriptions, and endpoints from production when it routes events or makes attempts. If you change one of them while a run is in progress, the change may only affect some of its events.',
       'Status 410 is reported as `disablesEndpoint`. After that, retries continue as if you had enabled the endpoint again.',
       'A run never waits for tokens. The report contains the number of tokens that production would charge.',

@@ -1,4 +1,3 @@
-import { setImmediate as turn } from 'node:timers/promises';
 import type { Clock } from '../../../time/clock.ts';
 import { createBatches } from '../batches.ts';
 import { INGRESS_LIMITS, type IngressLimits } from '../limits.ts';
@@ -48,34 +47,4 @@ export function harness(limits: Partial<IngressLimits> = {}, clock?: Clock) {
   const submit = (each: ReturnType<typeof item>, queue = 'q', config: QueueConfig = QUEUE): boolean =>
     batches.submit('t', queue, config, each, answer => settled.push(`${each.id} ${answer.answer}`)) === undefined;
   return { batches, calls, settled, failures, submit };
-}
-
-/** A clock that is moved by the test. Timers run in the order of their time. */
-export function createTestClock() {
-  let now = 0;
-  const timers = new Map<() => void, number>();
-  const clock: Clock = {
-    nowMs: () => now,
-    wallMs: () => now,
-    setTimer(run, delayMs) {
-      timers.set(run, now + delayMs);
-      return () => void timers.delete(run);
-    },
-  };
-  return {
-    clock,
-    timers: () => timers.size,
-    pass: async (ms: number) => {
-      const end = now + ms;
-      for (;;) {
-        const [next] = [...timers].filter(([, at]) => at <= end).toSorted(([, a], [, b]) => a - b);
-        if (next === undefined) break;
-        timers.delete(next[0]);
-        now = Math.max(now, next[1]);
-        next[0]();
-      }
-      now = end;
-      await turn();
-    },
-  };
 }

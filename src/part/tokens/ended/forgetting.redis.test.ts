@@ -1,6 +1,6 @@
-import { randomBytes } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
-import { createTestPart, START_MS, type TestPart } from '../../../../test/support/part/part.ts';
+import { pay, startFreeAccount, startPaidPart } from '../../../../test/support/part/paid-part.ts';
+import { START_MS, type TestPart } from '../../../../test/support/part/part.ts';
 import { readBalance } from '../../../accounts/balance.ts';
 import { accountKeys } from '../../../redis/keys.ts';
 import { onEachRedis } from '../../../redis/testing/each-redis.ts';
@@ -13,20 +13,7 @@ import { createTokens } from '../tokens.ts';
 const LATER_MS = 2 * 86_400_000;
 
 onEachRedis(redis => {
-  async function startAccount() {
-    const account = `acc_${randomBytes(8).toString('hex')}`;
-    await redis().call('hset', accountKeys(account).meta, 'plan', 'Free', 'included', 1_000);
-    return account;
-  }
-  const pay = (t: TestPart, account: string) => t.change({ kind: 'meta', field: 'payer', value: account });
-  async function startPaid(account: string, ms = START_MS): Promise<TestPart> {
-    const t = createTestPart(redis());
-    t.clock.ms = ms;
-    await t.setUp({ a: { send: 'held' } }, ['k']);
-    await pay(t, account);
-    await t.change({ kind: 'meta', field: 'plan', value: 'Free' });
-    return t;
-  }
+  const startPaid = (account: string, ms = START_MS) => startPaidPart(redis(), account, ms);
   const settle = (t: TestPart, client: ScriptClient = t.client) => createTokens(client).settle(t.part, START_MS);
   async function route(t: TestPart, ...groupKeys: string[]) {
     await t.send(...groupKeys);
@@ -71,7 +58,7 @@ onEachRedis(redis => {
 
   describe('an account', () => {
     test('does not grow with the parts that have been removed', async () => {
-      const account = await startAccount();
+      const account = await startFreeAccount(redis());
       const sizes: unknown[] = [];
       for (let n = 0; n < 3; n++) {
         const t = await startPaid(account, START_MS + n * LATER_MS);
@@ -87,7 +74,7 @@ onEachRedis(redis => {
     });
 
     test('does not grow with the payers of a part, or with its generations', async () => {
-      const [one, two] = [await startAccount(), await startAccount()];
+      const [one, two] = [await startFreeAccount(redis()), await startFreeAccount(redis())];
       const t = await startPaid(one);
       await route(t, 'k');
       for (const account of [two, one, two, one]) {
@@ -110,7 +97,7 @@ onEachRedis(redis => {
     });
 
     test('forgets a payer for whom nothing was routed', async () => {
-      const [one, two] = [await startAccount(), await startAccount()];
+      const [one, two] = [await startFreeAccount(redis()), await startFreeAccount(redis())];
       const t = await startPaid(one);
       await redis().call('hset', t.keys.meta, 'hold', 'tokens', 'need', '1');
       await settle(t);
@@ -121,7 +108,7 @@ onEachRedis(redis => {
     });
 
     test('counts what was routed before a removal that nobody has settled', async () => {
-      const account = await startAccount();
+      const account = await startFreeAccount(redis());
       const t = await startPaid(account);
       await route(t, 'k');
       await t.send('k');
@@ -133,7 +120,7 @@ onEachRedis(redis => {
 
   describe('a late report', () => {
     test('of a part that was removed is not counted again, and nothing is granted', async () => {
-      const account = await startAccount();
+      const account = await startFreeAccount(redis());
       const t = await startPaid(account);
       await route(t, 'k', 'k');
       await t.send('k');
@@ -148,7 +135,7 @@ onEachRedis(redis => {
     });
 
     test('of a part whose account did not know it is not counted again either', async () => {
-      const account = await startAccount();
+      const account = await startFreeAccount(redis());
       const t = await startPaid(account);
       await t.change({ kind: 'meta', field: 'granted', value: '5' });
       await t.send('k', 'k');
@@ -163,7 +150,7 @@ onEachRedis(redis => {
     });
 
     test('of a part that has routed nothing leaves nothing', async () => {
-      const account = await startAccount();
+      const account = await startFreeAccount(redis());
       const t = await startPaid(account);
       await redis().call('hset', t.keys.meta, 'hold', 'tokens', 'need', '1');
       let calls = 0;
@@ -179,7 +166,7 @@ onEachRedis(redis => {
     });
 
     test('of an earlier payer is not counted again', async () => {
-      const [one, two] = [await startAccount(), await startAccount()];
+      const [one, two] = [await startFreeAccount(redis()), await startFreeAccount(redis())];
       const t = await startPaid(one);
       await route(t, 'k', 'k');
       const { report, tellAccount } = createLedgerCalls(t.client);
@@ -199,7 +186,7 @@ onEachRedis(redis => {
     });
 
     test('is counted if only another ledger was forgotten in the meantime', async () => {
-      const account = await startAccount();
+      const account = await startFreeAccount(redis());
       const [t, other, third] = [await startPaid(account), await startPaid(account), await startPaid(account)];
       await route(other, 'k');
       await settle(third);
@@ -221,7 +208,7 @@ onEachRedis(redis => {
     });
 
     test('of an earlier ledger that began at the same time has another id', async () => {
-      const [one, two] = [await startAccount(), await startAccount()];
+      const [one, two] = [await startFreeAccount(redis()), await startFreeAccount(redis())];
       const t = await startPaid(one);
       await settle(t);
       const before = (await t.hash('meta')).ledger;
@@ -235,7 +222,7 @@ onEachRedis(redis => {
   });
 
   test('a ledger whose end is lost in a failover of its part is not charged again, and goes on', async () => {
-    const account = await startAccount();
+    const account = await startFreeAccount(redis());
     const t = await startPaid(account);
     await route(t, 'k', 'k');
     const before = Object.entries(await t.hash('meta')).flat() as string[];
@@ -252,7 +239,7 @@ onEachRedis(redis => {
 
   test.each(Array.from({ length: 24 }, (_, n) => n + 1))('a removal that dies at step %i is completed', async n => {
     for (const isDone of [false, true]) {
-      const account = await startAccount();
+      const account = await startFreeAccount(redis());
       const t = await startPaid(account);
       await route(t, 'k', 'k');
       let calls = 0;

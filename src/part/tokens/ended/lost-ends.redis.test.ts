@@ -1,6 +1,6 @@
-import { randomBytes } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
-import { createTestPart, START_MS, type TestPart } from '../../../../test/support/part/part.ts';
+import { pay, startFreeAccount, startPaidPart } from '../../../../test/support/part/paid-part.ts';
+import { START_MS, type TestPart } from '../../../../test/support/part/part.ts';
 import { SILENCES, silentClient } from '../../../../test/support/part/silent-client.ts';
 import { readBalance } from '../../../accounts/balance.ts';
 import { accountKeys } from '../../../redis/keys.ts';
@@ -13,20 +13,7 @@ import { createTokens } from '../tokens.ts';
 const LATER_MS = 2 * 86_400_000;
 
 onEachRedis(redis => {
-  async function startAccount() {
-    const account = `acc_${randomBytes(8).toString('hex')}`;
-    await redis().call('hset', accountKeys(account).meta, 'plan', 'Free', 'included', 1_000);
-    return account;
-  }
-  const pay = (t: TestPart, account: string) => t.change({ kind: 'meta', field: 'payer', value: account });
-  async function startPaid(account: string, ms = START_MS): Promise<TestPart> {
-    const t = createTestPart(redis());
-    t.clock.ms = ms;
-    await t.setUp({ a: { send: 'held' } }, ['k']);
-    await pay(t, account);
-    await t.change({ kind: 'meta', field: 'plan', value: 'Free' });
-    return t;
-  }
+  const startPaid = (account: string, ms = START_MS) => startPaidPart(redis(), account, ms);
   const settle = (t: TestPart, client: ScriptClient = t.client) => createTokens(client).settle(t.part, t.clock.ms);
   async function route(t: TestPart, ...groupKeys: string[]) {
     await t.send(...groupKeys);
@@ -43,7 +30,7 @@ onEachRedis(redis => {
 
   /** A part with three events at the cost of `one`. A failover of the part loses that its payer changed. */
   async function loseEnd() {
-    const [one, two] = [await startAccount(), await startAccount()];
+    const [one, two] = [await startFreeAccount(redis()), await startFreeAccount(redis())];
     const t = await startPaid(one);
     await route(t, 'k', 'k', 'k');
     const before = Object.entries(await t.hash('meta')).flat() as string[];
@@ -86,7 +73,7 @@ onEachRedis(redis => {
     });
 
     test('if its end is lost before it was noted', async () => {
-      const [one, two] = [await startAccount(), await startAccount()];
+      const [one, two] = [await startFreeAccount(redis()), await startFreeAccount(redis())];
       const t = await startPaid(one);
       await route(t, 'k', 'k', 'k');
       await pay(t, two);
@@ -142,7 +129,7 @@ onEachRedis(redis => {
   });
 
   test('a process that dies while it asks is followed by another one', async () => {
-    const [one, two] = [await startAccount(), await startAccount()];
+    const [one, two] = [await startFreeAccount(redis()), await startFreeAccount(redis())];
     const t = await startPaid(one);
     await route(t, 'k');
     await pay(t, two);
