@@ -131,9 +131,8 @@ export function createConnectionPool(options: {
     entry.idleUntilMs = performance.now() + idleMs;
     entry.origin.idle.push(entry);
     idle.add(entry);
-    const [oldest] = idle.size > idleConnections ? idle : [];
-    if (oldest !== undefined) drop(oldest);
     closeAt(entry.idleUntilMs);
+    if (idle.size > idleConnections) drop(idle.values().next().value as Entry);
   };
 
   return {
