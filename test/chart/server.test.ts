@@ -1,5 +1,6 @@
 import { beforeAll, describe, expect, inject, test } from 'vitest';
 import { ensureBinaries } from '../support/kubernetes/binaries.ts';
+import { ESTABLISHED, untilEstablished } from '../support/kubernetes/crds.ts';
 import { type Kubectl, kubectlFor } from '../support/kubernetes/kubectl.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { foreignApis } from './support/foreign-apis.ts';
@@ -25,7 +26,7 @@ beforeAll(async () => {
   const applying = ['apply', '--server-side', '--force-conflicts', '-f', '-'];
   outputOf(await kubectl(applying, { stdin: asList([namespace, ...definitions]) }));
   const names = definitions.map(({ metadata }) => `crd/${metadata.name}`);
-  outputOf(await kubectl(['wait', '--for=condition=Established', '--timeout=30s', ...names]));
+  await untilEstablished(async () => outputOf(await kubectl([...ESTABLISHED, ...names])));
 });
 
 interface WithPods extends Manifest {

@@ -1,6 +1,7 @@
 import { execFile } from 'node:child_process';
 import { readdir, readFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { parseAllDocuments } from 'yaml';
 import { ensureBinaries } from './binaries.ts';
@@ -44,6 +45,24 @@ export async function applyDefinitions(kubeconfig: string, folder: string): Prom
   applying.child.stdin?.end(JSON.stringify({ apiVersion: 'v1', kind: 'List', items: definitions }));
   await applying;
   const names = definitions.map(({ metadata }) => `crd/${metadata.name}`);
-  await run(kubectl, [...access, 'wait', '--for=condition=Established', '--timeout=30s', ...names]);
+  await untilEstablished(() => run(kubectl, [...access, ...ESTABLISHED, ...names]));
   return definitions.length;
+}
+
+/** Arguments of the command that waits until the API server serves definitions; their names follow. */
+export const ESTABLISHED = ['wait', '--for=condition=Established', '--timeout=30s'];
+
+/**
+ * Runs a `kubectl wait` for definitions. Repeats it while a new definition has no status yet, because kubectl then fails
+ * instead of waiting.
+ */
+export async function untilEstablished<T>(wait: () => Promise<T>): Promise<T> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await wait();
+    } catch (error) {
+      if (attempt === 20 || !String(error).includes('.status.conditions accessor error')) throw error;
+      await setTimeout(100);
+    }
+  }
 }

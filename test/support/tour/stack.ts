@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import { type Issuer, startIssuer } from '../issuer.ts';
 import { isBinaryThere } from '../kubernetes/binaries.ts';
 import { type Cluster, startCluster } from '../kubernetes/cluster.ts';
+import { ESTABLISHED, untilEstablished } from '../kubernetes/crds.ts';
 import { DOCUMENTED, startRedis } from '../redis/server.ts';
 import { type Sluice, startSluice } from '../sluice.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
@@ -65,7 +66,7 @@ export async function startStack(options: { tell: (line: string) => void; closer
   ]);
   const definitions = ['-f', CRDS];
   await kubectl(cluster, ['apply', '--server-side', ...definitions]);
-  const served = await kubectl(cluster, ['wait', '--for=condition=Established', '--timeout=30s', ...definitions]);
+  const served = await untilEstablished(() => kubectl(cluster, [...ESTABLISHED, ...definitions]));
   await kubectl(cluster, ['create', 'namespace', SYSTEM_NAMESPACE]);
   await kubectl(cluster, ['apply', '--server-side', '-f', RBAC]);
   tell(`the API serves the ${lines(served)} kinds of Sluice`);

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { KINDS } from '../../../src/api/kinds/kinds.ts';
 import { describeCrd } from '../../../src/kube/crds.ts';
 import { type Cluster, startCluster } from '../../support/kubernetes/cluster.ts';
+import { ESTABLISHED, untilEstablished } from '../../support/kubernetes/crds.ts';
 
 const ROOT = join(import.meta.dirname, '..', '..', '..');
 const SAMPLES = join(ROOT, 'config', 'samples');
@@ -19,7 +20,7 @@ async function kubectl(...args: string[]): Promise<string> {
 beforeAll(async () => {
   cluster = await startCluster();
   await kubectl('apply', '--server-side', '-f', join(ROOT, 'crds'));
-  await kubectl('wait', '--for=condition=Established', '--all', 'crd');
+  await untilEstablished(() => kubectl(...ESTABLISHED, '--all', 'crd'));
 });
 
 afterAll(() => cluster?.stop());

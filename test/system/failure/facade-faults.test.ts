@@ -100,7 +100,7 @@ test('a paused workspace refuses changes that open anything, and can be read', a
     'the facade knows',
     async () =>
       (await ada.post<{ code?: string }>('/waas/activations', pair('paused'))).body.code === 'workspace_paused',
-    { withinMs: 5_000 },
+    { withinMs: 20_000 },
   );
   const streams: Problem = await ada.put('/waas/streams', { producerTenantPublicId: TENANT, name: 'more' });
   expect(streams).toMatchObject({ status: 409, body: { code: 'workspace_paused' } });

@@ -267,6 +267,8 @@ test('pending and revoked integrations can be blocked, deleted ones unblocked', 
 test('a package that is being deleted takes no new block', async () => {
   const { cluster } = world.installation;
   await apply(cluster, [pkg(PRODUCER, 'leaving', ['carts'])]);
+  // A package that the controller has not seen yet has no finalizer.
+  await small.observer.until(['Package', 'leaving', PRODUCER, 'Ready', 'True/Compiled']);
   await succeed(owner.post(pathOf.package('leaving')));
   await kubectl(cluster, ['delete', 'package/leaving', '-n', PRODUCER, '--wait=false']);
   const refused: Problem = await owner.post(pathOf.package('leaving', 'bob'));

@@ -45,9 +45,9 @@ test('an endpoint is changed, paused, and removed as a whole, and the secret is 
     status: 'Paused',
     reason: 'Suspended',
   });
-  const before = await read(visits, '{.metadata.resourceVersion}');
+  const before = await read(visits, '{.metadata.generation}');
   for (let n = 0; n < 3; n++) expect((await ada.put(path, wish)).body).toEqual(changed.body);
-  expect(await read(visits, '{.metadata.resourceVersion}')).toBe(before);
+  expect(await read(visits, '{.metadata.generation}')).toBe(before);
   const suspended: Problem = await ada.post(`${path}/test`);
   expect([suspended.status, suspended.body.code]).toEqual([409, 'subscription_not_live']);
 

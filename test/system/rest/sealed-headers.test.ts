@@ -52,7 +52,7 @@ test('a value that was given over REST arrives, and stands in no custom resource
 });
 
 test('repeating the request changes nothing; neither does one that keeps the value', async () => {
-  const before = await read(ORDERS, '{.metadata.resourceVersion}');
+  const before = await read(ORDERS, '{.metadata.generation}');
   for (const wish of [header(VALUE), header(), header(VALUE)]) {
     expect((await inbox.ada.put(path, wish)).status).toBe(200);
   }
@@ -61,7 +61,7 @@ test('repeating the request changes nothing; neither does one that keeps the val
     ...header(VALUE),
   });
   expect(again.status).toBe(200);
-  expect(await read(ORDERS, '{.metadata.resourceVersion}')).toBe(before);
+  expect(await read(ORDERS, '{.metadata.generation}')).toBe(before);
   const other = await inbox.ada.post(`${inbox.root}/subscriptions`, {
     catalogEntryPublicId: publicId('CatalogStream', 'shop', 'orders'),
     ...header(`${VALUE}!`),
