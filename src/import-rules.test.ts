@@ -155,7 +155,7 @@ const RULES: Readonly<Record<string, Rule>> = {
   },
   'dataplane/dispatcher/http': { rooms: 'core/delivery time' },
   'dataplane/dispatcher': {
-    rooms: 'api core/delivery core/events telemetry plane hints accounts dataplane dataplane/dispatcher/http',
+    rooms: 'api core/delivery core/events telemetry http plane hints accounts dataplane dataplane/dispatcher/http',
   },
   'dataplane/parts': {
     rooms: `

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import type { IncomingMessage } from 'node:http';
 import helmet from '@fastify/helmet';
 import underPressure from '@fastify/under-pressure';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
@@ -15,7 +16,7 @@ import { type AuthenticationOptions, reasonOf, registerAuthentication } from './
 import { findIdentity } from './auth/identity.ts';
 import { createAddressLimit } from './contract/address-limit.ts';
 import { createErrorHandler } from './contract/error-handler.ts';
-import { parseJsonBody } from './contract/json-body.ts';
+import { parseJsonBody, readBody } from './contract/json-body.ts';
 import { type PointLimits, registerRateLimit } from './contract/rate-limit.ts';
 import { BODY_BYTES } from './contract/route.ts';
 import { createTurns } from './contract/turns.ts';
@@ -112,8 +113,10 @@ export function createFacadeServer(options: {
   observe(server, metrics);
   if (addressOf !== undefined) limitAddresses(server, { ...rates, addressOf, metrics });
   app.removeAllContentTypeParsers();
-  app.addContentTypeParser('application/json', { parseAs: 'buffer' }, async (_request: unknown, bytes: Buffer) =>
-    parseJsonBody(bytes),
+  app.addContentTypeParser(
+    'application/json',
+    async ({ headers, routeOptions }: FastifyRequest, payload: IncomingMessage) =>
+      parseJsonBody(await readBody(payload, headers['content-length'], routeOptions.bodyLimit ?? BODY_BYTES)),
   );
 
   async function registerShared(): Promise<void> {

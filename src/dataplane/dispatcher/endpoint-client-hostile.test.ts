@@ -1,9 +1,8 @@
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
-import { setFlagsFromString } from 'node:v8';
-import { runInNewContext } from 'node:vm';
 import { afterEach, describe, expect, test } from 'vitest';
+import { usedMemory } from '../../../test/support/used-memory.ts';
 import { createEndpointClient, RESPONSE_BODY_MAX } from './endpoint-client.ts';
 import { answer, startScriptedEndpoint } from './testing/scripted-endpoint.ts';
 
@@ -14,14 +13,6 @@ afterEach(async () => {
 
 /** The clocks are the real ones, and short, because what is tested is a real socket that stays silent. */
 const SHORT_MS = 80;
-
-/** Returns the memory that is in use after garbage collection, in bytes. */
-function usedMemory(): number {
-  setFlagsFromString('--expose-gc');
-  runInNewContext('gc')();
-  const { heapUsed, external } = process.memoryUsage();
-  return heapUsed + external;
-}
 
 async function serve(
   script: Parameters<typeof startScriptedEndpoint>[0],

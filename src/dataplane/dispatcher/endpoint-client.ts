@@ -1,6 +1,7 @@
 import { createSecureContext } from 'node:tls';
 import { createNetworkPolicy, type EndpointNetworks, judgeEndpoint } from '../../core/delivery/network.ts';
 import { parseRetryAfter } from '../../core/delivery/retry-after.ts';
+import { append } from '../../http/collected-bytes.ts';
 import type { Exchange } from './http/connection.ts';
 import { createConnectionPool, createOrigin, type Origin } from './http/connection-pool.ts';
 import type { ResolveName } from './http/name-lookup.ts';
@@ -61,19 +62,6 @@ const unanswered = (reason: AttemptReason): { outcome: Outcome; reason: AttemptR
   outcome: outcomeOf(reason),
   reason,
 });
-
-/**
- * Adds a part to a buffer of which `used` bytes are in use, and returns the buffer. If there is no room, this is a
- * new buffer with twice the size, because an endpoint can send each byte as a chunk of its own.
- */
-function append(buffer: Buffer, used: number, part: Buffer): Buffer {
-  if (used === 0) return Buffer.from(part);
-  const length = used + part.length;
-  const whole = length > buffer.length ? Buffer.allocUnsafe(Math.min(RESPONSE_BODY_MAX, length * 2)) : buffer;
-  if (whole !== buffer) buffer.copy(whole, 0, 0, used);
-  part.copy(whole, used);
-  return whole;
-}
 
 type Target = { origin: Origin; parsed: URL; start: string } | 'endpoint_refused' | 'address_refused';
 
@@ -209,7 +197,7 @@ export function createEndpointClient(
           const room = RESPONSE_BODY_MAX - keptBytes;
           const part = bytes.length > room ? bytes.subarray(0, room) : bytes;
           // These parts are views of a read buffer with 64 KiB. Copy them so we don't keep the whole buffer in memory.
-          kept = append(kept, keptBytes, part);
+          kept = append(kept, keptBytes, keptBytes === 0 ? Buffer.from(part) : part, RESPONSE_BODY_MAX);
           keptBytes += part.length;
           if (bytes.length > room) cutOff('http_2xx');
         },

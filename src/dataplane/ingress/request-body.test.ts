@@ -1,5 +1,8 @@
+import type { IncomingMessage } from 'node:http';
+import { PassThrough } from 'node:stream';
 import { expect, test } from 'vitest';
-import { createByteBudget, type Holding } from './request-body.ts';
+import { usedMemory } from '../../../test/support/used-memory.ts';
+import { type BodyResult, createByteBudget, type Holding, readRequestBody } from './request-body.ts';
 
 /** Takes a byte at a time until there is nothing left for the workspace. */
 function fill(budget: ReturnType<typeof createByteBudget>, tenant: string): { taken: number; holding: Holding } {
@@ -37,4 +40,19 @@ test('the streams of a master leave half of the budget, however many workspaces 
   expect([well.take(500), budget.open({ tenant: 'new', queue: 'others' }).take(500)]).toEqual([true, true]);
   for (const { holding } of holdings) holding.release();
   expect(budget.held()).toBe(1_000);
+});
+
+test('a body that arrives byte by byte takes no more memory than its bytes', () => {
+  const bodyBytes = 100_000;
+  const holding = createByteBudget(bodyBytes * 4).open({ tenant: 'a', queue: 'orders' });
+  const request = Object.assign(new PassThrough(), { headers: { 'transfer-encoding': 'chunked' } });
+  let result: BodyResult | undefined;
+  const before = usedMemory();
+  readRequestBody(request as unknown as IncomingMessage, { bodyBytes, holding }, body => {
+    result = body;
+  });
+  for (let i = 0; i < bodyBytes; i++) request.emit('data', Buffer.alloc(1, 'x'));
+  expect(usedMemory() - before).toBeLessThan(10 * bodyBytes);
+  request.emit('end');
+  expect(String(result)).toBe('x'.repeat(bodyBytes));
 });

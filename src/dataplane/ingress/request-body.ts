@@ -1,4 +1,5 @@
 import type { IncomingMessage } from 'node:http';
+import { append, trimmed } from '../../http/collected-bytes.ts';
 import { createShares } from '../../time/shares.ts';
 
 /** The bytes that a request holds. */
@@ -94,21 +95,19 @@ export function readRequestBody(
     done('too_large');
     return;
   }
-  let first: Buffer | undefined;
-  let chunks: Buffer[] | undefined;
+  const most = announced === undefined ? bodyBytes : Number(announced);
+  let body: Buffer = EMPTY;
   let held = 0;
 
   function onData(chunk: Buffer): void {
     if (held + chunk.length > bodyBytes) return refuse('too_large');
     if (!holding.take(chunk.length)) return refuse('overloaded');
+    body = append(body, held, chunk, most);
     held += chunk.length;
-    if (first === undefined) first = chunk;
-    else if (chunks === undefined) chunks = [first, chunk];
-    else chunks.push(chunk);
   }
   function onEnd(): void {
     stop();
-    done(chunks === undefined ? (first ?? EMPTY) : Buffer.concat(chunks, held));
+    done(trimmed(body, held));
   }
   function onGone(): void {
     refuse('aborted');

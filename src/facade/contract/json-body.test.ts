@@ -1,6 +1,8 @@
+import { PassThrough } from 'node:stream';
 import { afterEach, expect, test, vi } from 'vitest';
+import { usedMemory } from '../../../test/support/used-memory.ts';
 import { Refusal } from '../../http/refusal.ts';
-import { MOST_VALUES, parseJsonBody } from './json-body.ts';
+import { MOST_VALUES, parseJsonBody, readBody } from './json-body.ts';
 
 afterEach(() => vi.restoreAllMocks());
 
@@ -62,4 +64,15 @@ test.each(['"', '\\"', '\\\\', '\\\\\\"', ',[{'])('ignores values in strings: %s
   const full = [...body, ...Array<number>(MOST_VALUES - body.length - 1).fill(0)];
   expect(parseJsonBody(Buffer.from(JSON.stringify(full)))).toEqual(full);
   expect(() => parseJsonBody(Buffer.from(JSON.stringify([...full, 0])))).toThrow(Refusal);
+});
+
+test('a body that arrives byte by byte takes no more memory than its bytes', async () => {
+  const most = 100_000;
+  const payload = new PassThrough();
+  const before = usedMemory();
+  const reading = readBody(payload, undefined, most);
+  for (let i = 0; i < most; i++) payload.emit('data', Buffer.alloc(1, '1'));
+  expect(usedMemory() - before).toBeLessThan(10 * most);
+  payload.emit('end');
+  expect(String(await reading)).toBe('1'.repeat(most));
 });
