@@ -43,7 +43,7 @@ const RULES: Readonly<Record<string, Rule>> = {
   redis: { rooms: 'api telemetry redis/connection', packages: 'ioredis' },
   plane: { rooms: 'core/delivery core/events core/routing' },
   hints: { rooms: 'telemetry redis' },
-  accounts: { rooms: 'core/events redis plane hints' },
+  accounts: { rooms: 'core/events time redis plane hints' },
   idempotency: { rooms: 'core/delivery redis' },
   series: { rooms: 'core/events redis plane' },
   record: {

@@ -9,6 +9,7 @@ import {
 } from '../plane/replay-prices.ts';
 import type { RedisClient } from '../redis/client.ts';
 import { accountKeys } from '../redis/keys.ts';
+import { createSweepReplays, SWEEP_AFTER_MS } from './sweep-replays.ts';
 
 /** A replay which has been charged. */
 export interface Replay {
@@ -65,8 +66,8 @@ export interface Replays {
     replayId: string,
   ) => Promise<{ readonly replay: Replay; readonly inbox: InboxRef } | undefined>;
   /**
-   * Completes all replays that have been open for more than 30 s. Returns the time of the next check in milliseconds,
-   * or null if there is none.
+   * Completes all replays that have been open for more than 30 s. One that can't be completed does not delay those of
+   * other inboxes. Returns the time of the next check in milliseconds, or null if there is none.
    */
   readonly sweep: (account: string) => Promise<number | null>;
 }
@@ -83,11 +84,8 @@ export interface ReplaysDeps {
 
 /** How long replays are kept. This is the same time as for records. */
 const RECORD_TTL_MS = 726 * 3_600_000;
-/** At this time, the process that started the replay has either completed the replay or is no longer running. */
-const SWEEP_AFTER_MS = 30_000;
 /** The time after which an unknown inbox is considered deleted. The remaining events are refunded. */
 const ABANDON_AFTER_MS = 3_600_000;
-const SWEPT_AT_ONCE = 20;
 /** The ref of an event, followed by its tokens in base 36. */
 const REF_CHARS = 15;
 const EVENT_CHARS = REF_CHARS + 2;
@@ -248,23 +246,7 @@ export function createReplays(deps: ReplaysDeps): Replays {
       return intent && { replay: answerOf(replayId, intent), inbox: intent.inbox };
     },
 
-    async sweep(account) {
-      const { replays } = accountKeys(account);
-      const untilMs = nowMs() - SWEEP_AFTER_MS;
-      const due = (await redis.call('zrangebyscore', replays, '-inf', untilMs, 'limit', 0, SWEPT_AT_ONCE)) as string[];
-      let ended = 0;
-      for (const name of due) {
-        const intent = await readIntent(redis, account, name);
-        if (intent?.open !== true) ended += Number(await redis.call('zrem', replays, name));
-        else if (await complete(account, name, intent)) ended++;
-      }
-      const [, chargedMs] = (await redis.call('zrange', replays, 0, 0, 'withscores')) as string[];
-      if (chargedMs === undefined) return null;
-      const nextMs = Number(chargedMs) + SWEEP_AFTER_MS;
-      if (nextMs > nowMs() || ended === SWEPT_AT_ONCE) return Math.max(nextMs, nowMs());
-      // Events that can't be completed now are not requested repeatedly.
-      return nowMs() + SWEEP_AFTER_MS;
-    },
+    sweep: createSweepReplays({ redis, nowMs, complete, read: (account, name) => readIntent(redis, account, name) }),
   };
 }
 

@@ -141,12 +141,12 @@ onEachRedis(redis => {
 
   describe('completion', () => {
     /** Charged, and then nothing more: as if the process had died. */
-    async function charge(inbox: PartInbox, refs: readonly string[], id = 'r'): Promise<void> {
+    async function charge(inbox: PartInbox, refs: readonly string[], id = 'r', ref = inbox.inbox): Promise<void> {
       const a = accountKeys(inbox.payer);
       const place = await createPartReplayInboxes(inbox.client, inbox.findSlot).placeOf(inbox.inbox);
-      const c0 = refs.map(ref => `${ref}01`).join('');
-      const of = { inbox: inboxMember(inbox.inbox), selection: '{}', chargedMs: inbox.t.nowMs(), events: refs.length };
-      const name = `${inbox.inbox.integration}/${id}`;
+      const c0 = refs.map(each => `${each}01`).join('');
+      const of = { inbox: inboxMember(ref), selection: '{}', chargedMs: inbox.t.nowMs(), events: refs.length };
+      const name = `${ref.integration}/${id}`;
       const args = [inbox.t.nowMs(), name, refs.length, ...Object.entries({ ...of, cursor: '', place, c0 }).flat()];
       expect(await redis().run('debit', [a.meta, a.hold, a.replays, a.replay(name)], args)).toBe('OK');
     }
@@ -163,6 +163,40 @@ onEachRedis(redis => {
       expect(await inbox.usedTokens()).toBe(2);
       expect(await inbox.replays.sweep(inbox.payer)).toBe(null);
       expect(await inbox.drain()).toEqual([]);
+    });
+
+    test.each<[string, () => Promise<undefined>]>([
+      ['does not answer', () => Promise.reject(new Error('no answer'))],
+      ['is not whole', async () => undefined],
+    ])('does not wait for older replays of a part that %s', async (_what, enqueueElsewhere) => {
+      const inbox = await start();
+      const refs = await inbox.publish(['a']);
+      await inbox.drain(DEAD);
+      const elsewhere = { ...inbox.inbox, integration: 'int_y' };
+      for (let n = 0; n < 50; n++) await charge(inbox, refs, `r${n}`, elsewhere);
+      inbox.t.clock.ms += 1;
+      await charge(inbox, refs);
+      const inboxes = createPartReplayInboxes(inbox.client, inbox.findSlot);
+      let tried = 0;
+      const { sweep } = createReplays({
+        redis: redis(),
+        nowMs: inbox.t.nowMs,
+        lowerAccounts: async () => {},
+        inboxes: {
+          ...inboxes,
+          enqueue(chunk) {
+            if (chunk.inbox.integration !== 'int_y') return inboxes.enqueue(chunk);
+            tried++;
+            return enqueueElsewhere();
+          },
+        },
+        chunkEvents: 2,
+      });
+      inbox.t.clock.ms += 30_000;
+      expect(await sweep(inbox.payer)).toBe(inbox.t.nowMs() + 30_000);
+      expect(await inbox.drain()).toEqual([['a\x01r', refs[0]]]);
+      // It is not asked for each of them.
+      expect(tried).toBeLessThan(50);
     });
 
     test('refunds events that expired or are open', async () => {
