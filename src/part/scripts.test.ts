@@ -1,4 +1,4 @@
-import { globSync } from 'node:fs';
+import { globSync, readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { accountKeys, CLUSTER_KEYS, sandboxUseKeys, tenantKeys } from '../redis/keys.ts';
 import { readNamedScript } from '../redis/named-scripts.ts';
@@ -32,6 +32,17 @@ const screaming = (kind: string, name: string) => `${kind}_${name.replace(/[A-Z]
 test('there are scripts and libraries', () => {
   expect(scripts.length).toBeGreaterThan(4);
   expect(LIBRARIES.size).toBeGreaterThan(4);
+});
+
+/** Removes a hash with the data of a single call. */
+const REMOVES_A_SMALL_KEY = 'idempotency/end-call.lua';
+
+test('scripts free keys in the background, because DEL stops Redis while it frees a large one', () => {
+  const all = new URL('../', import.meta.url);
+  const deleting = globSync('**/*.lua', { cwd: all }).filter(file =>
+    readFileSync(new URL(file, all), 'utf8').includes("'DEL'"),
+  );
+  expect(deleting).toEqual([REMOVES_A_SMALL_KEY]);
 });
 
 describe.each(scripts)('%s', file => {

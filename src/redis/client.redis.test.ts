@@ -1,6 +1,7 @@
 import { globSync } from 'node:fs';
+import { Socket } from 'node:net';
 import { basename } from 'node:path';
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { event, startPart } from '../../test/support/part/part.ts';
 import { startRedis } from '../../test/support/redis/server.ts';
 import { redisClusterUrl, redisUrl } from '../../test/support/redis/shared.ts';
@@ -67,6 +68,20 @@ onEachRedis(redis => {
     await t.ingest(event('k', { body }));
     const { events } = await d.exchange();
     expect(events.map(each => each.body)).toEqual([body]);
+  });
+
+  test('commands and scripts of a turn are sent to each node in a single write', async () => {
+    const keys = Array.from({ length: 60 }, (_, n) => `none:${n}`);
+    const sendAll = () =>
+      Promise.all(keys.flatMap(key => [redis().call('EXISTS', key), redis().run('fields', [key], [])]));
+    // Every node knows the script afterwards.
+    await sendAll();
+    const writes = (['_write', '_writev'] as const).map(name => vi.spyOn(Socket.prototype, name as '_write'));
+    onTestFinished(() => writes.forEach(spy => spy.mockRestore()));
+    await sendAll();
+    const sockets = writes.flatMap(spy => spy.mock.contexts);
+    expect(sockets).toHaveLength(redis().masters().length);
+    expect(new Set(sockets).size).toBe(sockets.length);
   });
 
   test("Redis's clock is followed, and never goes backward", async () => {

@@ -6,6 +6,7 @@ import { useOwnRedis } from './testing/own-redis.ts';
 import { createPartWorld } from './testing/part-world.ts';
 import { startProxy } from './testing/proxy.ts';
 import { startSink } from './testing/sink.ts';
+import { READY_MS } from './watch.ts';
 
 const soon = { timeout: 15_000, interval: 10 };
 const KEYS = Array.from({ length: 6 }, (_, i) => `g${i}`);
@@ -78,6 +79,18 @@ describe('dispatchers', () => {
     await isEmpty();
     await delay(500);
     expect(sink.arrivals).toHaveLength(4);
+  });
+
+  test('make an attempt once that takes longer than they may be silent, even if its timeout changes', async () => {
+    const { world, sink, isEmpty } = await start();
+    for (const name of ['d1', 'd2']) await world.startWorker(name);
+    sink.control.script = (_arrival, response) => void setTimeout(() => response.end(), READY_MS + 1_000);
+    const bodies = await world.send('g0');
+    await vi.waitFor(() => expect(sink.arrivals).toHaveLength(1), soon);
+    await world.change(world.endpointOf('a', { ...sink, timeoutMs: 30_000 }));
+    bodies.push(...(await world.send('g1')));
+    await isEmpty();
+    expect(sink.bodies()).toEqual(bodies);
   });
 
   test('does not send a late push if the key was deactivated in the meantime', async () => {
@@ -221,10 +234,19 @@ describe('lost', () => {
     expect(sink.arrivals).toHaveLength(4);
   });
 
-  test('answers of exchanges: nothing is lost, nothing sent twice', async () => {
+  test('answers of exchanges: nothing is lost, nothing sent twice, and no claim has lapsed', async () => {
     const { world, sink, isEmpty } = await start();
     const proxy = await startProxy(own.server.url);
-    await world.startWorker('d1', undefined, proxy.url);
+    const lapses: number[] = [];
+    const alter = ({ exchange }: PartWorkerDeps): Partial<PartWorkerDeps> => ({
+      async exchange(...call) {
+        const answer = await exchange(...call);
+        if (answer.answer !== 'GONE')
+          lapses.push(...answer.events.flatMap(each => each.claims.map(claim => claim.lapses)));
+        return answer;
+      },
+    });
+    await world.startWorker('d1', alter, proxy.url);
     const bodies = await world.send('g0');
     await isEmpty();
     for (let round = 0; round < 3; round++) {
@@ -235,6 +257,7 @@ describe('lost', () => {
       await isEmpty();
     }
     for (const key of KEYS) expect(sink.of(key)).toEqual(bodies.filter(body => body.startsWith(key)));
+    expect(new Set(lapses)).toEqual(new Set([0]));
   });
 });
 
