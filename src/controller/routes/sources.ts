@@ -6,10 +6,11 @@ import { type KeySource, keysFrom } from '../engine/keyed-controller.ts';
 
 /**
  * Returns true if the spec and the finalizers are the same in both versions of an object. No other change can affect
- * the routes.
+ * the routes. After a list, the versions can be those of two objects with the same name.
  */
 function isSame(old: AnyObject | undefined, current: AnyObject | undefined): boolean {
   return (
+    old?.metadata.uid === current?.metadata.uid &&
     old?.metadata.generation === current?.metadata.generation &&
     old?.metadata.finalizers?.length === current?.metadata.finalizers?.length
   );

@@ -45,9 +45,10 @@ export async function syncTenant(deps: SyncDeps, tenant: Tenant): Promise<void> 
   const isPaused = () => deps.isPaused(name);
   if (isPaused()) return syncPaused(deps, tenant);
   tenant.closing = undefined;
+  let fence: number;
   try {
     // Only compile the routes if writes are allowed.
-    deps.fence();
+    fence = deps.fence();
   } catch (error) {
     throw markFailed(deps, tenant, error);
   }
@@ -57,7 +58,7 @@ export async function syncTenant(deps: SyncDeps, tenant: Tenant): Promise<void> 
   const { compiled: had, failed, forgotten } = tenant;
   let written: boolean;
   try {
-    written = await write(deps, tenant, compiled);
+    written = await write(deps, tenant, compiled, fence);
   } catch (error) {
     throw markFailed(deps, tenant, error);
   }
@@ -68,10 +69,16 @@ export async function syncTenant(deps: SyncDeps, tenant: Tenant): Promise<void> 
   deps.onChanged(name, failed || had === undefined ? 'all' : await inSlices(changedObjects(had, compiled)));
 }
 
-/** Writes the routes. Returns false if the tenant has no routes, neither in Redis nor in its objects. */
-async function write(deps: SyncDeps, tenant: Tenant, compiled: CompiledTenant): Promise<boolean> {
+/**
+ * Writes the routes. Returns false if the tenant has no routes, neither in Redis nor in its objects.
+ *
+ * @param fence the epoch of the term in which the objects were read. A later term of this replica must not write them
+ * because another leader may have written newer routes in between
+ */
+async function write(deps: SyncDeps, tenant: Tenant, compiled: CompiledTenant, fence: number): Promise<boolean> {
   const { name, remembered, forgotten } = tenant;
-  const fence = deps.fence();
+  // Writes may no longer be allowed.
+  deps.fence();
   const keep = (now: StoredRoutes) => {
     if (tenant.forgotten === forgotten) tenant.stored = now;
   };
@@ -86,15 +93,25 @@ async function write(deps: SyncDeps, tenant: Tenant, compiled: CompiledTenant): 
   }
   const wanted = keepLost(compiled.routes, stored, remembered);
   const plan = await inSlices(planSteps(stored, wanted));
-  // The routes in Redis are unknown until all changes have been written.
-  tenant.stored = undefined;
   const isWritten = !first && stored.hashes === undefined && plan.patches.length + plan.ready.length === 0;
+  const apply = () => applyRoutes(deps, { name, fence, stored, plan, wanted, first });
   const applied = isWritten
     ? { routes: keepUnowned(stored.routes, wanted), ready: stored.ready }
-    : await applyRoutes(deps, { name, fence, stored, plan, wanted, first });
+    : await whileWriting(tenant, apply);
   keep(applied);
   tenant.remembered = applied.routes;
   return true;
+}
+
+/** Until all changes have been written, the routes in Redis are unknown, but those of other objects remain in force. */
+async function whileWriting<T>(tenant: Tenant, apply: () => Promise<T>): Promise<T> {
+  tenant.isWriting = tenant.stored !== undefined;
+  tenant.stored = undefined;
+  try {
+    return await apply();
+  } finally {
+    tenant.isWriting = false;
+  }
 }
 
 /** Applies all changes that close a route. Anything else needs to wait for the pause to end. */

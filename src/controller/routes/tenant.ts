@@ -13,6 +13,8 @@ export interface Tenant {
   readonly runs: ExclusiveRuns;
   /** Routes written to Redis by this leader. If undefined, the routes need to be read again. */
   stored: StoredRoutes | undefined;
+  /** Whether changes of routes that were known are being written. Everything that was applied before is still applied. */
+  isWriting: boolean;
   /** The last routes known to be in Redis. All names in these routes will be read even if Redis has lost the index. */
   remembered: TenantRoutes | undefined;
   compiled: CompiledTenant | undefined;
@@ -34,6 +36,7 @@ export function createTenant(name: string, clock: Pick<Clock, 'nowMs' | 'setTime
     name,
     runs: createExclusiveRuns(clock),
     stored: undefined,
+    isWriting: false,
     remembered: undefined,
     compiled: undefined,
     seen: new Set(),
@@ -47,7 +50,13 @@ export function createTenant(name: string, clock: Pick<Clock, 'nowMs' | 'setTime
 export function forgetStored(tenant: Tenant): void {
   tenant.forgotten++;
   tenant.stored = undefined;
+  tenant.isWriting = false;
   tenant.closing = undefined;
+}
+
+/** Returns true unless the routes need to be read from Redis. */
+export function isKnown({ stored, isWriting }: Tenant): boolean {
+  return stored !== undefined || isWriting;
 }
 
 /** A Subscription that requires a salt for its endpoint. */

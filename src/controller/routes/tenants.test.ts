@@ -4,6 +4,7 @@ import { turnsOf } from '../../../test/support/event-loop-turns.ts';
 import { keyRingOf } from '../../core/delivery/key-ring.ts';
 import type { TenantRoutes } from '../../core/routing/routes.ts';
 import type { TenantSnapshot } from '../../core/routing/snapshot.ts';
+import type { AnyObject } from '../../kube/object.ts';
 import type { StoredRoutes } from '../../record/control-plan.ts';
 import type { ControlStore } from '../../record/control-store.ts';
 import { createTenants } from './tenants.ts';
@@ -56,14 +57,25 @@ function start() {
     calls: [] as string[],
     changed: [] as unknown[],
     gathered: 0,
+    epoch: 1,
+    /** The fencing epochs of all writes. */
+    fences: new Set<unknown>(),
+    objects: [] as AnyObject[],
+    /** All writes of parts wait for this. */
+    writing: Promise.resolve(),
   };
   const nothing: StoredRoutes = {
     ready: new Set(),
     routes: { tenant: 'ten_x', payer: '', keys: {}, queues: {}, integrations: {} } as unknown as StoredRoutes['routes'],
   };
   const control = new Proxy({} as ControlStore, {
-    get: (_target, name: string) => async () => {
+    get: (_target, name: string) => async (first: unknown) => {
       state.calls.push(name);
+      if (name === 'applyParts') {
+        state.fences.add((first as { fence: number }).fence);
+        await state.writing;
+      }
+      if (name === 'patch') state.fences.add(first);
       if (name === 'readTenant') return nothing;
       if (name === 'readActivations') return new Map();
       return new Set();
@@ -79,7 +91,7 @@ function start() {
       openHeader: () => '',
       keys: keyRingOf(new Uint8Array(32)),
     },
-    fence: () => 1,
+    fence: () => state.epoch,
     explain: error => error,
     prepare: async () => {},
     gather: () => {
@@ -87,7 +99,7 @@ function start() {
       state.gathered++;
       return stepsOf(snapshotOf(blocks, more));
     },
-    objectsOf: () => [],
+    objectsOf: () => state.objects,
     isPaused: () => state.paused,
     openGates: () => new Map(),
     exclusively: (_name, restore) => restore(),
@@ -155,6 +167,61 @@ describe('a tenant with many objects', () => {
     tenants.forget(['acme']);
     await again;
     expect(tenants.isSynced('acme')).toBe(false);
+  });
+});
+
+const object: AnyObject = { metadata: { name: 'globex', namespace: 'acme', uid: 'uid-globex', resourceVersion: '1' } };
+
+test('routes are written with the epoch of the term in which their objects were read', async () => {
+  const { tenants, state } = start();
+  await tenants.sync('acme');
+  state.fences.clear();
+  state.blocks = Array.from({ length: 50_000 }, (_, i) => `b${i}`);
+  state.gathered = 0;
+  const synced = tenants.sync('acme');
+  while (state.gathered === 0) await new Promise(resolve => setImmediate(resolve));
+  // Another replica may have led in the meantime, and may have written newer routes.
+  state.epoch = 3;
+  await synced;
+  expect([...state.fences]).toEqual([1]);
+});
+
+describe('an object whose routes are applied', () => {
+  async function write() {
+    const { tenants, state } = start();
+    state.objects = [object];
+    await tenants.sync('acme');
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    state.writing = promise;
+    state.blocks = ['b1'];
+    state.calls.length = 0;
+    const synced = tenants.sync('acme');
+    while (!state.calls.includes('applyParts')) await new Promise(done => setImmediate(done));
+    return { tenants, state, synced, resolve, reject };
+  }
+
+  test('does not wait while other changes are written', async () => {
+    const { tenants, state, synced, resolve } = await write();
+    state.gathered = 0;
+    await tenants.inForce('acme', object);
+    expect([tenants.isSynced('acme'), tenants.stored('acme')]).toEqual([true, undefined]);
+    resolve();
+    await synced;
+    expect(state.gathered).toBe(0);
+  });
+
+  test('waits if the routes are forgotten meanwhile, or if the write fails', async () => {
+    const { tenants, state, synced, resolve, reject } = await write();
+    tenants.forget(['acme']);
+    expect(tenants.isSynced('acme')).toBe(false);
+    const again = tenants.inForce('acme', object);
+    reject(new Error('away'));
+    await expect(synced).rejects.toThrow('away');
+    expect(tenants.isSynced('acme')).toBe(false);
+    state.writing = Promise.resolve();
+    await again;
+    expect(tenants.isSynced('acme')).toBe(true);
+    resolve();
   });
 });
 

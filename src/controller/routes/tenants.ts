@@ -10,7 +10,7 @@ import { inSlices } from '../../time/slices.ts';
 import type { InForce } from './closing.ts';
 import { type Drop, type Leaves, removeData } from './removal.ts';
 import { type SyncDeps, syncTenant } from './sync.ts';
-import { createTenant, forgetStored, isEmpty, type Tenant, versionOf } from './tenant.ts';
+import { createTenant, forgetStored, isEmpty, isKnown, type Tenant, versionOf } from './tenant.ts';
 
 export interface TenantsDeps extends Omit<SyncDeps, 'gather' | 'compile'> {
   readonly gather: (name: string, isRemoved: (uid: string) => boolean) => Steps<TenantSnapshot>;
@@ -63,7 +63,7 @@ export function createTenants(deps: TenantsDeps) {
     isRemoved,
     names: (): string[] => [...tenants.keys()],
     compiled: (name: string) => tenants.get(name)?.compiled,
-    isSynced: (name: string) => of(name).stored !== undefined,
+    isSynced: (name: string) => isKnown(of(name)),
     /** Returns the routes in Redis. Undefined if the routes are unknown. Each sync creates a new object. */
     stored: (name: string): StoredRoutes | undefined => {
       const tenant = tenants.get(name);
@@ -109,7 +109,7 @@ type Run = (tenant: Tenant) => Promise<void>;
 
 async function awaitApplied(tenant: Tenant, object: AnyObject, run: Run): Promise<CompiledTenant> {
   const version = versionOf(object);
-  if (tenant.failed || tenant.stored === undefined || !tenant.seen.has(version)) await run(tenant);
+  if (tenant.failed || !isKnown(tenant) || !tenant.seen.has(version)) await run(tenant);
   if (tenant.compiled === undefined || !tenant.seen.has(version)) throw cacheBehind(`routes of ${tenant.name}`);
   return tenant.compiled;
 }
