@@ -1,16 +1,21 @@
-import { connect } from 'node:net';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import { type AddressInfo, connect } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import {
   CATALOG,
   createFacadeServers,
   type FacadeServers,
+  INTEGRATION,
   JSON_BODY,
   type StartedFacade,
 } from '../../test/support/facade/facade-server.ts';
 import { startIssuer, type TestIssuer } from '../../test/support/facade/issuer.ts';
 import { exchange, type RawAnswer } from '../../test/support/facade/raw-exchange.ts';
+import { createManualClock } from '../../test/support/manual-clock.ts';
 import { Refusal } from '../http/refusal.ts';
+import { MOST_WAITING } from './contract/waiting-calls.ts';
 import type { Caller } from './objects/ownership.ts';
 
 const close = 'Connection: close';
@@ -179,4 +184,57 @@ describe('a connection', () => {
     for (let i = 0; i < 20; i++) expect((await send(`GET ${CATALOG}`)).status).toBe(200);
     for (const socket of [...leaving, ...silent]) socket.destroy();
   });
+});
+
+/** Starts an issuer that does not answer before `answer` is called, and a facade that trusts it. */
+async function startBehindSlowIssuer(parts: object) {
+  const { promise, resolve: answer } = Promise.withResolvers<void>();
+  const server = createServer((_request, response) => {
+    void promise.then(() => response.end(JSON.stringify({ issuer: url, jwks_uri: issuer.keysUrl })));
+  });
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const slow = createFacadeServers({ ...issuer, url, sign: claims => issuer.sign({ iss: url, ...claims }) });
+  const facade = await slow.start({ eventLoopDelayMs: 0 }, undefined, undefined, parts);
+  const stop = async () => {
+    await facade.server.close();
+    server.closeAllConnections();
+    server.close();
+  };
+  const inFlight = async () => {
+    const gauge = await facade.registry.getSingleMetric('sluice_facade_requests_in_flight')?.get();
+    return gauge?.values[0]?.value;
+  };
+  return { ...facade, request: slow.request, answer, inFlight, stop };
+}
+
+test('a client that leaves while it is authenticated does not wait for events', async () => {
+  let reads = 0;
+  const clock = createManualClock();
+  const subscription = { metadata: { uid: 'u' }, spec: { producer: 'shop', integration: 'shop' } };
+  const list = async () => {
+    reads++;
+    return { answer: 'OK', events: [], cursor: undefined };
+  };
+  const slow = await startBehindSlowIssuer({
+    caches: { assertCurrent: () => undefined, find: async () => subscription, list: () => [] },
+    clock,
+    inboxes: { list },
+  });
+  const path = `/waas/integrations/${INTEGRATION}/events?subscription=sub_0123456789abcdefghjk&wait=20`;
+  const bytes = await slow.request(`GET ${path}`, [close]);
+  const leaving = Array.from({ length: MOST_WAITING }, () => connect(slow.port, '127.0.0.1'));
+  for (const socket of leaving) socket.write(bytes);
+  await vi.waitFor(async () => expect(await slow.inFlight()).toBe(MOST_WAITING));
+  for (const socket of leaving) socket.destroy();
+  await vi.waitFor(async () => expect(await slow.inFlight()).toBe(0));
+  slow.answer();
+  // The turn of this call comes after those of all earlier ones.
+  expect((await exchange(slow.port, await slow.request(`GET ${CATALOG}`, [close]))).status).toBe(200);
+  const read = reads;
+  const answer = exchange(slow.port, bytes);
+  await vi.waitFor(() => expect(reads).toBeGreaterThan(read));
+  await clock.advance(20_000);
+  expect((await answer).status).toBe(200);
+  await slow.stop();
 });

@@ -1,6 +1,8 @@
 import { expect, test } from 'vitest';
+import { createKeyRing } from '../core/delivery/key-ring.ts';
 import { PACKAGE_ROUTES } from './resources/packages/packages.ts';
 import { STREAM_ROUTES } from './resources/streams/streams.ts';
+import { SIGNING_SECRET_ROUTES } from './resources/subscriptions/signing-secrets.ts';
 import { SUBSCRIPTION_ROUTES } from './resources/subscriptions/subscriptions.ts';
 
 interface Stored {
@@ -8,16 +10,18 @@ interface Stored {
   readonly spec: object;
 }
 
-const ROUTES = [...STREAM_ROUTES, ...PACKAGE_ROUTES, ...SUBSCRIPTION_ROUTES];
+const ROUTES = [...STREAM_ROUTES, ...PACKAGE_ROUTES, ...SUBSCRIPTION_ROUTES, ...SIGNING_SECRET_ROUTES];
 const metadata = { name: 'orders', namespace: 'shop', uid: 'u', resourceVersion: '1' };
+const KEYS = createKeyRing([{ name: 'root.key', secret: new Uint8Array(32).fill(1) }]);
 const grant = { metadata: { name: 'ada', namespace: 'shop' }, spec: { workspace: 'ada' } };
 
 /** A facade in which another call changes each object to `later` before the controller has applied it. */
-function overtaken(before: Stored | undefined, later: object) {
+function overtaken(before: Stored | undefined, later: object, status: object = {}) {
   const merged = (object: Stored, spec: object): Stored => ({ ...object, spec: { ...object.spec, ...spec } });
   return {
     wallMs: () => 0,
     headerSeals: {},
+    keys: KEYS,
     caches: {
       by: () => [],
       find: async () => before,
@@ -28,7 +32,7 @@ function overtaken(before: Stored | undefined, later: object) {
       edit: (attempt: () => Promise<unknown>) => attempt(),
       apply: async (_kind: string, _name: object, { spec }: { spec: object }) =>
         merged(before ?? { metadata, spec: {} }, spec),
-      waitFor: async (_kind: string, applied: Stored) => merged(applied, later),
+      waitFor: async (_kind: string, applied: Stored) => ({ ...merged(applied, later), ...status }),
     },
   };
 }
@@ -70,3 +74,25 @@ test.each<[string, object, boolean]>([
   if (refused) await expect(answer).rejects.toMatchObject({ code: 'superseded' });
   else expect((await answer)['suspended']).toBe(true);
 });
+
+test.each<[string, number, number, boolean]>([
+  ['rotates it again', 3, 3, true],
+  ['asks for another rotation that is not in use yet', 3, 2, false],
+  ['changes nothing of it', 2, 2, false],
+])(
+  'a rotation of a secret is refused as superseded if a later call %s: %s',
+  async (_what, wanted, recorded, refused) => {
+    const spec = { producer: 'shop', integration: 'ada', stream: 'orders', endpoint: { secretVersion: 1 } };
+    const signing = { salt: 'a-salt', key: KEYS.first().id };
+    const before = {
+      metadata: { ...metadata, namespace: 'ada' },
+      spec,
+      status: { signing: { ...signing, version: 1 } },
+    };
+    const later = { endpoint: { secretVersion: wanted } };
+    const facade = overtaken(before, later, { status: { signing: { ...signing, version: recorded } } });
+    const answer = call('rotateSigningSecret', facade, { secretVersion: 2 });
+    if (refused) await expect(answer).rejects.toMatchObject({ code: 'superseded' });
+    else expect((await answer)['secretVersion']).toBe(2);
+  },
+);

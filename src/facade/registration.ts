@@ -231,7 +231,9 @@ export function registerRoutes(
       ...(route.method === 'GET' ? {} : { preParsing: prepareBody }),
       handler: async (request, reply) => {
         const gone = new AbortController();
-        reply.raw.once('close', () => gone.abort());
+        // The client may have left while it was authenticated.
+        if (reply.raw.closed) gone.abort();
+        else reply.raw.once('close', () => gone.abort());
         const seen: Seen = { changes: [] };
         const write = createAudit(facade, audit, route, request, seen);
         let leave = () => {};

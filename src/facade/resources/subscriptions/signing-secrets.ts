@@ -173,18 +173,22 @@ const rotateSecret = defineRoute({
   body: Rotation,
   bodyOptional: true,
   answers: { 200: { description: 'Deliveries are now signed with both secrets.', schema: SigningSecrets } },
-  problems: ['unknown_resource', 'no_endpoint', 'integration_not_active'],
+  problems: ['unknown_resource', 'no_endpoint', 'integration_not_active', 'superseded'],
   async handle(facade, { integration, params, body }) {
     const wanted = body?.secretVersion;
+    let version: number | undefined;
     const rotated = await editEndpoint(facade, integration, params.subscription, (endpoint, before) => {
       const present = versionOf(endpoint);
-      if (wanted === present || (wanted === undefined && isRotating(facade, before))) return undefined;
-      if (wanted !== undefined && wanted !== present + 1) {
+      if (wanted !== undefined && wanted !== present && wanted !== present + 1) {
         throw new Refusal('changed_meanwhile', `The current version is ${present}. Send ${present + 1}.`);
       }
-      return { secretVersion: present + 1 };
+      const repeats = wanted === present || (wanted === undefined && isRotating(facade, before));
+      version = repeats ? present : present + 1;
+      return repeats ? undefined : { secretVersion: version };
     });
-    return { status: 200, body: secretsOf(facade, rotated), about: aboutOf(rotated) };
+    const secrets = secretsOf(facade, rotated);
+    if (secrets.secretVersion !== version) throw new Refusal('superseded');
+    return { status: 200, body: secrets, about: aboutOf(rotated) };
   },
 });
 
