@@ -318,11 +318,7 @@ const OF_PARTS: readonly Mutant[] = [
     ['a subscription that came back is emptied', "if redis.call('HEXISTS', KEY_SUBS, slot) == 1 then", 'if false then'],
   ]),
   ...mutantsOf(`${PART}owner/finish.lua`, [
-    [
-      'a skip lets a lane go on beside an attempt',
-      'if not settled[lane] and not claimOf[lane] then',
-      'if not settled[lane] then',
-    ],
+    ['a skip lets a lane go on beside an attempt', 'setClaim(lane, markEnded(claim))', 'setClaim(lane, false)'],
   ]),
   ...mutantsOf(`${PART}owner/send-test.lua`, [
     ['test events under way do not count', 'open + countClaimed() >= most', 'open >= most'],

@@ -12,8 +12,10 @@ onEachRedis(redis => {
     await t.send(...KEYS);
     for (let deaths = 0; deaths < POISON_LAPSES + 1; deaths++) {
       const { name, exchange } = t.dispatcher(`d${deaths}`);
+      const { claims } = await exchange(KEYS.length, NOT_PUSHED);
+      claims.push(...(await exchange(KEYS.length, NOT_PUSHED)).claims);
       // After the second death, any of them may be the cause.
-      expect((await exchange(KEYS.length, NOT_PUSHED)).claims).toHaveLength(deaths < 2 ? KEYS.length : 1);
+      expect(claims).toHaveLength(deaths < 2 ? KEYS.length : 1);
       t.clock.ms += READY_MS;
       await t.evict(name);
     }
