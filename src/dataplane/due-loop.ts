@@ -40,6 +40,8 @@ export interface DueLoop {
 
 /** The delay before failed work is retried. */
 const RETRY_MS = 500;
+/** The time after which a pick in progress no longer takes places from other partitions. */
+const PICK_PATIENCE_MS = 500;
 
 interface Working {
   /** The partition of this hint. */
@@ -63,6 +65,8 @@ export function createDueLoop(options: DueLoopOptions): DueLoop {
   const working = new Map<string, Working>();
   const dueAt = Array.from({ length: HINT_PARTITIONS }, () => 0);
   const picking = Array.from({ length: HINT_PARTITIONS }, () => false);
+  /** Partitions whose last pick was late or has failed. */
+  const silent = Array.from({ length: HINT_PARTITIONS }, () => false);
   let timer: NodeJS.Timeout | undefined;
   let timerAt = Number.POSITIVE_INFINITY;
   let stopped = true;
@@ -111,37 +115,55 @@ export function createDueLoop(options: DueLoopOptions): DueLoop {
     if (room <= 0) return;
     const most = Math.min(room, 32);
     picking[p] = true;
-    reserved += most;
+    let own = silent[p] ? 0 : most;
+    reserved += own;
+    const release = () => {
+      reserved -= own;
+      own = 0;
+    };
+    let isLate = false;
+    const patience = setTimeout(() => {
+      isLate = true;
+      release();
+      schedule();
+    }, PICK_PATIENCE_MS);
     dueAt[p] = now + jittered(sweepMs, Math.random);
     const token = options.token();
     try {
       const { members, nextMs } = await hints.pick(p, now, most, options.leaseMs, token);
+      silent[p] = isLate;
       if (nextMs !== undefined && nextMs < (dueAt[p] as number)) dueAt[p] = nextMs;
       if (members.length === most) dueAt[p] = now;
+      release();
       for (const member of members) {
-        if (stopped) await giveBack(p, member, token);
+        const hasPlace = working.has(member) || working.size + reserved < options.concurrency;
+        if (stopped || !hasPlace) await giveBack(p, member, token);
         else take(p, member, token);
       }
     } catch (error) {
       log.debug({ err: error }, 'pick failed');
+      silent[p] = true;
       dueAt[p] = nowMs() + 250;
     } finally {
+      clearTimeout(patience);
+      release();
       picking[p] = false;
-      reserved -= most;
       schedule();
       rest();
     }
   }
 
-  /** Anything picked while stopping becomes due for other processes immediately. */
+  /** Anything picked while stopping, or without a free place, becomes due for other processes immediately. */
   async function giveBack(p: number, member: string, token: string): Promise<void> {
     await hints.settle(p, member, token, nowMs());
   }
 
   /** Allows `stop` to return when all of the work has been finished. */
   function rest(): void {
-    if (working.size === 0 && reserved === 0) for (const done of idle.splice(0)) done();
+    if (isIdle()) for (const done of idle.splice(0)) done();
   }
+
+  const isIdle = () => working.size === 0 && !picking.includes(true);
 
   function take(p: number, member: string, token: string): void {
     const current = working.get(member);
@@ -225,7 +247,7 @@ export function createDueLoop(options: DueLoopOptions): DueLoop {
     async stop() {
       stopped = true;
       clearTimeout(timer);
-      if (working.size > 0 || reserved > 0) await new Promise<void>(resolve => idle.push(resolve));
+      if (!isIdle()) await new Promise<void>(resolve => idle.push(resolve));
     },
   };
 }

@@ -259,6 +259,20 @@ export const LIMITS_MUTANTS: readonly Mutant[] = [
       'src/roles/redis-shares.redis.test.ts',
     ],
   ]),
+  ...limitsMutantsOf('src/dataplane/due-loop.ts', [
+    [
+      'a partition that does not answer takes places again',
+      'let own = silent[p] ? 0 : most;',
+      'let own = most;',
+      'src/dataplane/due-loop-silence.test.ts',
+    ],
+    [
+      'more is worked on than there are places for',
+      'if (stopped || !hasPlace) await',
+      'if (stopped) await',
+      'src/dataplane/due-loop-silence.test.ts',
+    ],
+  ]),
   ...limitsMutantsOf('src/redis/shared-client.ts', [
     ['nobody knows what a script takes', 'micros = timed.micros;', '', 'src/redis/shared-client.redis.test.ts'],
   ]),
