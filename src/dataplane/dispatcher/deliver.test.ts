@@ -1,11 +1,13 @@
 import { describe, expect, test } from 'vitest';
 import { type DeliverDeps, type Delivery, deliver, POISON_LAPSES } from './deliver.ts';
 import type { AttemptRequest, AttemptResult } from './endpoint-client.ts';
+import { eventHeaders } from './headers.ts';
 import type { OpenSubscription } from './subscription.ts';
 
 const NOW = 1_800_000_000_000;
 const DELIVERY = { attempts: 0, lapses: 0, replay: undefined, isTest: false, acceptedMs: NOW, claimedAtMs: 0 };
-const EVENT = { meta: { id: 'e1', groupKey: 'k', time: NOW, source: '/s' }, body: Buffer.from('body') };
+const META = { id: 'e1', groupKey: 'k', time: NOW, source: '/s' };
+const EVENT = { meta: META, headers: eventHeaders(META), body: Buffer.from('body') };
 const subscription: OpenSubscription = {
   cfgv: 'v',
   source: { tenant: 't', queue: 'q', gen: 'g' },
@@ -17,9 +19,9 @@ const subscription: OpenSubscription = {
     salt: 'a-salt',
     secretVersion: 1,
   },
-  buildHeaders: (meta, _body, timestampMs, replayId) => [
+  buildHeaders: ({ id }, _body, timestampMs, replayId) => [
     'webhook-id',
-    meta.id,
+    id,
     'webhook-timestamp',
     String(timestampMs),
     ...(replayId === undefined ? [] : ['webhook-replay', replayId]),

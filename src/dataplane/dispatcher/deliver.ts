@@ -5,6 +5,7 @@ import type { Tracing } from '../../telemetry/tracing.ts';
 import { endAttemptSpan, startAttemptSpan } from './attempt-span.ts';
 import type { AskConsent } from './consent.ts';
 import type { AttemptResult, EndpointClient } from './endpoint-client.ts';
+import { type EventHeaders, eventHeaders } from './headers.ts';
 import { SHOWN_OUTCOMES } from './outcome.ts';
 import type { OpenSubscription } from './subscription.ts';
 
@@ -39,6 +40,8 @@ export interface Delivery {
 /** An accepted event. */
 export interface StoredEvent {
   readonly meta: EventMeta;
+  /** Made of `meta`, once for all attempts. */
+  readonly headers: EventHeaders;
   readonly body: Buffer;
 }
 
@@ -110,11 +113,11 @@ export async function deliver(
   const span = deps.tracing && startAttemptSpan(deps.tracing, { subscription, event, attempts });
   // Partners continue the trace from the attempt span. When tracing is disabled, they'll receive whatever value the
   // producer sent.
-  const meta = span === undefined ? event.meta : { ...event.meta, traceparent: span.traceparent };
+  const headers = span === undefined ? event.headers : eventHeaders({ ...event.meta, traceparent: span.traceparent });
   const result = await deps.attempt({
     url: endpoint.url,
     timeoutMs: endpoint.timeoutMs,
-    headers: buildHeaders(meta, event.body, deps.wallMs(), delivery.replay),
+    headers: buildHeaders(headers, event.body, deps.wallMs(), delivery.replay),
     body: event.body,
     // The gate may close, or another dispatcher may take over, while the connection is opened.
     maySend: () => !isLate(),

@@ -2,7 +2,7 @@ import { CloudEvent, HTTP } from 'cloudevents';
 import { Webhook } from 'standardwebhooks';
 import { describe, expect, test } from 'vitest';
 import type { EventMeta } from '../../core/events/event-meta.ts';
-import { createHeaderBuilder, webhookId } from './headers.ts';
+import { createHeaderBuilder, eventHeaders, webhookId } from './headers.ts';
 import { createSigner } from './signature.ts';
 
 const key = Buffer.alloc(32, 5);
@@ -21,7 +21,7 @@ const meta: EventMeta = {
 };
 
 function build(event: EventMeta, extra: Record<string, string> = {}, replayId?: string): Record<string, string> {
-  const headers = createHeaderBuilder({ version: '1.2.3', sign, extra })(event, body, nowMs, replayId);
+  const headers = createHeaderBuilder({ version: '1.2.3', sign, extra })(eventHeaders(event), body, nowMs, replayId);
   const pairs: [string, string][] = [];
   for (let i = 0; i < headers.length; i += 2) pairs.push([headers[i] ?? '', headers[i + 1] ?? '']);
   expect(new Set(pairs.map(([name]) => name)).size).toBe(pairs.length);

@@ -31,8 +31,17 @@ export function endpointHeaders(headers: Readonly<Record<string, string>> = {}):
   return own;
 }
 
+/** The headers which are the same for all of the receivers of an event, and those which not all of them accept. */
+export interface EventHeaders {
+  /** `webhook-id` */
+  readonly id: string;
+  /** A flat list of names and values. */
+  readonly headers: readonly string[];
+  readonly forward: EventMeta['forward'];
+}
+
 /** Returns the headers to use for an attempt, as a flat list of names and values. */
-export type BuildHeaders = (meta: EventMeta, body: Uint8Array, timestampMs: number, replayId?: string) => string[];
+export type BuildHeaders = (event: EventHeaders, body: Uint8Array, timestampMs: number, replayId?: string) => string[];
 
 /**
  * Creates a function that can be used to build the headers for an attempt: Standard Webhooks and CloudEvents headers,
@@ -51,8 +60,7 @@ export function createHeaderBuilder(endpoint: {
   const { sign } = endpoint;
   const own = endpointHeaders(endpoint.extra);
   const fixed: string[] = ['user-agent', `sluice/${endpoint.version}`, ...[...own].flat()];
-  return (meta, body, timestampMs, replayId) => {
-    const { id, headers: ofEvent } = eventHeadersOf(meta);
+  return ({ id, headers: ofEvent, forward }, body, timestampMs, replayId) => {
     const timestampSeconds = Math.floor(timestampMs / 1000);
     const headers = fixed.concat(
       'webhook-id',
@@ -64,9 +72,9 @@ export function createHeaderBuilder(endpoint: {
       ofEvent,
     );
     if (replayId !== undefined) headers.push('webhook-replay', replayId);
-    if (meta.forward !== undefined) {
-      for (const name in meta.forward) {
-        const value = meta.forward[name];
+    if (forward !== undefined) {
+      for (const name in forward) {
+        const value = forward[name];
         if (value === undefined || own.has(name.toLowerCase()) || !mayForward(name) || !isHeaderValue(value)) continue;
         headers.push(name, value);
       }
@@ -75,25 +83,8 @@ export function createHeaderBuilder(endpoint: {
   };
 }
 
-/** The headers which are the same for all of the receivers of an event. */
-interface EventHeaders {
-  readonly id: string;
-  readonly headers: readonly string[];
-}
-
-/** If an event has many receivers, the same metadata object is used for all of them. */
-const known = new WeakMap<EventMeta, EventHeaders>();
-
-function eventHeadersOf(meta: EventMeta): EventHeaders {
-  let made = known.get(meta);
-  if (made === undefined) {
-    made = { id: webhookId(meta.id), headers: eventHeaders(meta) };
-    known.set(meta, made);
-  }
-  return made;
-}
-
-function eventHeaders(meta: EventMeta): string[] {
+/** Prepares the headers of an event for all of its receivers. */
+export function eventHeaders(meta: EventMeta): EventHeaders {
   const headers = cloudEventHeaders(meta);
   // Use the same names and form as producers do when sending these values, regardless of the CloudEvent's attributes.
   if (meta.type !== undefined) headers.push('x-sluice-event-type', meta.type);
@@ -101,5 +92,5 @@ function eventHeaders(meta: EventMeta): string[] {
   if (meta.groupKey !== '') headers.push('x-sluice-group-key', latin1OfUtf8(meta.groupKey));
   if (meta.contentType !== undefined && isHeaderValue(meta.contentType)) headers.push('content-type', meta.contentType);
   if (meta.traceparent !== undefined && isHeaderValue(meta.traceparent)) headers.push('traceparent', meta.traceparent);
-  return headers;
+  return { id: webhookId(meta.id), headers, forward: meta.forward };
 }
