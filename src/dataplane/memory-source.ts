@@ -1,4 +1,4 @@
-import { PART_NUMBER, partKeys } from '../part/keys.ts';
+import { metaKeyOf, PART_NUMBER } from '../part/keys.ts';
 import { readStored } from '../part/stored/stored-bytes.ts';
 import type { RedisClient } from '../redis/client.ts';
 import type { MemorySource } from './ingress/memory/memory-stop.ts';
@@ -9,6 +9,6 @@ export function createMemorySource(redis: Pick<RedisClient, 'masters' | 'masterO
     masters: () => redis.masters().map(({ name, call }) => ({ name, readMemory: () => call('INFO', 'memory') })),
     readStored: async () =>
       (await readStored(redis)).map(({ key, ...stream }) => ({ ...stream, master: redis.masterOf(key) })),
-    masterOf: (tenant, queue) => redis.masterOf(partKeys({ tenant, queue, gen: '', number: PART_NUMBER }).meta),
+    masterOf: (tenant, queue) => redis.masterOf(metaKeyOf({ tenant, queue, number: PART_NUMBER })),
   };
 }

@@ -1,5 +1,5 @@
 import { inboxRefOf } from '../part/inbox/ref-names.ts';
-import { PART_NUMBER, type Part, partKeys } from '../part/keys.ts';
+import { metaKeyOf, PART_NUMBER, type Part } from '../part/keys.ts';
 import { eventIdOf } from '../part/log/event-id.ts';
 import { createIngest, type PartEvent } from '../part/log/ingest.ts';
 import { createIngestWithin } from '../part/space/ingest-within.ts';
@@ -28,7 +28,7 @@ export function createPartIngestion(deps: {
 }): IngressStore {
   const { redis, nowMs, alarm, onRouted } = deps;
   const ingest = createIngestWithin({ ingest: createIngest(redis, nowMs), space: createSpace(redis), nowMs });
-  const metaOf = (tenant: string, queue: string) => partKeys({ tenant, queue, gen: '', number: PART_NUMBER }).meta;
+  const metaOf = (tenant: string, queue: string) => metaKeyOf({ tenant, queue, number: PART_NUMBER });
   const { readQueue, checkKey } = createIngressReader(redis, nowMs, alarm, metaOf);
   return {
     readQueue,

@@ -22,16 +22,21 @@ export const HOUR_MS = 3_600_000;
 /** The width of a bucket of records. */
 export const RECORDS_MS = 6 * HOUR_MS;
 
+const tagOf = ({ tenant, queue, number }: Omit<Part, 'gen'>) => `{q:${tenant}:${queue}:${number}}`;
+
+/** Returns the key `meta` of a part, without creating all other keys. */
+export const metaKeyOf = (part: Omit<Part, 'gen'>): string => `${tagOf(part)}:meta`;
+
 /**
  * All of the part keys. They are in the same slot, and they are declared by the scripts which use them. All except
  * `meta` contain the stream generation, so a recreated stream doesn't see any old data.
  */
-export function partKeys({ tenant, queue, gen, number }: Part) {
-  const tag = `{q:${tenant}:${queue}:${number}}`;
-  const key = (name: string) => `${tag}:${name}:${gen}`;
+export function partKeys(part: Part) {
+  const tag = tagOf(part);
+  const key = (name: string) => `${tag}:${name}:${part.gen}`;
   return {
     /** HASH, `log/meta.ts`: settings from the controller, and the part progress. */
-    meta: `${tag}:meta`,
+    meta: metaKeyOf(part),
     /**
      * STREAM: g(roup key), m(etadata), s(ize of the body), c(ost in the quota), r(outed to: 5 bytes a slot), b (the rest
      * of the body, `log/body-pieces.ts`).
