@@ -33,7 +33,7 @@ const OF_PARTS: readonly Mutant[] = [
     ['claims are pushed to who is gone', 'r.untilMs > now and', ''],
     ['a duplicate is stored again', "if hash ~= '' and known[hash] then", 'if false then'],
     ['a duplicate within a batch is stored again', '      known[hash] = ref\n', ''],
-    ['a part stores more than its account has granted', 'bytes + storedBytes + cost > meta.space', 'false'],
+    ['a part stores more than its account has granted', 'bytes + storedBytes + cost + idCost > meta.space', 'false'],
     ['a part without space is unlimited', "meta.storedMax and tonumber(meta.space or '0') or math.huge", 'math.huge'],
     ['a reference is charged twice', 'spent = spent + tokens', 'spent = spent + 2 * tokens'],
     ['events are routed that nobody paid for', 'or used + spent + tokens > granted', ''],
@@ -291,11 +291,7 @@ const OF_PARTS: readonly Mutant[] = [
     ['a claimed event does not expire', 'if waits[i] or claimed then', 'if waits[i] then'],
     ['results of delivered events are kept', '\n  forgetRecords(last, ref, number)\n', '\n'],
     ['results of delivered replays are kept', 'forgetDelivered(recordsOf(refs[replayedFrom[k]]), names)', ''],
-    [
-      'what expires goes on taking its quota',
-      "put('bytes', string.format('%.0f', math.max(0, tonumber(meta.bytes or '0') - bytes)))",
-      '',
-    ],
+    ['what expires goes on taking its quota', 'addBytes(-bytes)', ''],
   ]),
   ...mutantsOf(`${PART}records/delivered.lua`, [
     ['failed results are removed with their event', 'if string.byte(chunk, at + 5) ~= DELIVERED then', 'if false then'],
@@ -313,6 +309,15 @@ const OF_PARTS: readonly Mutant[] = [
       'setClaim(lane, false)',
     ],
     ['the list of failed deliveries has no end', 'return listedOf[slot] >= MOST_LISTED', 'return false'],
+  ]),
+  ...mutantsOf(`${PART}sweep/forget-ids.lua`, [['ids go on taking the quota', 'addBytes(-ID_COST * ids)', '']]),
+  ...mutantsOf(`${PART}sweep/forget-records.lua`, [
+    ['failed deliveries go on taking the quota', 'addBytes(-bytes)', ''],
+    [
+      'names are kept for longer than their records',
+      "if bytes > 0 then redis.call('HDEL', KEY_META, 'tidied') end",
+      '',
+    ],
   ]),
   ...mutantsOf(`${PART}sweep/forget-slot.lua`, [
     ['a subscription that came back is emptied', "if redis.call('HEXISTS', KEY_SUBS, slot) == 1 then", 'if false then'],
@@ -397,6 +402,12 @@ const OF_PARTS: readonly Mutant[] = [
   ]),
   ...mutantsOf(`${PART}records/records.lua`, [
     ['a full chunk of records is lost', "  redis.call('HSET', KEYS[at], name .. '\\0' .. full, had)\n", ''],
+    [
+      'a delivery that was successful uses the quota like a failed one',
+      "if outcome ~= 'd' then failedBytes",
+      'if true then failedBytes',
+    ],
+    ['more bytes are given back than were charged', 'math.max(0, had + bytes)', 'had + bytes'],
   ]),
 ];
 

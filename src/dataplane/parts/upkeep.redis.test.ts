@@ -1,10 +1,11 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
-import { START_MS, startPart, type TestPart } from '../../../test/support/part/part.ts';
+import { event, START_MS, startPart, type TestPart } from '../../../test/support/part/part.ts';
 import { readBalance } from '../../accounts/balance.ts';
 import { createNoteStored } from '../../part/stored/stored-bytes.ts';
 import { createSweep } from '../../part/sweep/sweep.ts';
+import { sweepAll } from '../../part/sweep/testing/sweep-all.ts';
 import { createTokens } from '../../part/tokens/tokens.ts';
 import { accountKeys } from '../../redis/keys.ts';
 import { onEachRedis } from '../../redis/testing/each-redis.ts';
@@ -89,6 +90,31 @@ onEachRedis(redis => {
     expect(await t.log()).toHaveLength(1);
     t.clock.ms += 101;
     await vi.waitFor(async () => expect(await t.log()).toEqual([]));
+  });
+
+  test('records the stored bytes again when the ids of a part without events are removed', async () => {
+    const { t } = await startPart(redis(), {}, []);
+    await t.change({ kind: 'meta', field: 'retentionMs', value: String(HOUR_MS) });
+    await t.ingest(event('', { senderId: 'x' }));
+    t.clock.ms += HOUR_MS + 1;
+    await sweepAll(t);
+    const bytes = async () => Number((await t.hash('meta')).bytes);
+    expect(await bytes()).toBeGreaterThan(0);
+    t.clock.ms += 26 * HOUR_MS;
+    const noted: number[] = [];
+    const sweep = createSweep(t.client);
+    const upkeep = upkeepOf(t, {
+      async noteStored() {
+        noted.push(await bytes());
+        return undefined;
+      },
+      async sweep(...args) {
+        await vi.waitFor(() => expect(noted).not.toEqual([]));
+        return sweep(...args);
+      },
+    });
+    upkeep.start();
+    await vi.waitFor(() => expect(noted.at(-1)).toBe(0));
   });
 
   test('adds counts to the account and the series once, and then sleeps', async () => {

@@ -135,7 +135,8 @@ export function createUpkeep(deps: UpkeepDeps, part: Part): Upkeep {
       const answer = await deps.sweep(part, state);
       if (answer.answer !== 'OK') return undefined;
       if (answer.neverRouted > 0) deps.onExpired?.(answer.neverRouted);
-      if (answer.events + answer.expired > 0) counting.within(foldMs);
+      // The stored bytes may have changed.
+      if (answer.more) counting.within(foldMs);
       if (!answer.more) return answer.dueInMs;
       await pause(BETWEEN_SLICES_MS);
     }

@@ -24,6 +24,7 @@
 --@include ../lanes/set-back.lua
 --@include ../lanes/message.lua
 --@include ../lanes/ready.lua
+--@include ../stored/add-bytes.lua
 --@include ../records/records.lua
 --@include ../../redis/scripts/lib/traffic.lua
 local MOST_DISPATCHERS = 4

@@ -197,16 +197,16 @@ for i = FIRST, FIRST + 5 * count - 1, 5 do
   local hash, groupKey, eventMeta, body, rest = ARGV[i], ARGV[i + 1], ARGV[i + 2], ARGV[i + 3], ARGV[i + 4]
   local size = #body + #rest
   local targets = not hold and targetsOf[groupKey] or NOBODY
-  local cost = costOf(size + #eventMeta + #groupKey, hash ~= '', #targets / 2)
+  local cost, idCost = costOf(size + #eventMeta + #groupKey, #targets / 2), hash ~= '' and ID_COST or 0
   local tokens = tokensOf(size) * #targets / 2
   if hash ~= '' and known[hash] then
     lines[#lines + 1] = 'D' .. known[hash]
   elseif isOwn(hash) then
     lines[#lines + 1] = 'R'
-  elseif bytes + storedBytes + cost > maxBytes then
+  elseif bytes + storedBytes + cost + idCost > maxBytes then
     lines[#lines + 1] = 'F'
-  elseif bytes + storedBytes + cost > meta.space then
-    lines[#lines + 1] = 'L' .. string.format('%d', cost)
+  elseif bytes + storedBytes + cost + idCost > meta.space then
+    lines[#lines + 1] = 'L' .. string.format('%d', cost + idCost)
   else
     if not hold and (isWide[groupKey] or used + spent + tokens > granted) then
       hold = isWide[groupKey] and 'wide' or 'tokens'
@@ -220,7 +220,7 @@ for i = FIRST, FIRST + 5 * count - 1, 5 do
     bodies[#bodies + 1] = ref
     bodies[#bodies + 1] = body
     lines[#lines + 1] = 'O' .. ref
-    stored, storedBytes, bodyBytes = stored + 1, storedBytes + cost, bodyBytes + size
+    stored, storedBytes, bodyBytes = stored + 1, storedBytes + cost + idCost, bodyBytes + size
     spent = spent + tokens
     if hash ~= '' then
       known[hash] = ref

@@ -12,6 +12,7 @@
 --@include ../lanes/counts.lua
 --@include ../lanes/tries.lua
 --@include ../lanes/message.lua
+--@include ../stored/add-bytes.lua
 --@include ../records/records.lua
 --@include ../../redis/scripts/lib/traffic.lua
 --@include ended.lua

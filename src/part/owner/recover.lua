@@ -15,6 +15,7 @@
 --@include ../lanes/tries.lua
 --@include ../lanes/failed.lua
 --@include ../lanes/message.lua
+--@include ../stored/add-bytes.lua
 --@include ../records/records.lua
 --@include ../gate/activations.lua
 --@include ../inbox/permission.lua
@@ -58,6 +59,8 @@ for i = FIRST, #ARGV, 3 do
       local record, bytes = takeRecord(at, name, ARG_SLOT, 'x')
       read = read + bytes
       if record then
+        -- The slot and the last character are not included.
+        failedBytes[at] = (failedBytes[at] or 0) - failedCost(#record + 6)
         local age, note, failed = string.match(record, '^x(%x+) %x+ ([^,]+)(.*)$')
         if string.sub(note, -2) ~= ' -' then failed = addFailed(failed, age .. ' ' .. note) end
         writeTries(entry, 0, 0, 0, RECOVERED .. failed)
@@ -75,5 +78,6 @@ end
 if reopened > 0 then addCount(ARG_SLOT, 'x', -reopened) end
 writeLanes()
 writeCounts()
+writeFailedBytes()
 tellWoken(meta[2])
 return { 'OK', recovered, (#ARGV - FIRST + 1) / 3 - done }

@@ -4,8 +4,14 @@
 -- 200 KB for 10,000.)
 --   record: slot in 5 bytes, outcome (d, x, X, e, s; X: dead again after it was recovered), age in hex (ms since the event was accepted), ' ', attempts in hex, ' ',
 --   reason, ' ', latency in hex ms or -, then each failed attempt: ',' age ' ' reason ' ' latency; at last ';'
+-- The field '' contains how many bytes of P:meta are for the failed deliveries in this key. They are given back together
+-- with the key, because their records stay when the event is removed.
 local CHUNK_BYTES, MOST_CHUNKS = 1536, 255
-local recordsAt, changedRecords = {}, {}
+local recordsAt, changedRecords, failedBytes = {}, {}, {}
+
+-- Returns how many bytes a failed delivery uses: its record of `bytes`, which takes up to an eighth more in memory, the
+-- field, and the name in P:final. Measured with Redis 7.0.
+local function failedCost(bytes) return 235 + math.ceil(9 / 8 * bytes) end
 
 -- Reads the fields that exist for (index of the key in KEYS)*.
 local function readRecords(fieldsOf)
@@ -38,7 +44,9 @@ local function addRecord(at, name, ref, slot, outcome, attempts, note, failed)
   local records = recordsAt[at]
   local had = partlyFull(at, name, records[name])
   local head = string.format('%x %x ', math.max(0, now - msOf(ref)), attempts)
-  records[name] = had .. packSlot(slot) .. outcome .. head .. note .. failed .. ';'
+  local record = packSlot(slot) .. outcome .. head .. note .. failed .. ';'
+  records[name] = had .. record
+  if outcome ~= 'd' then failedBytes[at] = (failedBytes[at] or 0) + failedCost(#record) end
   local changed = changedRecords[at]
   if not changed then
     changed = {}
@@ -47,7 +55,18 @@ local function addRecord(at, name, ref, slot, outcome, attempts, note, failed)
   changed[name] = true
 end
 
+-- Earlier versions have not added the bytes of their failed deliveries, so fewer bytes are given back for them.
+local function writeFailedBytes()
+  for at, bytes in pairs(failedBytes) do
+    local had = tonumber(redis.call('HGET', KEYS[at], '') or '0')
+    local has = math.max(0, had + bytes)
+    redis.call('HSET', KEYS[at], '', string.format('%.0f', has))
+    addBytes(has - had)
+  end
+end
+
 local function writeRecords()
+  writeFailedBytes()
   for at, names in pairs(changedRecords) do
     local set = {}
     for name in pairs(names) do

@@ -18,6 +18,7 @@
 --@include ../lanes/counts.lua
 --@include ../lanes/tries.lua
 --@include ../lanes/message.lua
+--@include ../stored/add-bytes.lua
 --@include ../records/records.lua
 --@include ../records/delivered.lua
 --@include ../log/cost.lua
@@ -35,7 +36,7 @@ local waiting = false
 --@include ../owner/ended.lua
 --@include ending.lua
 --@include unpacking.lua
-local FIELDS = { 'gen', 'retentionMs', 'bytes', 'hold', 'pos', 'slice', 'out', 'version', 'cut', 'live', 'why' }
+local FIELDS = { 'gen', 'retentionMs', 'hold', 'pos', 'slice', 'out', 'version', 'cut', 'live', 'why' }
 local meta = {}
 for i, value in ipairs(redis.call('HMGET', KEY_META, unpack(FIELDS))) do meta[FIELDS[i]] = value end
 if meta.gen ~= ARG_GEN then return { 'GONE' } end
@@ -221,7 +222,7 @@ local function removeEvents(last)
   redis.call('HDEL', KEY_BODY, unpack(removed))
   local sequence = tonumber(string.sub(last, 12), 16)
   redis.call('XTRIM', KEY_LOG, 'MINID', '=', string.format('%.0f-%d', msOf(last), sequence + 1))
-  put('bytes', string.format('%.0f', math.max(0, tonumber(meta.bytes or '0') - bytes)))
+  addBytes(-bytes)
   return #removed
 end
 

@@ -1,6 +1,6 @@
 #!lua flags=allow-oom
 -- Removes everything that is not removed by any other script, one page of slots at a time. This includes names in
--- P:final which are older than records, test events which are older than the retention, marks in P:off which are not
+-- P:final whose records were removed, test events which are older than the retention, marks in P:off which are not
 -- needed by an open event, and slots that don't have a row.
 --@keys meta log subs counts claims lanes pending waiting turns retries tries off final dropped channel records*
 --@args gen cursor bucket
@@ -12,19 +12,19 @@
 --@include ../lanes/counts.lua
 --@include ../lanes/tries.lua
 --@include ../lanes/message.lua
+--@include ../stored/add-bytes.lua
 --@include ../records/records.lua
 local PAGE, MOST_FINAL, MOST_TESTS = 100, 500, 8
 local LONGEST_MS, BUCKET_MS = 2592000000, 21600000
 local waiting = false
 --@include ../owner/ended.lua
 --@include ending.lua
-local meta = redis.call('HMGET', KEY_META, 'gen', 'retentionMs', 'version')
+local meta = redis.call('HMGET', KEY_META, 'gen', 'retentionMs', 'version', 'recs')
 if meta[1] ~= ARG_GEN then return { 'GONE' } end
 local refOfMs = function(ms) return string.format('%011x0000', math.max(0, ms)) end
 local retentionMs = tonumber(meta[2] or LONGEST_MS)
--- The same as in forget-records.lua.
-local keptMs = math.min(2 * retentionMs, LONGEST_MS) + BUCKET_MS
-local cut, forgotten = refOfMs(now - retentionMs), refOfMs(now - keptMs)
+-- All buckets before `recs` have been freed.
+local cut, forgotten = refOfMs(now - retentionMs), refOfMs(tonumber(meta[4] or '0') * BUCKET_MS)
 
 local function tidyMarks(cursor)
   local page = redis.call('HSCAN', KEY_OFF, cursor, 'COUNT', PAGE)

@@ -1,4 +1,4 @@
-import { cutOf, type Dump, endingOf } from './dump.ts';
+import { cutOf, type Dump, endingOf, failedBytesOf } from './dump.ts';
 import { healthOf } from './reference/health.ts';
 import { type Delivery, flightOf, hold, isClaimed, isTest, type Reference, same } from './reference/reference.ts';
 
@@ -60,7 +60,9 @@ function compareLog(of: Reference, dump: Dump): void {
     [...dump.late.keys()].every(ref => of.events.has(ref)),
     () => 'P:late has an event that is gone',
   );
-  let bytes = 0;
+  const failedBytes = failedBytesOf(dump);
+  same('bytes of failed deliveries', dump.failedBytes, failedBytes);
+  let bytes = failedBytes + 115 * of.idRefs.size;
   for (const { ref, cost } of dump.log) bytes += cost + 110 * (dump.late.get(ref)?.length ?? 0);
   same('bytes', Number(dump.meta.get('bytes') ?? 0), bytes);
   const oldest = events[0]?.ref ?? 'g';

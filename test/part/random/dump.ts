@@ -1,5 +1,6 @@
 import { type Part, partKeys, recordsBucketOf, unpackSlots } from '../../../src/part/keys.ts';
-import { type DeliveryRecord, parseRecords } from '../../../src/part/records/record.ts';
+import { msOfRef } from '../../../src/part/lanes/ref.ts';
+import { type AttemptNote, type DeliveryRecord, noteText, parseRecords } from '../../../src/part/records/record.ts';
 import type { RedisClient } from '../../../src/redis/client.ts';
 import type { NamedScript } from '../../../src/redis/named-scripts.ts';
 
@@ -62,6 +63,8 @@ export interface Dump
   readonly lists: ReadonlyMap<string, readonly string[]>;
   /** slot, ref (and `:replay`) → its records: more than one is a mistake. */
   readonly records: ReadonlyMap<string, readonly DeliveryRecord[]>;
+  /** The bytes for failed deliveries, according to the keys of their records. */
+  readonly failedBytes: number;
 }
 
 /** Ref up to which events are being removed by a sweep. */
@@ -71,6 +74,29 @@ export const cutOf = ({ meta }: Dump) => meta.get('cut')?.slice(0, 15) ?? '';
 export function endingOf({ counts }: Dump, slot: string): string | undefined {
   const note = counts.get(slot)?.split(' ')[8] ?? '-';
   return note.startsWith('-') ? undefined : note.slice(0, 12);
+}
+
+/** The first hour of which the ids of producers are stored, or undefined if there are none. */
+export function firstHourOfIds({ meta }: Dump): number | undefined {
+  const text = meta.get('ids');
+  return text === undefined ? undefined : Number(text.split(' ')[0]);
+}
+
+/** How many bytes the failed deliveries should use. As in `records/records.lua`. */
+export function failedBytesOf({ records }: Pick<Dump, 'records'>): number {
+  let bytes = 0;
+  for (const [name, all] of records) {
+    const ms = msOfRef(name.slice(8));
+    const attemptText = (each: AttemptNote & { readonly endedMs: number }, more = '') =>
+      `${(each.endedMs - ms).toString(16)} ${more}${noteText(each)}`;
+    for (const record of all) {
+      if (record.outcome === 'delivered') continue;
+      const text = attemptText(record, `${record.attempts.toString(16)} `);
+      const failed = record.failed.map(each => `,${attemptText(each)}`).join('');
+      bytes += 235 + Math.ceil((9 / 8) * `slot5x${text}${failed};`.length);
+    }
+  }
+  return bytes;
 }
 
 function pairs<T>(flat: readonly Buffer[], value: (of: Buffer) => T): Map<string, T> {
@@ -122,14 +148,19 @@ function parseLists(flat: readonly Buffer[]): Map<string, string[]> {
   return lists;
 }
 
-function addRecords(flat: readonly Buffer[], into: Map<string, DeliveryRecord[]>): void {
-  for (const [field, chunk] of pairs(flat, of => of)) {
+/** Adds all records of a key, and returns the bytes for failed deliveries. */
+function addRecords(flat: readonly Buffer[], into: Map<string, DeliveryRecord[]>): number {
+  const fields = pairs(flat, of => of);
+  const bytes = Number(fields.get('') ?? 0);
+  fields.delete('');
+  for (const [field, chunk] of fields) {
     const name = field.split('\0')[0] as string;
     for (const record of parseRecords(name.slice(0, 15), chunk)) {
       const key = record.slot + name;
       into.set(key, [...(into.get(key) ?? []), record]);
     }
   }
+  return bytes;
 }
 
 /** Reads a part, including records of events accepted since `fromMs`. */
@@ -145,7 +176,8 @@ export async function dumpPart(redis: RedisClient, part: Part, fromMs: number, n
   for (const [at, name] of SETS.entries()) dump[name] = pairs(all[HASHES.length + at] as Buffer[], Number);
   const [late, lists, body, log, ...records] = all.slice(HASHES.length + SETS.length) as Buffer[][];
   const found = new Map<string, DeliveryRecord[]>();
-  for (const each of records) addRecords(each, found);
+  let failedBytes = 0;
+  for (const each of records) failedBytes += addRecords(each, found);
   return {
     ...(dump as unknown as Dump),
     late: pairs(late as Buffer[], unpackSlots),
@@ -153,5 +185,6 @@ export async function dumpPart(redis: RedisClient, part: Part, fromMs: number, n
     bodies: new Set(pairs(body as Buffer[], () => 0).keys()),
     log: parseLog(log as unknown as [Buffer, Buffer[]][]),
     records: found,
+    failedBytes,
   };
 }

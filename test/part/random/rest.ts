@@ -84,6 +84,7 @@ async function deleteAll(world: World): Promise<void> {
     (await left()).filter(key => !REMAINS.includes(key)),
     [],
   );
+  same('bytes of an empty part', Number((await world.dump()).meta.get('bytes')), 0);
   await createDrain(t.client).remove(t.part, 1, t.clock.ms);
   same(
     'keys that are left of a part that was removed',

@@ -1,8 +1,10 @@
 import type { AdvanceAnswer } from '../../../../src/part/catchup/advance.ts';
 import { msOfRef } from '../../../../src/part/lanes/ref.ts';
-import { cutOf, type Dump } from '../dump.ts';
+import { cutOf, type Dump, firstHourOfIds } from '../dump.ts';
 import { type Delivery, endDelivery, hold, isTest, type Reference, route, same } from './reference.ts';
 import { isFor, slotsOf } from './routing.ts';
+
+const HOUR_MS = 3_600_000;
 
 /** The position up to which a slot is routed. */
 const positionIn = (of: Reference, slot: string) =>
@@ -97,6 +99,17 @@ function forgetRecords(of: Reference, removed: ReadonlySet<string>, kept: Readon
   }
 }
 
+/** Ids of senders are removed an hour at a time, 25 hours after its end. */
+function forgetIds(of: Reference, after: Dump): void {
+  const first = firstHourOfIds(after) ?? Number.POSITIVE_INFINITY;
+  for (const ref of of.idRefs) {
+    const hour = Math.floor(msOfRef(ref) / HOUR_MS);
+    if (hour >= first) continue;
+    hold(of.nowMs >= (hour + 26) * HOUR_MS, () => `the id of ${ref} is removed early`);
+    of.idRefs.delete(ref);
+  }
+}
+
 /**
  * A sweep removes data in slices. This reads the removed data and checks that all of it was old enough and had ended.
  */
@@ -151,4 +164,5 @@ export function sweep(of: Reference, expired: number, after: Dump): void {
     }
   }
   forgetRecords(of, removed, kept, after);
+  forgetIds(of, after);
 }

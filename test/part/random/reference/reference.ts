@@ -112,6 +112,8 @@ export interface Reference {
   readonly events: Map<string, StoredEvent>;
   /** Sender's id → ref. */
   readonly ids: Map<string, string>;
+  /** The refs of all ids of senders that are stored. */
+  readonly idRefs: Set<string>;
   readonly subs: Map<string, SubscriptionRow>;
   readonly endpoints: Set<string>;
   /** The slots of deleted subscriptions → the time at which their remaining data is removed. */
@@ -151,6 +153,7 @@ export function newReference(nowMs: number): Reference {
     position: undefined,
     events: new Map(),
     ids: new Map(),
+    idRefs: new Set(),
     subs: new Map(),
     endpoints: new Set(),
     dropped: new Map(),

@@ -12,12 +12,8 @@ const LAST_SEQUENCE = 0xffdf;
 export const tokensOf = (bytes: number) => Math.ceil(Math.max(1, bytes) / 16_384);
 /** As in `log/cost.lua`. */
 const costOf = (event: PartEvent, references: number) =>
-  event.body.length +
-  event.meta.length +
-  Buffer.byteLength(event.groupKey) +
-  250 +
-  (event.senderId === undefined ? 0 : 100) +
-  110 * references;
+  event.body.length + event.meta.length + Buffer.byteLength(event.groupKey) + 250 + 110 * references;
+const ID_COST = 115;
 
 export const slotsOf = (of: Reference, groupKey: string) =>
   groupKey === '' ? [] : [...of.active.keys()].filter(each => each.slice(8) === groupKey).map(each => each.slice(0, 8));
@@ -29,8 +25,10 @@ function nextRef({ tail, nowMs }: Reference): string {
 }
 
 /** The used bytes of a part's quota. */
-const usedBytes = (of: Reference) =>
-  [...of.events.values()].reduce((sum, { cost, late }) => sum + cost + 110 * late, 0);
+const usedBytes = (of: Reference, before: Dump) =>
+  [...of.events.values()].reduce((sum, { cost, late }) => sum + cost + 110 * late, 0) +
+  ID_COST * of.idRefs.size +
+  before.failedBytes;
 
 /** The number of fields of a group key. An event with more fields than a call may write is held back. */
 function fieldsOf(before: Dump, groupKey: string): number {
@@ -70,7 +68,8 @@ export function ingest(of: Reference, events: readonly PartEvent[], before: Dump
       slot => of.subs.get(slot)?.route === 'open' && !of.positions.has(slot),
     );
     let slots = of.hold === undefined && !wide ? live : [];
-    if (usedBytes(of) + costOf(event, slots.length) > of.maxBytes) return { answer: 'FULL' };
+    const idCost = event.senderId === undefined ? 0 : ID_COST;
+    if (usedBytes(of, before) + costOf(event, slots.length) + idCost > of.maxBytes) return { answer: 'FULL' };
     const tokens = tokensOf(event.body.length);
     if (of.hold === undefined && (wide || of.used + tokens * slots.length > of.granted)) {
       of.hold = wide ? 'wide' : 'tokens';
@@ -83,7 +82,10 @@ export function ingest(of: Reference, events: readonly PartEvent[], before: Dump
     const cost = costOf(event, slots.length);
     const entry = { ref, groupKey: event.groupKey, tokens, cost, late: 0, slots: new Set<string>() };
     of.events.set(ref, entry);
-    if (event.senderId !== undefined) of.ids.set(event.senderId, ref);
+    if (event.senderId !== undefined) {
+      of.ids.set(event.senderId, ref);
+      of.idRefs.add(ref);
+    }
     for (const slot of slots) route(of, entry, slot);
     return { answer: 'OK', ref };
   });
