@@ -1,6 +1,7 @@
 import type { EndpointConfig } from '../../core/delivery/endpoint-config.ts';
 import type { AttemptResult, EndpointClient } from './endpoint-client.ts';
 import { endpointHeaders } from './headers.ts';
+import { headerLines } from './http/request-head.ts';
 
 /** How long an endpoint that has agreed isn't asked again. Also limits how long a name that moves is trusted. */
 export const AGREED_MS = 60 * 60_000;
@@ -50,13 +51,13 @@ export function createAskConsent(deps: {
       method: 'OPTIONS',
       url,
       timeoutMs,
-      headers: [
+      headers: headerLines([
         'user-agent',
         `sluice/${version}`,
         'webhook-request-origin',
         origin,
         ...[...endpointHeaders(headers)].flat(),
-      ],
+      ]),
       body: NO_BODY,
     });
     if (result.status === undefined) return result;

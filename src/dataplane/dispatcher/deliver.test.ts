@@ -19,13 +19,8 @@ const subscription: OpenSubscription = {
     salt: 'a-salt',
     secretVersion: 1,
   },
-  buildHeaders: ({ id }, _body, timestampMs, replayId) => [
-    'webhook-id',
-    id,
-    'webhook-timestamp',
-    String(timestampMs),
-    ...(replayId === undefined ? [] : ['webhook-replay', replayId]),
-  ],
+  buildHeaders: ({ id }, _body, timestampMs, replayId) =>
+    `webhook-id: ${id}\r\nwebhook-timestamp: ${timestampMs}\r\n${replayId === undefined ? '' : `webhook-replay: ${replayId}\r\n`}`,
   validUntilMs: Number.POSITIVE_INFINITY,
 };
 const answer = (change: Partial<AttemptResult>): AttemptResult => ({
@@ -66,7 +61,7 @@ test('2xx is delivered, with the status as its reason', async () => {
     {
       url: 'https://a.example/',
       timeoutMs: 7_000,
-      headers: ['webhook-id', 'e1', 'webhook-timestamp', String(NOW + 7)],
+      headers: `webhook-id: e1\r\nwebhook-timestamp: ${NOW + 7}\r\n`,
       body: EVENT.body,
       maySend: expect.any(Function),
     },
@@ -213,7 +208,7 @@ describe('an endpoint that is asked for consent', () => {
 
 test('adds webhook-replay to a replay', async () => {
   const { asked } = await run(answer({ status: 500 }), { ...DELIVERY, replay: 'rpl_1' });
-  expect(asked[0]?.headers.slice(-2)).toEqual(['webhook-replay', 'rpl_1']);
+  expect(asked[0]?.headers).toMatch(/\r\nwebhook-replay: rpl_1\r\n$/);
 });
 
 test('ignores attempts that were ended by the dispatcher for the health of the endpoint', async () => {

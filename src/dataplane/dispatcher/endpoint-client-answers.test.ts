@@ -15,7 +15,7 @@ async function serve(...[script]: Parameters<typeof startScriptedEndpoint>) {
   const client = createEndpointClient({ allowedNetworks: ['127.0.0.0/8'] });
   closing.push(endpoint.close, client.close);
   const attempt = (path: string | number = '', body = Buffer.from('{}')) =>
-    client.attempt({ url: `${endpoint.url}/${path}`, headers: [], body, timeoutMs: 5_000 });
+    client.attempt({ url: `${endpoint.url}/${path}`, headers: '', body, timeoutMs: 5_000 });
   return { endpoint, attempt };
 }
 
@@ -131,7 +131,7 @@ describe('an answer that comes before the request was read', () => {
     // More than the buffers of both kernels hold.
     const body = Buffer.alloc(16 * 1024 * 1024);
     for (let n = 0; n < 2; n++) {
-      const result = await client.attempt({ url: `http://127.0.0.1:${port}/`, headers: [], body, timeoutMs: 4_000 });
+      const result = await client.attempt({ url: `http://127.0.0.1:${port}/`, headers: '', body, timeoutMs: 4_000 });
       expect(said(result)).toBe(expected);
     }
     expect(unread).toHaveLength(2);

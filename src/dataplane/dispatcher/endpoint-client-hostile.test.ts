@@ -22,7 +22,7 @@ async function serve(
   const client = createEndpointClient({ allowedNetworks: ['127.0.0.0/8'], ...options });
   closing.push(endpoint.close, client.close);
   const attempt = (timeoutMs = 5000, signal?: AbortSignal) =>
-    client.attempt({ url: endpoint.url, headers: [], body: Buffer.from('{}'), timeoutMs }, signal);
+    client.attempt({ url: endpoint.url, headers: '', body: Buffer.from('{}'), timeoutMs }, signal);
   return { endpoint, client, attempt };
 }
 
@@ -207,7 +207,7 @@ describe('slow endpoints', () => {
   test('a name that never resolves is a connect timeout, also when the whole attempt’s time is shorter', async () => {
     const client = createEndpointClient({ allowedNetworks: [], connectTimeoutMs: SHORT_MS, resolveName: () => {} });
     closing.push(client.close);
-    const request = { url: 'https://never.test/', headers: [], body: Buffer.alloc(1) };
+    const request = { url: 'https://never.test/', headers: '', body: Buffer.alloc(1) };
     expect(await client.attempt(request)).toMatchObject({ outcome: 'failed', reason: 'connect_timeout' });
     expect(await client.attempt({ ...request, timeoutMs: SHORT_MS / 4 })).toMatchObject({ reason: 'connect_timeout' });
   });
@@ -224,7 +224,7 @@ describe('slow endpoints', () => {
 
   test('sends nothing over a connection that opened too late, and keeps it for the next attempt', async () => {
     const { endpoint, client } = await serve(socket => socket.write(answer(200)));
-    const request = { url: endpoint.url, headers: [], body: Buffer.from('{}') };
+    const request = { url: endpoint.url, headers: '', body: Buffer.from('{}') };
     const asked: number[] = [];
     const unsent = await client.attempt({ ...request, maySend: () => asked.push(endpoint.connections()) < 0 });
     expect(unsent).toMatchObject({ isUnsent: true });
@@ -264,7 +264,7 @@ describe('slow endpoints', () => {
     await once(server, 'listening');
     closing.push(async () => void server.close());
     const { port } = server.address() as AddressInfo;
-    const request = { url: `http://127.0.0.1:${port}/`, headers: [], body: Buffer.from('{}'), maySend: () => false };
+    const request = { url: `http://127.0.0.1:${port}/`, headers: '', body: Buffer.from('{}'), maySend: () => false };
     const both = () => Promise.all([client.attempt(request), client.attempt(request)]);
     for (const first of await both()) expect(first).toMatchObject({ isUnsent: true });
     await delay(SHORT_MS);
@@ -296,7 +296,7 @@ describe('nobody there', () => {
     await once(server, 'close');
     const client = createEndpointClient({ allowedNetworks: ['127.0.0.0/8'] });
     closing.push(client.close);
-    const result = await client.attempt({ url: `http://127.0.0.1:${port}/`, headers: [], body: Buffer.alloc(1) });
+    const result = await client.attempt({ url: `http://127.0.0.1:${port}/`, headers: '', body: Buffer.alloc(1) });
     expect(result).toMatchObject({ outcome: 'failed', reason: 'connection_refused' });
   });
 
@@ -306,7 +306,7 @@ describe('nobody there', () => {
       resolveName: (_name, _options, done) => done(Object.assign(new Error(code), { code }), []),
     });
     closing.push(client.close);
-    const result = await client.attempt({ url: 'https://gone.test/', headers: [], body: Buffer.alloc(1) });
+    const result = await client.attempt({ url: 'https://gone.test/', headers: '', body: Buffer.alloc(1) });
     expect(result).toMatchObject({ outcome: 'failed', reason: 'dns_failed' });
   });
 });

@@ -13,7 +13,7 @@ const MIB = 1024 * 1024;
 function openClient() {
   const client = createEndpointClient({ allowedNetworks: ['127.0.0.0/8'] });
   closing.push(client.close);
-  return (url: string, timeoutMs: number) => client.attempt({ url, headers: [], body: Buffer.from('{}'), timeoutMs });
+  return (url: string, timeoutMs: number) => client.attempt({ url, headers: '', body: Buffer.from('{}'), timeoutMs });
 }
 
 async function serve(script: Parameters<typeof startScriptedEndpoint>[0]) {

@@ -56,7 +56,7 @@ async function serve(
   );
   const port = typeof address === 'object' ? address?.port : 0;
   const attempt = (host: string, more: { timeoutMs?: number; body?: Buffer } = {}) =>
-    client.attempt({ url: `https://${host}:${port}/hook`, headers: [], body: Buffer.from('{}'), ...more });
+    client.attempt({ url: `https://${host}:${port}/hook`, headers: '', body: Buffer.from('{}'), ...more });
   return { attempt, handshakes, port };
 }
 
@@ -111,7 +111,7 @@ describe('https endpoints', () => {
       () => client.close(),
     );
     const url = `https://127.0.0.1:${typeof address === 'object' ? address?.port : 0}/`;
-    const result = await client.attempt({ url, headers: [], body: Buffer.alloc(1) });
+    const result = await client.attempt({ url, headers: '', body: Buffer.alloc(1) });
     expect(result).toMatchObject({ outcome: 'failed', reason: 'tls_error' });
   });
 
@@ -146,7 +146,7 @@ describe('https endpoints', () => {
       () => client.close(),
     );
     const url = `https://127.0.0.1:${typeof address === 'object' ? address?.port : 0}/`;
-    const result = await client.attempt({ url, headers: [], body: Buffer.alloc(1) });
+    const result = await client.attempt({ url, headers: '', body: Buffer.alloc(1) });
     expect(result).toMatchObject({ outcome: 'failed', reason: 'connect_timeout' });
   });
 });

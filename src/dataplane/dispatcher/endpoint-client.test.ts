@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, test } from 'vitest';
 import { createEndpointClient, RESPONSE_BODY_MAX } from './endpoint-client.ts';
+import { headerLines } from './http/request-head.ts';
 import { answer, startScriptedEndpoint } from './testing/scripted-endpoint.ts';
 
 const closing: (() => Promise<void>)[] = [];
@@ -14,7 +15,7 @@ async function serve(...[script]: Parameters<typeof startScriptedEndpoint>) {
   const client = createEndpointClient({ allowedNetworks: ['127.0.0.0/8'], nowMs: () => NOW });
   closing.push(endpoint.close, client.close);
   const attempt = (body = Buffer.from('{}'), headers: string[] = []) =>
-    client.attempt({ url: endpoint.url, headers, body, timeoutMs: 5000 });
+    client.attempt({ url: endpoint.url, headers: headerLines(headers), body, timeoutMs: 5000 });
   return { endpoint, client, attempt };
 }
 
@@ -56,7 +57,7 @@ describe('what is sent', () => {
     const { endpoint, client } = await serve(socket => socket.write(answer(200)));
     const body = Buffer.from([0xff, 0xfe, 0x00, 0xc3, 0x28, 0x0d, 0x0a, 0x80]);
     const url = `${endpoint.url}/a%20b?x=1&y=%C3%A4`;
-    await client.attempt({ url, headers: ['webhook-id', 'evt_1', 'x-latin', 'caf\u00e9'], body });
+    await client.attempt({ url, headers: 'webhook-id: evt_1\r\nx-latin: caf\u00e9\r\n', body });
     const [request] = endpoint.requests;
     expect(request?.head.split('\r\n')).toEqual([
       'POST /hook/a%20b?x=1&y=%C3%A4 HTTP/1.1',
@@ -146,7 +147,7 @@ describe('connections', () => {
   test('are used again, and shared by the paths of an origin', async () => {
     const { endpoint, client, attempt } = await serve(socket => socket.write(answer(200, [], 'ok')));
     for (let i = 0; i < 5; i++) await attempt();
-    await client.attempt({ url: `${endpoint.url}/other`, headers: [], body: Buffer.alloc(1) });
+    await client.attempt({ url: `${endpoint.url}/other`, headers: '', body: Buffer.alloc(1) });
     expect(endpoint.connections()).toBe(1);
     expect(endpoint.requests).toHaveLength(6);
   });

@@ -21,8 +21,8 @@ export interface AttemptRequest {
   readonly url: string;
   /** The timeout for the whole attempt, from name lookup to the last byte of the answer. Defaults to 15 s. */
   readonly timeoutMs?: number;
-  /** A flat list of names and values. It is returned by a header builder. */
-  readonly headers: string[];
+  /** The lines returned by a header builder. Undefined if one of them is not allowed. */
+  readonly headers: string | undefined;
   readonly body: Buffer;
   /**
    * Called when a new connection is open, which may take as long as the timeout. If this returns false, nothing is sent,
@@ -157,8 +157,8 @@ export function createEndpointClient(
 
       const { method = 'POST' } = request;
       const start = method === 'POST' ? target.start : requestStart(target.parsed, method);
+      if (request.headers === undefined) return settle('invalid_request', false);
       const head = requestHead(start, request.headers, request.body.length);
-      if (head === undefined) return settle('invalid_request', false);
 
       const connection = pool.take(target.origin);
       const cutOff = (reason: AttemptReason) => {

@@ -21,9 +21,10 @@ const meta: EventMeta = {
 };
 
 function build(event: EventMeta, extra: Record<string, string> = {}, replayId?: string): Record<string, string> {
-  const headers = createHeaderBuilder({ version: '1.2.3', sign, extra })(eventHeaders(event), body, nowMs, replayId);
-  const pairs: [string, string][] = [];
-  for (let i = 0; i < headers.length; i += 2) pairs.push([headers[i] ?? '', headers[i + 1] ?? '']);
+  const lines =
+    createHeaderBuilder({ version: '1.2.3', sign, extra })(eventHeaders(event), body, nowMs, replayId) ?? '';
+  expect(lines).toMatch(/^([^:\r\n]+: [^\r\n]*\r\n)+$/);
+  const pairs = [...lines.matchAll(/(.+?): (.*)\r\n/g)].map(([, name = '', value = '']) => [name, value] as const);
   expect(new Set(pairs.map(([name]) => name)).size).toBe(pairs.length);
   return Object.fromEntries(pairs);
 }

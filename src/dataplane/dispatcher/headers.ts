@@ -2,6 +2,7 @@ import { mayEndpointSet, mayForward } from '../../api/header-names.ts';
 import { isHeaderValue } from '../../core/delivery/header-value.ts';
 import { cloudEventHeaders, percentEncode } from '../../core/events/cloudevent-headers.ts';
 import type { EventMeta } from '../../core/events/event-meta.ts';
+import { headerLines } from './http/request-head.ts';
 import type { Sign } from './signature.ts';
 
 const VISIBLE_ASCII = /^[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?$/;
@@ -35,13 +36,18 @@ export function endpointHeaders(headers: Readonly<Record<string, string>> = {}):
 export interface EventHeaders {
   /** `webhook-id` */
   readonly id: string;
-  /** A flat list of names and values. */
-  readonly headers: readonly string[];
+  /** The other headers, as lines of a request. Undefined if one of them is not allowed. */
+  readonly lines: string | undefined;
   readonly forward: EventMeta['forward'];
 }
 
-/** Returns the headers to use for an attempt, as a flat list of names and values. */
-export type BuildHeaders = (event: EventHeaders, body: Uint8Array, timestampMs: number, replayId?: string) => string[];
+/** Returns the headers to use for an attempt, as lines. If one of them is not allowed, this returns `undefined`. */
+export type BuildHeaders = (
+  event: EventHeaders,
+  body: Uint8Array,
+  timestampMs: number,
+  replayId?: string,
+) => string | undefined;
 
 /**
  * Creates a function that can be used to build the headers for an attempt: Standard Webhooks and CloudEvents headers,
@@ -59,27 +65,23 @@ export function createHeaderBuilder(endpoint: {
 }): BuildHeaders {
   const { sign } = endpoint;
   const own = endpointHeaders(endpoint.extra);
-  const fixed: string[] = ['user-agent', `sluice/${endpoint.version}`, ...[...own].flat()];
-  return ({ id, headers: ofEvent, forward }, body, timestampMs, replayId) => {
+  const fixed = headerLines(['user-agent', `sluice/${endpoint.version}`, ...[...own].flat()]);
+  return ({ id, lines, forward }, body, timestampMs, replayId) => {
     const timestampSeconds = Math.floor(timestampMs / 1000);
-    const headers = fixed.concat(
-      'webhook-id',
-      id,
-      'webhook-timestamp',
-      String(timestampSeconds),
-      'webhook-signature',
-      sign(id, timestampSeconds, body),
-      ofEvent,
-    );
-    if (replayId !== undefined) headers.push('webhook-replay', replayId);
+    const signature = sign(id, timestampSeconds, body);
+    const signed = `webhook-id: ${id}\r\nwebhook-timestamp: ${timestampSeconds}\r\nwebhook-signature: ${signature}\r\n`;
+    const more: string[] = [];
+    if (replayId !== undefined) more.push('webhook-replay', replayId);
     if (forward !== undefined) {
       for (const name in forward) {
         const value = forward[name];
         if (value === undefined || own.has(name.toLowerCase()) || !mayForward(name) || !isHeaderValue(value)) continue;
-        headers.push(name, value);
+        more.push(name, value);
       }
     }
-    return headers;
+    const others = headerLines(more);
+    if (fixed === undefined || lines === undefined || others === undefined) return undefined;
+    return fixed + signed + lines + others;
   };
 }
 
@@ -92,5 +94,5 @@ export function eventHeaders(meta: EventMeta): EventHeaders {
   if (meta.groupKey !== '') headers.push('x-sluice-group-key', latin1OfUtf8(meta.groupKey));
   if (meta.contentType !== undefined && isHeaderValue(meta.contentType)) headers.push('content-type', meta.contentType);
   if (meta.traceparent !== undefined && isHeaderValue(meta.traceparent)) headers.push('traceparent', meta.traceparent);
-  return { id: webhookId(meta.id), headers, forward: meta.forward };
+  return { id: webhookId(meta.id), lines: headerLines(headers), forward: meta.forward };
 }

@@ -50,7 +50,7 @@ async function ask(script: (question: Question) => NameAnswer | undefined, conne
   closing.push(names.close, client.close);
   const attempt = async (name = 'partner.example') => {
     const url = `https://${name}:${port}/`;
-    return (await client.attempt({ url, headers: [], body: Buffer.from('{}'), timeoutMs: 10_000 })).reason;
+    return (await client.attempt({ url, headers: '', body: Buffer.from('{}'), timeoutMs: 10_000 })).reason;
   };
   return { names, attempt };
 }
@@ -166,7 +166,7 @@ test('uses the next address if the first one does not respond', async () => {
   closing.push(names.close, client.close);
   const url = `https://partner.example:${own}/`;
   // It was reached: what answers there speaks no TLS.
-  expect(await client.attempt({ url, headers: [], body: Buffer.from('{}') })).toMatchObject({ reason: 'tls_error' });
+  expect(await client.attempt({ url, headers: '', body: Buffer.from('{}') })).toMatchObject({ reason: 'tls_error' });
 });
 
 test('only connects to the public address, regardless of the answers', async () => {

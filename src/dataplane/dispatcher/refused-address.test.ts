@@ -164,7 +164,7 @@ const toThisMachine: ResolveName = (_name, _options, done) =>
   ]);
 
 const attemptOf = (client: ReturnType<typeof createEndpointClient>, url: string) =>
-  client.attempt({ url, headers: [], body: Buffer.from('{}'), timeoutMs: 2000 });
+  client.attempt({ url, headers: '', body: Buffer.from('{}'), timeoutMs: 2000 });
 
 describe('addresses that are not public', () => {
   const hosts = [...LOOPBACK, ...IPV4.flatMap(spellings)];

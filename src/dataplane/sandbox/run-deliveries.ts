@@ -153,7 +153,7 @@ async function attemptAll(
         onAttempt: () => {},
         attempt: simulateAttempt(parseSimulation(event.meta), claim.attempts + 1, request => {
           const { headers: own, retryMs } = slot.subscription.endpoint;
-          const kept: SentAttempt = { retryMs, headers: showHeaders(request.headers, Object.keys(own)) };
+          const kept: SentAttempt = { retryMs, headers: showHeaders(request.headers ?? '', Object.keys(own)) };
           sent.push(sentField(claim), JSON.stringify(kept));
         }),
       },

@@ -6,15 +6,15 @@ const HIDDEN = '…';
  * hidden because they would be valid for the partner endpoint. This also applies to values of headers set by the
  * partner.
  *
- * @param headers flat list of names and values
+ * @param lines the headers as lines of a request
  * @param ofEndpoint names of headers set by the endpoint owner, in any case
  */
-export function showHeaders(headers: readonly string[], ofEndpoint: Iterable<string>): [name: string, value: string][] {
+export function showHeaders(lines: string, ofEndpoint: Iterable<string>): [name: string, value: string][] {
   const secret = new Set([...ofEndpoint].map(name => name.toLowerCase()));
   const shown: [string, string][] = [];
-  for (let at = 0; at < headers.length; at += 2) {
-    const name = headers[at] as string;
-    const value = headers[at + 1] as string;
+  for (const line of lines.split('\r\n').slice(0, -1)) {
+    const at = line.indexOf(': ');
+    const [name, value] = [line.slice(0, at), line.slice(at + 2)];
     if (name === 'webhook-signature') shown.push([name, value.replaceAll(/,\S+/g, `,${HIDDEN}`)]);
     else shown.push([name, secret.has(name.toLowerCase()) ? HIDDEN : value]);
   }

@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest';
 import { RESERVED_HEADERS } from '../../../api/header-names.ts';
-import { requestHead, requestStart } from './request-head.ts';
+import { headerLines, requestHead, requestStart } from './request-head.ts';
 
 const START = requestStart(new URL('https://partner.test:8443/a b?c=ä#d'));
 
 test('a head has the host with its port, the path without its fragment, and the length', () => {
-  expect(requestHead(START, ['x-a', 'b', 'X-C', 'd\xe4'], 7)).toBe(
+  expect(requestHead(START, headerLines(['x-a', 'b', 'X-C', 'd\xe4']) ?? '', 7)).toBe(
     'POST /a%20b?c=%C3%A4 HTTP/1.1\r\nhost: partner.test:8443\r\nconnection: keep-alive\r\nx-a: b\r\nX-C: d\xe4\r\ncontent-length: 7\r\n\r\n',
   );
 });
@@ -18,18 +18,18 @@ test.each([
   ['no name', '', 'a'],
   ['a colon in the name', 'x:', 'a'],
   ['a line break in the name', 'x\r\ny', 'a'],
-])('a header with %s makes no head', (_what, name, value) => {
-  expect(requestHead(START, [name, value], 0)).toBeUndefined();
+])('a header with %s makes no lines', (_what, name, value) => {
+  expect(headerLines([name, value])).toBeUndefined();
 });
 
-test.each([0, 1, 2])('one wrong value or name among several makes no head, however often it is used (%i)', at => {
+test.each([0, 1, 2])('one wrong value or name among several makes no lines, however often it is used (%i)', at => {
   const headers = ['x-a', 'b', 'x-c', 'd', 'x-e', 'f'];
-  expect(requestHead(START, headers, 0)).toBeDefined();
-  expect(requestHead(START, headers.with(2 * at + 1, 'a\r\nb: c'), 0)).toBeUndefined();
-  for (let time = 0; time < 2; time++) expect(requestHead(START, headers.with(2 * at, 'x y'), 0)).toBeUndefined();
+  expect(headerLines(headers)).toBeDefined();
+  expect(headerLines(headers.with(2 * at + 1, 'a\r\nb: c'))).toBeUndefined();
+  for (let time = 0; time < 2; time++) expect(headerLines(headers.with(2 * at, 'x y'))).toBeUndefined();
 });
 
-test('a header that says where a request ends makes no head', () => {
+test('a header that says where a request ends makes no lines', () => {
   const framing = [
     'connection',
     'content-length',
@@ -42,6 +42,6 @@ test('a header that says where a request ends makes no head', () => {
   ];
   expect(RESERVED_HEADERS).toEqual(expect.arrayContaining(framing));
   for (const name of [...framing, 'Content-Length']) {
-    expect([name, requestHead(START, [name, '1'], 0)]).toEqual([name, undefined]);
+    expect([name, headerLines([name, '1'])]).toEqual([name, undefined]);
   }
 });

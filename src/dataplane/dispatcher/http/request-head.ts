@@ -17,18 +17,23 @@ export function requestStart(url: URL, method: Method = 'POST'): string {
 }
 
 /**
- * Returns the whole head of a request, using a single character for each byte. If one of the headers is not allowed in
- * HTTP, this returns `undefined`.
+ * Returns headers as lines of a request, using a single character for each byte. If one of them is not allowed in HTTP,
+ * this returns `undefined`.
  *
  * @param headers flat list of names and values
  */
-export function requestHead(start: string, headers: readonly string[], bodyBytes: number): string | undefined {
-  let head = start;
+export function headerLines(headers: readonly string[]): string | undefined {
+  let lines = '';
   for (let i = 0; i + 1 < headers.length; i += 2) {
     const name = headers[i] as string;
     const value = headers[i + 1] as string;
     if (!NAME.test(name) || OWN.test(name) || !isHeaderValue(value)) return undefined;
-    head += `${name}: ${value}\r\n`;
+    lines += `${name}: ${value}\r\n`;
   }
-  return `${head}content-length: ${bodyBytes}\r\n\r\n`;
+  return lines;
+}
+
+/** Returns the whole head of a request. */
+export function requestHead(start: string, lines: string, bodyBytes: number): string {
+  return `${start}${lines}content-length: ${bodyBytes}\r\n\r\n`;
 }

@@ -72,8 +72,8 @@ export async function prepare(redis: RedisClient): Promise<Sandbox> {
  * `made`.
  */
 export function answering(name: string, made: Map<string, number>) {
-  return async ({ headers }: AttemptRequest): Promise<AttemptResult> => {
-    const id = headers[headers.indexOf('webhook-id') + 1] as string;
+  return async ({ headers = '' }: AttemptRequest): Promise<AttemptResult> => {
+    const id = /^webhook-id: (.*)\r$/m.exec(headers)?.[1] as string;
     const number = (made.get(`${name} ${id}`) ?? 0) + 1;
     made.set(`${name} ${id}`, number);
     const status = simulatedStatus(EVENTS[Number(id.slice(1))]?.[1] ?? {}, number);
