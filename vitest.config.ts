@@ -30,6 +30,7 @@ const LONGEST = [
   'gate',
   'telemetry',
   'old-installation',
+  'rival-installations',
   'mistakes/kubectl',
   'root-key-rotation',
   'facade-races',
@@ -53,6 +54,7 @@ const LONGEST = [
   'sentinel.redis',
   'part-absence.redis',
   'install-page',
+  'rivals.kube',
   'manifests.kube',
   'cluster.kube',
   'reflector.kube',
@@ -79,6 +81,7 @@ const WAITING = [
   'failure/facade-faults',
   'failure/leaders',
   'failure/redis-away',
+  'failure/rival-installations',
   'failure/term-without-redis',
 ].map(name => `test/system/${name}.test.ts`);
 

@@ -13,6 +13,12 @@ export const WORKSPACE_LABEL = 'sluice.dev/workspace';
 export const INSTANCE_LABEL = 'sluice.dev/instance';
 
 /**
+ * Annotation on the Lease of the controller with the random name of the Redis that the leader writes to. The name exists
+ * for as long as the data in this Redis.
+ */
+export const STORE_ANNOTATION = 'sluice.dev/redis';
+
+/**
  * Annotation used to pause a Workspace. While this is set to `"true"`, the workspace is not reconciled, and events use
  * the existing routes. Any changes in the meantime are applied after the annotation has been removed. However,
  * deletions will only wait for up to one minute. If Redis loses control state during the pause, it won't be rebuilt,

@@ -234,7 +234,7 @@ export function createController(options: ControllerOptions): ControllerRole {
     },
   });
   registerRootKeyMetrics(registry, { ...options, caches, waitingFor: rootKeys.waitingFor });
-  const election = createElection({ ...options, leading, events });
+  const election = createElection({ ...options, leading, terms, events });
   const runtime = createRuntime({
     reflectors: Object.values(caches),
     controllers: controllers.all(),
@@ -253,5 +253,6 @@ export function createController(options: ControllerOptions): ControllerRole {
     clock,
     log,
   });
-  return { ...runtime, works: leading.works, impairments: election.impairments };
+  const { othersStore: leadersStore } = election.elector;
+  return { ...runtime, works: leading.works, leadersStore, impairments: election.impairments };
 }

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { createManualClock } from '../../test/support/manual-clock.ts';
+import { INSTANCE_LABEL, STORE_ANNOTATION } from '../api/well-known.ts';
 import { errorFromStatus, KubeError } from '../kube/kube-error.ts';
 import { RedisFormatError, RedisInstanceError } from '../redis/format.ts';
 import { createLogger } from '../telemetry/log.ts';
@@ -17,10 +18,14 @@ function start() {
     works: true,
     failure: undefined as unknown,
     lease: undefined as object | undefined,
+    others: [] as object[],
+    store: 'our-redis' as string | undefined,
+    listRefusal: undefined as KubeError | undefined,
   };
-  const answer = async (body?: object) => {
+  const answer = async (body?: { readonly metadata?: object; readonly spec?: object }) => {
     if (state.refusal !== undefined) throw state.refusal;
-    if (body !== undefined) state.lease = { metadata: { name: 'l', uid: 'lease-uid', resourceVersion: '1' }, ...body };
+    const metadata = { name: 'l', uid: 'lease-uid', resourceVersion: '1', ...body?.metadata };
+    if (body !== undefined) state.lease = { ...body, metadata };
     return state.lease as never;
   };
   const events: unknown[] = [];
@@ -28,11 +33,21 @@ function start() {
     client: {
       // The Lease returns 404 if its namespace does not exist.
       get: async () => (state.refusal?.status === 404 ? undefined : answer()),
+      list: async (_resource, project) => {
+        if (state.listRefusal !== undefined) throw state.listRefusal;
+        return { items: state.others.map(other => project(other as never)), resourceVersion: '1' };
+      },
       create: (_resource, _name, body) => answer(body),
-      update: (_resource, _name, body) => answer({ spec: (body as { spec: object }).spec }),
+      update: async (_resource, _name, body) => {
+        if (state.lease === undefined) throw refused(404);
+        return answer(body);
+      },
     },
+    terms: { store: () => 'our-redis' },
+    control: { readStore: async () => state.store },
     leading: { works: () => state.works, failure: () => state.failure },
     events: { record: ({ metadata }, note) => void events.push({ uid: metadata.uid, ...note }) },
+    instance: '',
     namespace: 'apps',
     identity: 'pod-1',
     clock,
@@ -83,6 +98,105 @@ describe('a Lease that cannot be had', () => {
     expect(election.impairments()).toMatchObject([
       { reason: 'LeaseUnavailable', cause: 'dependency', message: expect.stringContaining('Timeout') },
     ]);
+  });
+});
+
+describe('an installation with the same name in another namespace', () => {
+  const leaseOf = (namespace: string, holderIdentity: string, labels: object = { [INSTANCE_LABEL]: '' }) => ({
+    metadata: { namespace, name: 'sluice-controller', labels },
+    spec: { holderIdentity },
+  });
+  const releasedOf = (store: string) => {
+    const { metadata, spec } = leaseOf('theirs', '');
+    return { metadata: { ...metadata, annotations: { [STORE_ANNOTATION]: store } }, spec };
+  };
+
+  test('keeps a replica from leading, which names both ways out', async () => {
+    const { clock, state, election } = start();
+    state.others = [leaseOf('theirs', 'pod-9')];
+    await clock.advance(60_000);
+    expect(election.elector.isLeader()).toBe(false);
+    expect(state.lease).toBeUndefined();
+    expect(election.impairments()).toEqual([
+      {
+        reason: 'InstanceTaken',
+        cause: 'settings',
+        message:
+          'Namespace theirs has an installation that also has no name, and its controller pod-9 holds the Lease theirs/sluice-controller. This replica does not lead because both would manage the same Workspaces, and events could be lost. Set SLUICE_INSTANCE (instance in the chart values) to another name. If that installation does not exist anymore, run kubectl delete lease sluice-controller --namespace theirs.',
+      },
+    ]);
+    state.others = [leaseOf('theirs', '')];
+    await clock.advance(13_000);
+    expect(election.elector.isLeader()).toBe(true);
+    expect(election.impairments()).toEqual([]);
+  });
+
+  test.each([
+    ['another Redis', 'our-redis', 'their-redis'],
+    ['a Redis that was replaced by an empty one', undefined, 'our-redis'],
+  ])('keeps a replica from leading after it was stopped, if it used %s', async (_what, own, last) => {
+    const { clock, state, election } = start();
+    state.store = own;
+    state.others = [releasedOf(last)];
+    await clock.advance(60_000);
+    expect(election.elector.isLeader()).toBe(false);
+    expect(election.impairments()).toMatchObject([
+      {
+        reason: 'InstanceTaken',
+        message: expect.stringMatching(/^Namespace theirs .* was stopped, used another Redis.* kubectl delete lease/),
+      },
+    ]);
+    state.others = [];
+    await clock.advance(13_000);
+    expect(election.elector.isLeader()).toBe(true);
+  });
+
+  test('does not matter after it was stopped, if it used the same Redis', async () => {
+    const { clock, state, election } = start();
+    state.others = [releasedOf('our-redis')];
+    await clock.advance(10);
+    expect(election.elector.isLeader()).toBe(true);
+    expect(state.lease).toMatchObject({ metadata: { annotations: { [STORE_ANNOTATION]: 'our-redis' } } });
+  });
+
+  test('does not matter with another name, without a label, or in the same namespace', async () => {
+    const { clock, state, election } = start();
+    state.others = [
+      leaseOf('theirs', 'pod-9', { [INSTANCE_LABEL]: 'blue' }),
+      leaseOf('old', 'pod-9', {}),
+      leaseOf('apps', 'pod-2'),
+    ];
+    await clock.advance(10);
+    expect(election.elector.isLeader()).toBe(true);
+    expect(state.lease).toMatchObject({ metadata: { labels: { [INSTANCE_LABEL]: '' } } });
+  });
+
+  test('does not make a replica unready that has led before', async () => {
+    const { clock, state, election } = start();
+    await clock.advance(10);
+    state.lease = undefined;
+    state.others = [leaseOf('theirs', 'pod-9')];
+    await clock.advance(60_000);
+    expect(election.elector.isLeader()).toBe(false);
+    expect(election.impairments()).toMatchObject([{ reason: 'InstanceTaken', cause: 'dependency' }]);
+  });
+
+  test('keeps a replica from leading while it is unknown, which names the missing role', async () => {
+    const { clock, state, election } = start();
+    state.listRefusal = refused(403);
+    await clock.advance(2_100);
+    expect(election.elector.isLeader()).toBe(false);
+    expect(election.impairments()).toMatchObject([
+      {
+        reason: 'LeaseUnavailable',
+        cause: 'settings',
+        message: expect.stringContaining('ClusterRole sluice-controller'),
+      },
+    ]);
+    state.listRefusal = undefined;
+    await clock.advance(2_100);
+    expect(election.elector.isLeader()).toBe(true);
+    expect(election.impairments()).toEqual([]);
   });
 });
 

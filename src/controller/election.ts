@@ -1,8 +1,9 @@
 import type { KubeClient } from '../kube/client.ts';
 import { isKubeError } from '../kube/kube-error.ts';
-import { createLeaseStore, LEASE_NAME } from '../kube/lease.ts';
+import { createLeaseStore, LEASE_NAME, leaseLabels } from '../kube/lease.ts';
 import type { AnyObject } from '../kube/object.ts';
 import { LEASES } from '../kube/resource.ts';
+import type { ControlStore } from '../record/control-store.ts';
 import { RedisFormatError, RedisInstanceError } from '../redis/format.ts';
 import type { Logger } from '../telemetry/log.ts';
 import type { Impairment } from '../telemetry/role-health.ts';
@@ -13,6 +14,8 @@ import type { EventRecorder } from './engine/event-recorder.ts';
 import { ReconcileError } from './engine/outcome.ts';
 import { ForeignRedisError } from './epoch-claim.ts';
 import type { Leadership } from './leadership.ts';
+import { createRivals, LIST_FORBIDDEN, UnknownRivalsError } from './rivals.ts';
+import type { Terms } from './term.ts';
 
 /** Time within which a term should begin or the API server should respond, in milliseconds. */
 const USUAL_MS = 10_000;
@@ -23,9 +26,13 @@ const USUAL_MS = 10_000;
 const REFUSALS = 2;
 
 export interface ElectionDeps {
-  readonly client: Pick<KubeClient, 'get' | 'create' | 'update'>;
+  readonly client: Pick<KubeClient, 'get' | 'list' | 'create' | 'update'>;
   readonly leading: Pick<Leadership, 'works' | 'failure'>;
+  readonly terms: Pick<Terms, 'store'>;
+  readonly control: Pick<ControlStore, 'readStore'>;
   readonly events: Pick<EventRecorder, 'record'>;
+  /** The name of this installation. */
+  readonly instance: string;
   /** The namespace in which the Lease is stored. */
   readonly namespace: string;
   /** The identity of this process. This must be unique. */
@@ -40,9 +47,11 @@ export interface ElectionDeps {
  * leader.
  */
 export function createElection(deps: ElectionDeps) {
-  const { client, leading, namespace, identity, log } = deps;
+  const { client, leading, terms, control, instance, namespace, identity, log } = deps;
   const name = { namespace, name: LEASE_NAME };
-  const elector = createElector({ ...deps, leases: createLeaseStore(client, name) });
+  const rivals = createRivals({ ...deps, readStore: control.readStore });
+  const leases = createLeaseStore(client, name, { labels: leaseLabels(instance), store: terms.store });
+  const elector = createElector({ ...deps, leases, admits: rivals.admits });
 
   async function recordGivenUp(error: unknown): Promise<void> {
     const lease = await client.get<AnyObject>(LEASES, name, { over: 'leases', timeoutMs: 5_000 });
@@ -63,6 +72,7 @@ export function createElection(deps: ElectionDeps) {
     /** Returns why this replica can't become the leader, or why it is not able to work while it is the leader. */
     impairments: (): readonly Impairment[] => [
       ...leaseImpairments(elector, namespace),
+      ...rivals.impairments(elector),
       ...termImpairments(elector, leading),
     ],
   };
@@ -76,6 +86,9 @@ function leaseImpairments({ trouble }: Pick<Elector, 'trouble'>, namespace: stri
   const unavailable = (cause: Impairment['cause'], message: string): readonly Impairment[] => [
     { reason: 'LeaseUnavailable', cause, message: `${lease} ${message}` },
   ];
+  if (error instanceof UnknownRivalsError && isKubeError(error.cause, 403) && times >= REFUSALS) {
+    return [{ reason: 'LeaseUnavailable', cause: 'settings', message: LIST_FORBIDDEN }];
+  }
   if (isKubeError(error, 404) && times >= REFUSALS) {
     return unavailable(
       'settings',

@@ -50,5 +50,6 @@ export async function claimEpoch(
     );
   }
   state.epoch = answer.epoch;
+  state.store = answer.store;
   state.held = undefined;
 }

@@ -15,6 +15,7 @@ function syncAll(failures: Readonly<Record<string, Error | undefined>>) {
     term: { signal: new AbortController().signal } as TermState['term'],
     over: new AbortController().signal,
     epoch: 1,
+    store: undefined,
     held: undefined,
     applied: false,
     failure: undefined,

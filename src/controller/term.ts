@@ -20,6 +20,8 @@ export interface TermState {
   readonly over: AbortSignal;
   /** Fencing epoch. Undefined until Redis has returned the epoch. */
   epoch: number | undefined;
+  /** The random name of the Redis that this term writes to. Undefined until Redis has returned it. */
+  store: string | undefined;
   /** The reason why writes are not allowed. Undefined if writes are allowed. */
   held: string | undefined;
   /** Whether at least one tenant has been applied, or there are no tenants. */
@@ -64,12 +66,22 @@ export function createTerms() {
     /** Returns the state of the given term, creating it for a new term. */
     begin(term: Term, over: AbortSignal): TermState {
       if (current?.term.signal !== term.signal) {
-        current = { term, over, epoch: undefined, held: HELD.unreached, applied: false, failure: undefined };
+        current = {
+          term,
+          over,
+          epoch: undefined,
+          store: undefined,
+          held: HELD.unreached,
+          applied: false,
+          failure: undefined,
+        };
       }
       return current;
     },
     /** Returns the error of the current term or the last term (if there is one). */
     failure: (): unknown => current?.failure,
+    /** Returns the name of the Redis that the current or the last term has written to. */
+    store: (): string | undefined => current?.store,
     fence,
   };
 }

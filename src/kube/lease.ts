@@ -1,3 +1,4 @@
+import { INSTANCE_LABEL, STORE_ANNOTATION } from '../api/well-known.ts';
 import type { KubeClient } from './client.ts';
 import type { AnyObject, ObjectName } from './object.ts';
 import { LEASES } from './resource.ts';
@@ -15,7 +16,20 @@ export type LeaseSpec = {
   readonly leaseTransitions?: number;
 };
 
-export type Lease = { readonly resourceVersion: string; readonly spec: LeaseSpec };
+export type Lease = {
+  readonly uid?: string;
+  readonly resourceVersion: string;
+  readonly spec: LeaseSpec;
+  /** The name of the Redis that the last leader has written to, if known. */
+  readonly store?: string | undefined;
+};
+
+/** What a Lease contains in addition to its spec. */
+export type LeaseMarks = {
+  readonly labels: Readonly<Record<string, string>>;
+  /** Returns the name of the Redis that the leader writes to. While it is unknown, the last one is kept. */
+  readonly store: () => string | undefined;
+};
 
 /**
  * LeaseStore reads and writes a Lease using optimistic concurrency. `create` and `update` reject with a 409 error if
@@ -35,27 +49,90 @@ export function formatMicroTime(wallMs: number): string {
   return new Date(wallMs).toISOString().replace('Z', '000Z');
 }
 
-export function createLeaseStore(client: Pick<KubeClient, 'get' | 'create' | 'update'>, name: ObjectName): LeaseStore {
-  type LeaseObject = AnyObject & { readonly spec?: LeaseSpec };
+type LeaseObject = AnyObject & { readonly spec?: LeaseSpec };
+
+/**
+ * Creates a store for a single Lease.
+ *
+ * @param marks labels and annotations to set with every write. All others are removed
+ */
+export function createLeaseStore(
+  client: Pick<KubeClient, 'get' | 'create' | 'update'>,
+  name: ObjectName,
+  marks?: LeaseMarks,
+): LeaseStore {
   const toLease = ({ metadata, spec = {} }: LeaseObject): Lease => ({
+    uid: metadata.uid,
     resourceVersion: metadata.resourceVersion,
     spec,
+    store: metadata.annotations?.[STORE_ANNOTATION],
   });
+  const marksOf = (last?: string): object => {
+    if (marks === undefined) return {};
+    const store = marks.store() ?? last;
+    return { labels: marks.labels, annotations: store === undefined ? {} : { [STORE_ANNOTATION]: store } };
+  };
   return {
     get: async signal => {
       const object = await client.get<LeaseObject>(LEASES, name, { signal, over: 'leases' });
       return object && toLease(object);
     },
     create: async (spec, signal) =>
-      toLease(await client.create<LeaseObject>(LEASES, name, { spec }, { signal, over: 'leases' })),
-    update: async ({ resourceVersion }, spec, signal) =>
+      toLease(
+        await client.create<LeaseObject>(LEASES, name, { metadata: marksOf(), spec }, { signal, over: 'leases' }),
+      ),
+    update: async ({ uid, resourceVersion, store }, spec, signal) =>
       toLease(
         await client.update<LeaseObject>(
           LEASES,
           name,
-          { metadata: { resourceVersion }, spec },
+          // Without the uid, the API server would create a Lease that was deleted.
+          { metadata: { ...marksOf(store), uid, resourceVersion }, spec },
           { signal, over: 'leases' },
         ),
       ),
   };
+}
+
+/** Returns the labels of the controller's Lease. The installation without a name has an empty instance. */
+export function leaseLabels(instance: string): Readonly<Record<string, string>> {
+  return { 'app.kubernetes.io/name': 'sluice', [INSTANCE_LABEL]: instance };
+}
+
+/** The Lease of a controller with the same installation name in another namespace. */
+export type RivalLease = {
+  readonly namespace: string;
+  /** Empty if the Lease was released. */
+  readonly holder: string;
+  /** The name of the Redis that its last leader has written to. */
+  readonly store: string | undefined;
+};
+
+/** How long to wait for the Leases of all namespaces, in milliseconds. */
+const LIST_WITHIN_MS = 5_000;
+
+/**
+ * Lists the Leases of controllers with the name `instance` in namespaces other than `namespace`, sorted by namespace. The result is at least as new as the call. A Lease without a label was written by an earlier version or by
+ * `sluice uninstall`, and is not included.
+ */
+export async function listRivalLeases(
+  client: Pick<KubeClient, 'list'>,
+  { instance, namespace }: { readonly instance: string; readonly namespace: string },
+  signal: AbortSignal,
+): Promise<readonly RivalLease[]> {
+  // RBAC can only restrict `list` to a name if the field selector contains it.
+  const { items } = await client.list(LEASES, (lease: LeaseObject) => lease, {
+    fieldSelector: `metadata.name=${LEASE_NAME}`,
+    timeoutMs: LIST_WITHIN_MS,
+    over: 'leases',
+    signal,
+  });
+  return items
+    .filter(({ metadata }) => metadata.namespace !== namespace && metadata.labels?.[INSTANCE_LABEL] === instance)
+    .map(({ metadata, spec }) => ({
+      namespace: metadata.namespace ?? '',
+      holder: spec?.holderIdentity ?? '',
+      store: metadata.annotations?.[STORE_ANNOTATION],
+    }))
+    .toSorted((a, b) => (a.namespace < b.namespace ? -1 : 1));
 }

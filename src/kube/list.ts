@@ -97,7 +97,7 @@ async function listStream<T, P>(
  */
 function createChunkedList(call: Transport['call']): List {
   return async (resource, project, options = {}) => {
-    const { namespace, labelSelector, fieldSelector, metadataOnly, limit = PAGE, signal, timeoutMs } = options;
+    const { namespace, labelSelector, fieldSelector, metadataOnly, limit = PAGE, signal, timeoutMs, over } = options;
     type Item = Parameters<typeof project>[0];
 
     async function listOnce() {
@@ -112,6 +112,7 @@ function createChunkedList(call: Transport['call']): List {
           compressed: true,
           signal,
           timeoutMs,
+          over,
         });
         for (const item of page.items ?? []) items.push(project(item));
         next = page.metadata.continue;

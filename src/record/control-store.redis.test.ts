@@ -68,8 +68,8 @@ onEachRedis(redis => {
     const first = (await t.control.lead(uid, 3, START_MS)) as { epoch: number };
     expect(first.epoch).toBeGreaterThanOrEqual(Math.max(START_MS, had.epoch + 1));
     // Also with a clock that was set back.
-    expect(await t.control.lead(uid, 3, 5)).toEqual({ epoch: first.epoch + 1 });
-    expect(await t.control.lead(uid, first.epoch + 100, 5)).toEqual({ epoch: first.epoch + 100 });
+    expect(await t.control.lead(uid, 3, 5)).toMatchObject({ epoch: first.epoch + 1 });
+    expect(await t.control.lead(uid, first.epoch + 100, 5)).toMatchObject({ epoch: first.epoch + 100 });
     expect(await t.control.lead('another', 0, START_MS * 2)).toEqual({ other: uid });
     await t.control.markClusterReady(first.epoch + 100);
     expect(await t.control.readCluster()).toEqual({ uid, ready: true, epoch: first.epoch + 100 });
@@ -93,6 +93,26 @@ onEachRedis(redis => {
     await expect(t.control.lead(uid, 3, START_MS)).rejects.toThrow(new RedisFormatError(FORMAT + 1));
     await expect(checkMarker(redis(), '')).rejects.toThrow(message);
     expect(await readMeta()).toEqual(before);
+  });
+
+  test('lead: names the Redis once, and again after its data was lost', async () => {
+    const before = (await redis().call('hgetall', CLUSTER_KEYS.meta)) as string[];
+    onTestFinished(async () => {
+      await redis().call('del', CLUSTER_KEYS.meta);
+      if (before.length > 0) await redis().call('hset', CLUSTER_KEYS.meta, ...before);
+    });
+    const record = createControlRecord(redis());
+    const leadOnce = async () => {
+      const answer = await record.lead('uid', 3, START_MS);
+      return 'epoch' in answer ? answer.store : undefined;
+    };
+    await redis().call('del', CLUSTER_KEYS.meta);
+    expect(await record.readStore()).toBeUndefined();
+    const name = await leadOnce();
+    expect(name).toMatch(/^[0-9a-f-]{36}$/);
+    expect([await leadOnce(), await record.readStore()]).toEqual([name, name]);
+    await redis().call('del', CLUSTER_KEYS.meta);
+    expect(await leadOnce()).not.toBe(name);
   });
 
   test('marks data that was written after a loss, which is incomplete until a controller leads', async () => {

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { readBalance } from '../accounts/balance.ts';
 import { DEFAULT_INSTANCE } from '../api/instance.ts';
 import type { TenantRoutes } from '../core/routing/routes.ts';
@@ -51,12 +52,19 @@ export interface RoutesChange {
 export interface ControlRecord {
   /**
    * Claims the fencing epoch. This should be called when the controller has become the leader. If this Redis belongs to
-   * a different cluster, its name is returned as `other`.
+   * a different cluster, its name is returned as `other`. `store` is the random name of this Redis, which exists for as
+   * long as its data.
    *
    * @throws RedisFormatError if the data has another format
    * @throws RedisInstanceError if the data belongs to another installation in this cluster
    */
-  readonly lead: (uid: string, transitions: number, nowMs: number) => Promise<{ epoch: number } | { other: string }>;
+  readonly lead: (
+    uid: string,
+    transitions: number,
+    nowMs: number,
+  ) => Promise<{ epoch: number; store?: string | undefined } | { other: string }>;
+  /** Returns the random name of this Redis. Undefined before a controller has led, and after the data was lost. */
+  readonly readStore: () => Promise<string | undefined>;
   readonly readCluster: () => Promise<ClusterState>;
   /** Marks the control state as complete and records for the facade whether there is a mail server. */
   readonly markClusterReady: (fence: number) => Promise<void>;
@@ -213,12 +221,14 @@ export function createControlRecord(
   return {
     async lead(uid, transitions, nowMs) {
       const rootKey = chooseRootKey((await hgetall(CLUSTER_KEYS.meta)).rootKey);
-      const args = [nowMs, uid, transitions, rootKey, FORMAT, instance];
-      const [answer, value] = (await redis.run('lead', [CLUSTER_KEYS.meta], args)) as string[];
+      const args = [nowMs, uid, transitions, rootKey, FORMAT, instance, randomUUID()];
+      const [answer, value, store] = (await redis.run('lead', [CLUSTER_KEYS.meta], args)) as string[];
       if (answer === 'INSTANCE') throw new RedisInstanceError(value as string, instance);
       if (answer === 'FORMAT') throw new RedisFormatError(Number(value));
-      return answer === 'OK' ? { epoch: Number(value) } : { other: value as string };
+      return answer === 'OK' ? { epoch: Number(value), store } : { other: value as string };
     },
+
+    readStore: async () => (await hgetall(CLUSTER_KEYS.meta)).store,
 
     async readCluster() {
       const { uid, ready, epoch } = await hgetall(CLUSTER_KEYS.meta);

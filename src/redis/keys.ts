@@ -123,7 +123,7 @@ export function hintPartition(member: string): number {
 }
 
 export const CLUSTER_KEYS = {
-  /** HASH: uid of the Kubernetes cluster, ready, epoch of the leading controller and fingerprint of its first root key. */
+  /** HASH: uid of the Kubernetes cluster, ready, epoch of the leading controller, fingerprint of its first root key, random name of this Redis (`store`). */
   meta: '{c}:meta',
   /** SET of tenants that have control state. */
   tenants: '{c}:tenants',

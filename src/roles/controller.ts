@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import { createController } from '../controller/controller.ts';
-import type { ControllerOptions } from '../controller/controller-options.ts';
+import type { ControllerOptions, ControllerRole } from '../controller/controller-options.ts';
 import { registerRuntimeMetrics } from '../controller/state-metrics.ts';
 import { sealEndpoint } from '../core/delivery/endpoint-config.ts';
 import { createHeaderSeals } from '../core/delivery/header-seal.ts';
@@ -29,7 +29,8 @@ import { notSynced, type Parts, type Running } from './parts.ts';
 import { watchPolicies } from './policies.ts';
 import { watchRights } from './rights.ts';
 import { followRootKeys } from './root-keys.ts';
-import { watchStandbyKey } from './standby-key.ts';
+import { type StandbyKey, watchStandbyKey } from './standby-key.ts';
+import { watchStandbyRedis } from './standby-redis.ts';
 
 type DataPlane = Pick<ControllerOptions, 'control' | 'purger' | 'backlogs' | 'readDeliveries'>;
 
@@ -41,6 +42,17 @@ function openDataPlane(redis: RedisClient, record: ControlRecord, nowMs: () => n
     backlogs: createPartBacklogStore(redis, control.findStream),
     readDeliveries: createSubscriptionStates(redis, control.findStream).readDeliveries,
   };
+}
+
+/** Compares the root key and the Redis of a standby with those of the leader. */
+function watchStandby(
+  own: Pick<Parameters<typeof watchStandbyKey>[0], 'redis' | 'keys' | 'before'> & Pick<ControlRecord, 'readStore'>,
+  { readiness, leadersStore }: Pick<ControllerRole, 'readiness' | 'leadersStore'>,
+  stop: AbortSignal,
+): StandbyKey {
+  const key = watchStandbyKey({ ...own, isLeading: () => readiness().leading });
+  const otherRedis = watchStandbyRedis({ ...own, leadersStore, clock: systemClock, stop });
+  return { stop: key.stop, impairments: () => [...key.impairments(), ...otherRedis()] };
 }
 
 export function startController(parts: Parts): Running {
@@ -96,12 +108,7 @@ export function startController(parts: Parts): Running {
     { name: 'sluice-controller', rules: LEASE_RULES, namespace },
   ]);
   watchPolicies(parts, 'controller', client, controllerProbe(namespace), stop.signal);
-  const standbyKey = watchStandbyKey({
-    redis,
-    keys,
-    before: refresh,
-    isLeading: () => controller.readiness().leading,
-  });
+  const standby = watchStandby({ redis, keys, before: refresh, readStore: record.readStore }, controller, stop.signal);
   // If a status has an unknown field, the API server will keep rejecting it.
   const crds = createCrdGate({ client, clock: systemClock, log });
   const running = crds.pass(stop.signal).then(passed => (passed ? controller.run(stop.signal) : undefined));
@@ -109,7 +116,7 @@ export function startController(parts: Parts): Running {
     stop: async () => {
       stop.abort();
       await running;
-      await standbyKey.stop();
+      await standby.stop();
       await stopReport();
       await client.close();
     },
@@ -117,7 +124,7 @@ export function startController(parts: Parts): Running {
       const outdated = crds.impairments();
       const working =
         outdated.length > 0 ? outdated : [...notSynced(controller.readiness().missing), ...controller.impairments()];
-      return [...parts.redisImpairments(), ...missingRights(), ...standbyKey.impairments(), ...working];
+      return [...parts.redisImpairments(), ...missingRights(), ...standby.impairments(), ...working];
     },
   };
 }

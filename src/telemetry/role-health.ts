@@ -10,11 +10,13 @@ export const IMPAIRMENTS = {
   UnsupportedRedisFormat:
     'Redis contains data in a format that was written by another version of Sluice and is not supported by this version.',
   ForeignRedis:
-    'Redis contains the data of another Kubernetes cluster, or of another installation in the same cluster.',
+    'Redis contains the data of another Kubernetes cluster, or of another installation in the same cluster, or the leading controller uses another Redis.',
   KubernetesUnavailable: 'The API server does not respond.',
   Forbidden: 'The role does not have all required Kubernetes permissions.',
   CachesNotSynced: 'The caches of custom resources are empty or out of date.',
-  LeaseUnavailable: 'The role cannot read or write the Lease.',
+  LeaseUnavailable: 'The role cannot read or write the Lease, or list the Leases of other installations.',
+  InstanceTaken:
+    'Another namespace has an installation with the same name (`SLUICE_INSTANCE`), and its controller leads, was killed, or has used another Redis.',
   TermNotStarted: 'This replica holds the Lease but cannot start its work.',
   OutdatedCRDs: 'The CustomResourceDefinitions are older than this version of Sluice.',
   AuditUnavailable:

@@ -159,7 +159,9 @@ describe('docs/install.md: Two installations in one cluster', () => {
 
   test('a second release comes and goes beside the first', async () => {
     const [first = ''] = commandsOf('Install with Helm');
-    const [install = '', create = '', remove = '', ...others] = commandsOf('Two installations in one cluster');
+    const [install = '', create = '', remove = '', list = '', ...others] = commandsOf(
+      'Two installations in one cluster',
+    );
     expect(others).toEqual([]);
     await runShell(first);
     const before = await restOfFirst();
@@ -172,6 +174,7 @@ describe('docs/install.md: Two installations in one cluster', () => {
     const other = { metadata: { name: 'acme' }, apiVersion: 'sluice.dev/v1alpha1', kind: 'Workspace' };
     const stdin = JSON.stringify({ ...other, spec: { account: 'acme' } });
     outputOf(await target.cluster.kubectl(['create', '-f', '-'], { stdin }));
+    await runShell(list);
     await runShell(remove);
     // Without a kubelet, the preceding Job would not run.
     await runShell('helm uninstall blue --no-hooks --namespace blue-system');

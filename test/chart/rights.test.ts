@@ -115,6 +115,8 @@ describe.each(Object.entries(ACCOUNTS))('%s: kubectl auth can-i --list', (name, 
     await expect
       .poll(() => schemaOf('lease', 'sluice-controller', '-n', release), { timeout: 20_000 })
       .toBe(`${release}-leases`);
+    const ofName = '--field-selector=metadata.name=sluice-controller';
+    expect(await schemaOf('leases', '--all-namespaces', ofName)).toBe(`${release}-leases`);
     expect(await schemaOf('workspaces')).toBe('service-accounts');
   });
 });

@@ -1,4 +1,5 @@
 import { LIMITS_MUTANTS } from './limits-mutants.ts';
+import { OF_RIVALS } from './rival-mutants.ts';
 import { SECURITY_MUTANTS } from './security-mutants.ts';
 
 /** A defect in a critical line of code, which must be detected by the tests. */
@@ -592,7 +593,9 @@ export const MUTANTS: readonly Mutant[] = [
       "if (m[1] or m[3]) and (m[4] or '') ~= ARGV[6] then",
       'if false then',
     ],
+    ['each term names the Redis again', "'HSETNX', KEYS[1], 'store'", "'HSET', KEYS[1], 'store'"],
   ]),
+  ...OF_RIVALS,
   ...mutantsOf('src/kube/instances/responsibility.ts', [
     ['all namespaces are ours', 'namespaces?.store.get(namespace)) === instance;', 'undefined) !== undefined;'],
     ['the label of a namespace says nothing', '(home?.instance ?? DEFAULT_INSTANCE)', 'DEFAULT_INSTANCE'],

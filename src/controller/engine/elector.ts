@@ -3,7 +3,7 @@ import type { LeaseStore } from '../../kube/lease.ts';
 import type { Logger } from '../../telemetry/log.ts';
 import { type Clock, sleep } from '../../time/clock.ts';
 import { withDeadline } from '../../time/deadline.ts';
-import { createLeaseHold, type LeaseHold } from './lease-hold.ts';
+import { type Admission, createLeaseHold, type LeaseHold } from './lease-hold.ts';
 
 export type Term = {
   /** How often the holder of the lease has changed. */
@@ -30,6 +30,8 @@ export type Elector = {
   readonly isLeader: () => boolean;
   /** The most recently observed holder identity. Undefined if the lease is free. */
   readonly holder: () => string | undefined;
+  /** Returns the name of the Redis of the leader, if another process leads and the name is known. */
+  readonly othersStore: () => string | undefined;
   /** How long this process has been the leader, in milliseconds. Undefined if it is not the leader. */
   readonly leadingForMs: () => number | undefined;
   /**
@@ -37,6 +39,11 @@ export type Elector = {
    * process has acquired the lease.
    */
   readonly standsAside: () => boolean;
+  /**
+   * Whether the last attempt was refused by `admits`, and if so, whether no process using this lease has been admitted
+   * before. Undefined if it was not refused.
+   */
+  readonly refusal: () => 'first' | 'later' | undefined;
   /**
    * The reason why it is not possible to read or write the lease. Undefined if the API server has responded to the last
    * attempt.
@@ -55,6 +62,8 @@ type LeaseTrouble = {
 
 export type ElectorOptions = {
   readonly leases: LeaseStore;
+  /** Decides whether this process may acquire the lease. By default, it always may. */
+  readonly admits?: Admission;
   /**
    * The identity of this process, e.g. a host name and a UUID. This must be unique because two processes with the same
    * identity could both become the leader.
@@ -122,10 +131,10 @@ function createTries(hold: LeaseHold, clock: Clock, log: Logger) {
  * @throws if the periods are inconsistent
  */
 export function createElector(options: ElectorOptions): Elector {
-  const { leases, identity, clock, random = Math.random } = options;
+  const { leases, admits = async () => true, identity, clock, random = Math.random } = options;
   const { leaseDurationMs, renewDeadlineMs, retryPeriodMs } = periodsOf(options);
   const log = options.log.child({ identity });
-  const hold = createLeaseHold({ leases, identity, leaseDurationMs, renewDeadlineMs, clock });
+  const hold = createLeaseHold({ leases, admits, identity, leaseDurationMs, renewDeadlineMs, clock });
   const { attempt, trouble } = createTries(hold, clock, log);
   let leadingFromMs: number | undefined;
   let aside = false;
@@ -137,7 +146,8 @@ export function createElector(options: ElectorOptions): Elector {
       // Return here because a timer can't wait for a fraction of a millisecond.
       if (over.aborted || hold.leftMs() < 1) return;
       const renewed = await attempt(Math.min(renewDeadlineMs / 2, hold.leftMs()), true);
-      if (!renewed && hold.holder() !== undefined && hold.holder() !== identity) return;
+      if (renewed) continue;
+      if (hold.isRefused() || (hold.holder() !== undefined && hold.holder() !== identity)) return;
     }
   }
 
@@ -190,8 +200,10 @@ export function createElector(options: ElectorOptions): Elector {
     },
     isLeader: () => leadingForMs() !== undefined,
     holder: hold.holder,
+    othersStore: hold.othersStore,
     leadingForMs,
     standsAside: () => aside,
+    refusal: () => (hold.isRefused() ? (hold.wasAdmitted() ? 'later' : 'first') : undefined),
     trouble,
   };
 }

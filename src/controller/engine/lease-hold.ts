@@ -10,8 +10,87 @@ import { withDeadline } from '../../time/deadline.ts';
  */
 const RELEASE_WITHIN_MS = 3_000;
 
+/**
+ * Decides whether the lease may be acquired. It is called before and after the write that acquires it. If two processes
+ * that compete for different leases call it at the same time, at most one of them may be admitted after its write.
+ */
+export type Admission = (when: 'before' | 'after', signal: AbortSignal) => Promise<boolean>;
+
 /** A lease together with the time it last changed, according to this process's clock. */
 type Observed = { readonly lease: Lease; readonly atMs: number };
+
+/** Creates access to a lease that remembers its last observed state. */
+function createObservedLease(leases: LeaseStore, clock: Clock) {
+  let observed: Observed | undefined;
+  return {
+    state: () => observed,
+
+    read: async (signal: AbortSignal): Promise<void> => {
+      const lease = await leases.get(signal);
+      signal.throwIfAborted();
+      observed = lease && observe(observed, lease, clock.nowMs());
+    },
+
+    write: async (spec: LeaseSpec, signal: AbortSignal): Promise<void> => {
+      try {
+        const lease = await (observed === undefined
+          ? leases.create(spec, signal)
+          : leases.update(observed.lease, spec, signal));
+        signal.throwIfAborted();
+        observed = observe(observed, lease, clock.nowMs());
+      } catch (error) {
+        signal.throwIfAborted();
+        // Either another process has updated the lease, or our last update was successful but the response was lost. In
+        // both cases, we need to read the lease before trying again.
+        if (isKubeError(error, 409) || isKubeError(error, 404)) observed = undefined;
+        throw error;
+      }
+    },
+
+    /** Releases the lease if `identity` is its holder. */
+    giveBack: async (identity: string, timeoutMs: number): Promise<void> => {
+      const mine = observed;
+      if (mine?.lease.spec.holderIdentity !== identity) return;
+      const spec = releasedSpec(mine.lease.spec, clock.wallMs());
+      try {
+        await withDeadline(timeoutMs, signal => leases.update(mine.lease, spec, signal), clock);
+      } finally {
+        observed = undefined;
+      }
+    },
+  };
+}
+
+/**
+ * Remembers the answers of an admission. Without an admission, the lease is released because it would keep other
+ * processes waiting.
+ */
+function askFor(admits: Admission, release: () => Promise<void>) {
+  let refused = false;
+  let everAdmitted = false;
+  return {
+    isAdmitted: async (when: 'before' | 'after', signal: AbortSignal): Promise<boolean> => {
+      try {
+        const answer = await admits(when, signal);
+        signal.throwIfAborted();
+        refused = !answer;
+        everAdmitted ||= answer && when === 'after';
+        if (!answer) await release().catch(() => {});
+        return answer;
+      } catch (error) {
+        if (!signal.aborted) await release().catch(() => {});
+        throw error;
+      }
+    },
+    /** Another process holds the same lease, so it was admitted. */
+    otherIsAdmitted: (): void => {
+      refused = false;
+      everAdmitted = true;
+    },
+    isRefused: () => refused,
+    wasAdmitted: () => everAdmitted,
+  };
+}
 
 /**
  * Creates a view of a lease for a single process. A lease held by another process expires if we don't see it change for
@@ -21,40 +100,22 @@ type Observed = { readonly lease: Lease; readonly atMs: number };
  */
 export function createLeaseHold(options: {
   readonly leases: LeaseStore;
+  /** See {@link Admission}. */
+  readonly admits: Admission;
   readonly identity: string;
   readonly leaseDurationMs: number;
   readonly renewDeadlineMs: number;
   readonly clock: Clock;
 }) {
-  const { leases, identity, leaseDurationMs, renewDeadlineMs, clock } = options;
-  let observed: Observed | undefined;
+  const { leases, admits, identity, leaseDurationMs, renewDeadlineMs, clock } = options;
+  const { state, read, write, giveBack } = createObservedLease(leases, clock);
+  const { isAdmitted, ...asked } = askFor(admits, () => giveBack(identity, RELEASE_WITHIN_MS));
   /** The time at which the last successful renewal was sent. */
   let renewedMs = Number.NEGATIVE_INFINITY;
 
-  const holder = () => observed?.lease.spec.holderIdentity || undefined;
+  const holder = () => state()?.lease.spec.holderIdentity || undefined;
   const leftMs = () => renewedMs + renewDeadlineMs - clock.nowMs();
-
-  async function read(signal: AbortSignal): Promise<void> {
-    const lease = await leases.get(signal);
-    signal.throwIfAborted();
-    observed = lease && observe(observed, lease, clock.nowMs());
-  }
-
-  async function write(spec: LeaseSpec, signal: AbortSignal): Promise<void> {
-    try {
-      const lease = await (observed === undefined
-        ? leases.create(spec, signal)
-        : leases.update(observed.lease, spec, signal));
-      signal.throwIfAborted();
-      observed = observe(observed, lease, clock.nowMs());
-    } catch (error) {
-      signal.throwIfAborted();
-      // Either another process has updated the lease, or our last update was successful but the response was lost. In
-      // both cases, we need to read the lease before trying again.
-      if (isKubeError(error, 409) || isKubeError(error, 404)) observed = undefined;
-      throw error;
-    }
-  }
+  const isOthers = () => isHeldByOther(state(), identity, clock.nowMs());
 
   /**
    * Makes a single attempt to acquire or renew the lease. If this process now holds the lease, this returns true.
@@ -63,38 +124,49 @@ export function createLeaseHold(options: {
    */
   async function take(signal: AbortSignal, leads: boolean): Promise<boolean> {
     if (holder() !== identity || !leads) await read(signal);
-    if (observed !== undefined && isHeldByOther(observed, identity, clock.nowMs())) return false;
-    // Take the time after the read because the lease duration starts when the write below is sent.
-    const sentMs = clock.nowMs();
-    await write(nextSpec(observed?.lease.spec, { identity, leaseDurationMs, wallMs: clock.wallMs() }), signal);
-    renewedMs = sentMs;
+    if (isOthers()) {
+      asked.otherIsAdmitted();
+      return false;
+    }
+    // If the lease of a leader was deleted, another process may have been admitted in the meantime.
+    if (!leads || holder() !== identity) {
+      if (!(await isAdmitted('before', signal))) return false;
+      await writeOurs(signal);
+      return await isAdmitted('after', signal);
+    }
+    await writeOurs(signal);
     return true;
   }
 
-  /**
-   * If this process still holds the lease, this releases it (like ReleaseOnCancel in client-go) so that another process
-   * can lead without delay. On failure, the promise rejects and the lease will expire.
-   */
-  async function release(): Promise<void> {
-    const mine = observed;
-    if (mine?.lease.spec.holderIdentity !== identity || leftMs() <= 0) return;
-    const spec = releasedSpec(mine.lease.spec, clock.wallMs());
-    const timeoutMs = Math.min(leftMs(), RELEASE_WITHIN_MS);
-    try {
-      await withDeadline(timeoutMs, signal => leases.update(mine.lease, spec, signal), clock);
-    } finally {
-      observed = undefined;
-    }
+  async function writeOurs(signal: AbortSignal): Promise<void> {
+    // Take the time after the read because the lease duration starts when the write below is sent.
+    const sentMs = clock.nowMs();
+    await write(nextSpec(state()?.lease.spec, { identity, leaseDurationMs, wallMs: clock.wallMs() }), signal);
+    renewedMs = sentMs;
   }
 
   return {
     take,
-    release,
+
+    /**
+     * If this process still holds the lease, this releases it (like ReleaseOnCancel in client-go) so that another
+     * process can lead without delay. On failure, the promise rejects and the lease will expire.
+     */
+    release: async (): Promise<void> => {
+      if (leftMs() > 0) await giveBack(identity, Math.min(leftMs(), RELEASE_WITHIN_MS));
+    },
+
     /** Returns the most recently observed holder identity. Undefined if the lease is free. */
     holder,
     /** Returns the remaining time of the lease in milliseconds. This is zero or negative if the lease has been lost. */
     leftMs,
-    transitions: () => observed?.lease.spec.leaseTransitions ?? 0,
+    /** Whether the last attempt failed because it was not admitted. */
+    isRefused: asked.isRefused,
+    /** Whether this process, or another one using the same lease, has ever been admitted. */
+    wasAdmitted: asked.wasAdmitted,
+    /** Returns the name of the Redis of the current holder, if another process holds the lease. */
+    othersStore: () => (isOthers() ? state()?.lease.store : undefined),
+    transitions: () => state()?.lease.spec.leaseTransitions ?? 0,
   };
 }
 
@@ -105,9 +177,10 @@ function observe(before: Observed | undefined, lease: Lease, nowMs: number): Obs
 }
 
 /** Returns true if the lease has not expired and is held by another process. */
-function isHeldByOther({ lease: { spec }, atMs }: Observed, identity: string, nowMs: number): boolean {
-  if (!spec.holderIdentity || spec.holderIdentity === identity) return false;
-  return nowMs < atMs + (spec.leaseDurationSeconds ?? 0) * 1_000;
+function isHeldByOther(observed: Observed | undefined, identity: string, nowMs: number): boolean {
+  const { holderIdentity, leaseDurationSeconds = 0 } = observed?.lease.spec ?? {};
+  if (observed === undefined || !holderIdentity || holderIdentity === identity) return false;
+  return nowMs < observed.atMs + leaseDurationSeconds * 1_000;
 }
 
 /** Returns the lease spec for acquiring or renewing the lease. */

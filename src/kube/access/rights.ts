@@ -33,7 +33,10 @@ export function core(resource: string, verbs: readonly string[]): PolicyRule {
 /** The Lease of the controller has the same name as its service account. */
 const LEASE = { apiGroups: ['coordination.k8s.io'], resources: ['leases'] };
 
-/** Cluster-wide permissions of the controller. */
+/**
+ * Cluster-wide permissions of the controller. The Leases of other installations have the same name, and a field selector
+ * with this name satisfies the restriction.
+ */
 export const CONTROLLER_RULES: readonly PolicyRule[] = [
   ours(names, READ),
   ours(names, ['patch'], 'status'),
@@ -41,6 +44,7 @@ export const CONTROLLER_RULES: readonly PolicyRule[] = [
   ours(['Activation'], ['delete']),
   core('namespaces', [...READ, 'create']),
   core('events', ['create', 'patch']),
+  { ...LEASE, resourceNames: [LEASE_NAME], verbs: ['list'] },
   // RBAC can restrict `create` to a name for server-side apply, and `list` for a field selector with the name.
   { ...core('resourcequotas', ['list', 'create', 'patch']), resourceNames: [QUOTA_NAME] },
   {

@@ -4,7 +4,8 @@
 -- KEYS  1 {c}:meta
 -- ARGV  1 nowMs  2 uid of the Kubernetes cluster  3 lease transitions  4 fingerprint of the root key, may be empty
 --       5 format of the data that this controller writes  6 instance, empty for the default installation
--- Returns {OK, epoch}, {OTHER, uid}: this Redis holds the routes of another cluster, {INSTANCE, name}: it holds those of
+--       7 name of this Redis, if it does not have one yet
+-- Returns {OK, epoch, name of this Redis}, {OTHER, uid}: this Redis holds the routes of another cluster, {INSTANCE, name}: it holds those of
 -- another installation in this cluster, or {FORMAT, format}: its data has another format.
 local m = redis.call('HMGET', KEYS[1], 'uid', 'epoch', 'format', 'instance')
 if m[1] and m[1] ~= ARGV[2] then return { 'OTHER', m[1] } end
@@ -13,4 +14,5 @@ if (m[1] or m[3]) and (m[3] or '0') ~= ARGV[5] then return { 'FORMAT', m[3] or '
 local epoch = math.max(tonumber(m[2] or '0') + 1, tonumber(ARGV[3]), tonumber(ARGV[1]))
 redis.call('HSET', KEYS[1], 'uid', ARGV[2], 'epoch', string.format('%.0f', epoch), 'format', ARGV[5], 'instance', ARGV[6])
 if ARGV[4] and ARGV[4] ~= '' then redis.call('HSET', KEYS[1], 'rootKey', ARGV[4]) end
-return { 'OK', string.format('%.0f', epoch) }
+redis.call('HSETNX', KEYS[1], 'store', ARGV[7])
+return { 'OK', string.format('%.0f', epoch), redis.call('HGET', KEYS[1], 'store') }

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { FINALIZER, QUOTA_NAME } from '../../../src/api/well-known.ts';
 import { controllerProbe } from '../../../src/kube/access/policy-probes.ts';
+import { LEASE_NAME } from '../../../src/kube/lease.ts';
 import type { AnyObject } from '../../../src/kube/object.ts';
 import { EVENTS, LEASES, NAMESPACES, RESOURCE_QUOTAS, SECRETS } from '../../../src/kube/resource.ts';
 import {
@@ -134,6 +135,13 @@ describe('what is not of the kinds', () => {
     const { items } = await at.controller.list(RESOURCE_QUOTAS, toName, { fieldSelector });
     expect(items.filter(name => name !== QUOTA_NAME)).toEqual([]);
     expect(await refusal(at.controller.list(RESOURCE_QUOTAS, toName))).toMatch(/^403 .*cannot list/);
+  });
+
+  it('lists the Leases of its name, in all namespaces, and no others', async () => {
+    const toName = ({ metadata }: AnyObject) => metadata.name;
+    const { items } = await at.controller.list(LEASES, toName, { fieldSelector: `metadata.name=${LEASE_NAME}` });
+    expect(items.filter(name => name !== LEASE_NAME)).toEqual([]);
+    expect(await refusal(at.controller.list(LEASES, toName))).toMatch(/^403 .*cannot list/);
   });
 
   it('makes namespaces and deletes none', async () => {

@@ -123,23 +123,25 @@ describe('the controller', () => {
     expect(await may('patch', 'accounts.sluice.dev')).toBe(false);
   });
 
-  it('may have one Lease, in its own namespace', async () => {
+  it('may have one Lease, in its own namespace, and list those with the same name', async () => {
     const leases = 'leases.coordination.k8s.io';
     const rights = await rightsOf(serviceAccount('sluice-controller'), 'sluice-system');
     expect(rights).toEqual({ ...everywhere, [leases]: 'create' });
-    const mayHave = (name: string) =>
+    const mayHave = (name: string, namespace?: string) =>
       Promise.all(
         VERBS.map(verb =>
           authorizer.may(serviceAccount('sluice-controller'), {
             verb,
             resource: leases,
-            namespace: 'sluice-system',
+            ...(namespace === undefined ? {} : { namespace }),
             name,
           }),
         ),
       ).then(allowed => VERBS.filter((_, index) => allowed[index]));
-    expect(await mayHave('sluice-controller')).toEqual(['get', 'create', 'update']);
-    expect(await mayHave('another')).toEqual(['create']);
+    expect(await mayHave('sluice-controller', 'sluice-system')).toEqual(['get', 'list', 'create', 'update']);
+    expect(await mayHave('another', 'sluice-system')).toEqual(['create']);
+    expect(await mayHave('sluice-controller')).toEqual(['list']);
+    expect(await mayHave('another')).toEqual([]);
   });
 });
 

@@ -90,6 +90,8 @@ it('a leader with the Redis of another cluster allows namespaces to be deleted, 
 
 it('a controller reports a missing Lease namespace, and leads when it exists', async () => {
   await installed.redis.command('FLUSHALL');
+  // It belongs to an installation with another Redis: the one before it lost its data.
+  await kubectl(installed.cluster, ['delete', 'lease', 'sluice-controller', '--namespace=sluice-system']);
   const lost = await installed.start({
     role: 'controller',
     unready: true,

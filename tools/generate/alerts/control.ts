@@ -13,7 +13,7 @@ export const control: AlertGroup = {
         'Changes to custom resources are not applied. REST calls that wait for a change respond with 503. Events continue to flow unless control data in Redis is lost (SluiceControlDataMissing).',
       steps: [
         'Run `kubectl -n sluice-system get lease sluice-controller -o yaml` to find the holder of the Lease.',
-        'Check the log of the controllers for the message `role cannot work`. The reason `LeaseUnavailable` indicates a problem with the API server, missing permissions for the Lease, or a missing namespace.',
+        'Check the log of the controllers for the message `role cannot work`. The reason `LeaseUnavailable` indicates a problem with the API server, missing permissions for the Lease, or a missing namespace. `InstanceTaken` means that another namespace has an installation with the same name. The message shows which one, and what to change.',
       ],
     },
     {

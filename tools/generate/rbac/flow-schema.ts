@@ -34,6 +34,8 @@ export function leaseFlowSchema(installation: Installation): object {
               verbs: ['get', 'create', 'update'],
               namespaces: [namespace],
             },
+            // The controller looks for other installations before it leads.
+            { apiGroups: ['coordination.k8s.io'], resources: ['leases'], verbs: ['list'], clusterScope: true },
           ],
         },
       ],

@@ -1,0 +1,50 @@
+import type { Mutant } from './mutants.ts';
+
+const ELECTION = 'src/controller/election.test.ts';
+const RIVALS = 'src/controller/rivals.kube.test.ts';
+
+/** Mutants with which two installations with the same name lead, or none of them. */
+export const OF_RIVALS: readonly Mutant[] = [
+  {
+    name: 'a Lease that was deleted is created again without a question',
+    file: 'src/kube/lease.ts',
+    from: '{ ...marksOf(store), uid, resourceVersion }',
+    to: '{ ...marksOf(store), resourceVersion }',
+    test: RIVALS,
+  },
+  {
+    name: 'a Lease forgets its Redis before the next leader knows it',
+    file: 'src/kube/lease.ts',
+    from: 'marks.store() ?? last',
+    to: 'marks.store()',
+    test: 'src/kube/lease.test.ts',
+  },
+  {
+    name: 'all installations are rivals',
+    file: 'src/kube/lease.ts',
+    from: 'metadata.labels?.[INSTANCE_LABEL] === instance',
+    to: 'metadata.labels !== undefined',
+    test: ELECTION,
+  },
+  {
+    name: 'nobody asks after the write',
+    file: 'src/controller/engine/lease-hold.ts',
+    from: "return await isAdmitted('after', signal);",
+    to: 'return true;',
+    test: RIVALS,
+  },
+  {
+    name: 'a refused process keeps its Lease',
+    file: 'src/controller/engine/lease-hold.ts',
+    from: 'if (!answer) await release().catch(() => {});',
+    to: '',
+    test: RIVALS,
+  },
+  {
+    name: 'a Lease that was released is free for everybody',
+    file: 'src/controller/rivals.ts',
+    from: 'released.length === 0',
+    to: 'true',
+    test: ELECTION,
+  },
+];

@@ -1,0 +1,148 @@
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { applyPermissions, kubeconfigOf } from '../../support/kubernetes/permissions.ts';
+import { DOCUMENTED, type RedisServer, startRedis } from '../../support/redis/server.ts';
+import type { Sluice, SluiceOptions } from '../../support/sluice.ts';
+import { eventually } from '../support/deadline.ts';
+import { type Installation, install } from '../support/installation.ts';
+import { leads } from '../support/leading.ts';
+import { kubectl } from '../support/world.ts';
+
+const WITHIN = { withinMs: 60_000 };
+/** The second installation asks about every 10 s, and tries to get the Lease up to 4.4 s later. */
+const PAST_ITS_TURN_MS = 20_000;
+const OTHER = 'other-system';
+
+let installed: Installation;
+let otherRedis: RedisServer;
+let first: Sluice;
+let second: Sluice;
+
+beforeAll(async () => {
+  [installed, otherRedis] = await Promise.all([install(), startRedis({ appendonly: true, extra: DOCUMENTED })]);
+  await applyPermissions(installed.cluster);
+  await kubectl(installed.cluster, ['create', 'namespace', OTHER]);
+});
+
+afterAll(async () => {
+  await installed?.stop();
+  await otherRedis?.stop();
+});
+
+const start = (options: Partial<SluiceOptions> = {}) => installed.start({ role: 'controller', ...options });
+const startOther = (options: Partial<SluiceOptions> = {}) =>
+  start({ redisUrl: otherRedis.url, unready: true, ...options, env: { SLUICE_NAMESPACE: OTHER, ...options.env } });
+
+async function readyz({ opsUrl }: Sluice): Promise<readonly [status: number, body: string]> {
+  const answer = await fetch(`${opsUrl}/readyz`).catch(() => undefined);
+  return answer === undefined ? [0, ''] : [answer.status, await answer.text()];
+}
+
+const hasLed = async (sluice: Sluice) => (await sluice.logLines()).some(({ msg }) => msg === 'started leading');
+const impaired = (sluice: Sluice) => sluice.metric('sluice_role_impaired', { reason: 'InstanceTaken' });
+const leadsSoon = (sluice: Sluice) => eventually('it leads', () => leads(sluice), WITHIN);
+
+it('the second installation without a name does not lead, and explains what to change', async () => {
+  first = await start();
+  await leadsSoon(first);
+  second = await startOther();
+  await eventually('it is refused', async () => (await impaired(second)) === 1, WITHIN);
+  const [status, body] = await readyz(second);
+  expect(status).toBe(503);
+  expect(body).toMatch(
+    /^controller: Namespace sluice-system has an installation that also has no name, and its controller \S+ holds the Lease sluice-system\/sluice-controller\. .* Set SLUICE_INSTANCE .* run kubectl delete lease sluice-controller --namespace sluice-system\.\n$/,
+  );
+  const logged = async () => (await second.logLines()).some(({ reason }) => reason === 'InstanceTaken');
+  await eventually('it is logged', logged, WITHIN);
+  expect(await kubectl(installed.cluster, ['get', 'leases', '-n', OTHER, '-o', 'name'])).toBe('');
+  expect(await impaired(first)).toBe(0);
+});
+
+it('an installation with another name leads, undisturbed', async () => {
+  await kubectl(installed.cluster, ['create', 'namespace', 'blue-system']);
+  const env = { SLUICE_INSTANCE: 'blue', SLUICE_NAMESPACE: 'blue-system' };
+  const blueRedis = await startRedis({ appendonly: true, extra: DOCUMENTED });
+  const blue = await start({ redisUrl: blueRedis.url, env });
+  await leadsSoon(blue);
+  const labels = ['get', 'leases', '-A', '--no-headers', '-o=custom-columns=:.metadata.labels'];
+  expect(await kubectl(installed.cluster, labels)).toContain('sluice.dev/instance:blue');
+  await blue.stop();
+  await blueRedis.stop();
+});
+
+it('when the leader is killed, a replica in its own namespace takes over, and the second installation keeps waiting', async () => {
+  const standby = await start();
+  await first.kill('SIGKILL');
+  await leadsSoon(standby);
+  expect(await hasLed(second)).toBe(false);
+  expect((await readyz(second))[0]).toBe(503);
+  await second.stop();
+  first = standby;
+});
+
+it('after a restart of all its controllers, the installation continues, and not the second one', async () => {
+  const waiting = await startOther();
+  await eventually('it is refused', async () => (await impaired(waiting)) === 1, WITHIN);
+  await first.stop();
+  const said = async () => (await readyz(waiting))[1].includes('which was stopped, used another Redis');
+  await eventually('it reports the other Redis', said, WITHIN);
+  await first.restart();
+  await leadsSoon(first);
+  expect(await hasLed(waiting)).toBe(false);
+  await waiting.stop();
+});
+
+it('after the installation has been stopped, one in another namespace with the same Redis leads', async () => {
+  const moved = await startOther({ redisUrl: installed.redis.url });
+  await eventually('it is refused', async () => (await impaired(moved)) === 1, WITHIN);
+  await first.stop();
+  await leadsSoon(moved);
+  await eventually('it is ready', async () => (await readyz(moved))[0] === 200, WITHIN);
+  await moved.kill('SIGKILL');
+});
+
+it('after it has been killed, no other installation leads until its Lease is deleted', async () => {
+  const waiting = await start({ unready: true });
+  await eventually('it is refused', async () => (await impaired(waiting)) === 1, WITHIN);
+  await new Promise(resolve => setTimeout(resolve, PAST_ITS_TURN_MS));
+  expect(await hasLed(waiting)).toBe(false);
+  const [, command = ''] = /run kubectl (.*)\.\n/.exec((await readyz(waiting))[1]) ?? [];
+  await kubectl(installed.cluster, command.split(' '));
+  await leadsSoon(waiting);
+  await eventually('it is ready', async () => (await readyz(waiting))[0] === 200, WITHIN);
+  await waiting.stop();
+});
+
+it('a controller that cannot list the Leases does not lead, and names the missing role', async () => {
+  const { cluster } = installed;
+  const role = JSON.parse(await kubectl(cluster, ['get', 'clusterrole', 'sluice-controller', '-o=json'])) as {
+    readonly rules: readonly { readonly resources: readonly string[] }[];
+  };
+  const rules = role.rules.filter(({ resources }) => !resources.includes('leases'));
+  expect(rules.length).toBe(role.rules.length - 1);
+  await kubectl(cluster, [
+    'patch',
+    'clusterrole',
+    'sluice-controller',
+    '--type=merge',
+    '-p',
+    JSON.stringify({ rules }),
+  ]);
+  const kubeconfig = await kubeconfigOf(cluster, 'sluice-controller');
+  const limited = await start({ kubeconfig, unready: true });
+  const said = async () => (await readyz(limited))[1];
+  await eventually(
+    'it reports this',
+    async () => (await said()).includes('of other namespaces cannot be listed'),
+    WITHIN,
+  );
+  await eventually(
+    'the missing right is reported',
+    async () =>
+      /does not grant list leases\.coordination\.k8s\.io.*: bind the ClusterRole sluice-controller/.test(await said()),
+    WITHIN,
+  );
+  expect((await readyz(limited))[0]).toBe(503);
+  expect(await hasLed(limited)).toBe(false);
+  await applyPermissions(cluster);
+  await leadsSoon(limited);
+});
