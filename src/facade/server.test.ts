@@ -70,6 +70,15 @@ describe('what is too large or of the wrong sort', () => {
     expect(answer.body).toContain('64 parameters');
   });
 
+  test('a path and a query of more than 8,192 characters, before they are parsed', async () => {
+    const get = (length: number) => `GET ${CATALOG}?`.padEnd('GET '.length + length, '&');
+    const answer = await exchange(port, `${get(8_193)} HTTP/1.1\r\nHost: x\r\n\r\n`);
+    expect(problemOf(answer)).toBe('414 uri_too_long');
+    expect(answer.body).toContain('8,192 characters');
+    expect(answer.headers).toMatchObject({ 'x-request-id': expect.any(String), 'x-content-type-options': 'nosniff' });
+    expect((await exchange(port, await request(get(8_192)))).status).toBe(200);
+  });
+
   test('refuses a chunked body that becomes too large', async () => {
     const chunk = `${(MIB + 1).toString(16)}\r\n${'x'.repeat(MIB + 1)}\r\n0\r\n\r\n`;
     const answer = await exchange(

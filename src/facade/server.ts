@@ -1,12 +1,12 @@
 import { randomUUID } from 'node:crypto';
-import type { IncomingMessage } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import helmet from '@fastify/helmet';
 import underPressure from '@fastify/under-pressure';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import { PROBLEMS } from '../core/problems/problems.ts';
+import { PROBLEMS, type ProblemCode } from '../core/problems/problems.ts';
 import { type ClientAddress, type ConnectionAddress, networkOf } from '../http/client-address.ts';
 import { createConnectionLimit } from '../http/connection-limit.ts';
-import { sendProblem } from '../http/problem-answers.ts';
+import { answerPlainly, sendProblem } from '../http/problem-answers.ts';
 import { Refusal, type RefusalFacts } from '../http/refusal.ts';
 import { createHttpServer, type HttpLimits, type HttpServer } from '../http/server.ts';
 import type { Tracing } from '../telemetry/tracing.ts';
@@ -15,6 +15,7 @@ import type { AuditTrail } from './audit/audit-trail.ts';
 import { type AuthenticationOptions, reasonOf, registerAuthentication } from './auth/authentication.ts';
 import { findIdentity } from './auth/identity.ts';
 import { createAddressLimit } from './contract/address-limit.ts';
+import { createAddressTurns } from './contract/address-turns.ts';
 import { createErrorHandler } from './contract/error-handler.ts';
 import { parseJsonBody, readBody } from './contract/json-body.ts';
 import { type PointLimits, registerRateLimit } from './contract/rate-limit.ts';
@@ -65,6 +66,10 @@ export type FacadeServer = Pick<HttpServer, 'useCertificate' | 'listen' | 'drain
 /** Matches paths made up only of characters used by routes. */
 const PLAIN_PATH = /^\/[A-Za-z0-9/_.~:@-]*$/;
 
+/** The maximum length of a path and its query. Those of all routes are shorter, and reading one takes CPU time. */
+const LONGEST_TARGET = 8_192;
+const TOO_LONG = { detail: `The path and the query have more than ${LONGEST_TARGET.toLocaleString('en')} characters.` };
+
 /** Answer for browsers visiting the root path. Links follow RFC 8631. */
 const ROOT = {
   detail:
@@ -111,7 +116,7 @@ export function createFacadeServer(options: {
   });
   const { app } = server;
   observe(server, metrics);
-  if (addressOf !== undefined) limitAddresses(server, { ...rates, addressOf, metrics });
+  receiveInTurns(server, { ...rates, addressOf, metrics });
   app.removeAllContentTypeParsers();
   app.addContentTypeParser(
     'application/json',
@@ -163,19 +168,37 @@ function pointLimits(facade: Facade, limits: FacadeLimits): PointLimits {
 }
 
 /**
- * Refuses calls beyond a limit of their address before Fastify gets them. They are counted in the same way as calls
- * without a route.
+ * Passes calls to Fastify in the order of their turns. Refuses calls beyond a limit of their address, or with a target
+ * that is too long. They are counted in the same way as calls without a route.
  */
-function limitAddresses(
+function receiveInTurns(
   { serveFirst, isDraining }: HttpServer,
   {
     metrics,
-    ...options
-  }: Omit<Parameters<typeof createAddressLimit>[0], 'onAnswered' | 'isDraining'> & { readonly metrics: FacadeMetrics },
+    addressOf,
+    ...rates
+  }: Pick<Parameters<typeof createAddressLimit>[0], 'limits' | 'onRefused'> & {
+    readonly metrics: FacadeMetrics;
+    readonly addressOf: ClientAddress | undefined;
+  },
 ): void {
-  const onAnswered = () => metrics.answered('none', PROBLEMS.rate_limited.status, 0);
-  const passes = createAddressLimit({ ...options, onAnswered, isDraining });
-  serveFirst((request, response) => !passes(request, response));
+  const answer = (response: ServerResponse, code: ProblemCode, { headers, ...facts }: RefusalFacts) => {
+    const ofAll = { 'x-request-id': randomUUID(), 'x-content-type-options': 'nosniff' };
+    const closing = isDraining() ? { connection: 'close' } : {};
+    const status = answerPlainly(response, code, { ...facts, headers: { ...headers, ...ofAll, ...closing } });
+    metrics.answered('none', status, 0);
+  };
+  const limit =
+    addressOf &&
+    createAddressLimit({ ...rates, addressOf, answer: (response, facts) => answer(response, 'rate_limited', facts) });
+  const turns = createAddressTurns({ addressOf });
+  serveFirst((request, response, pass) => {
+    const isTooLong = (request.url?.length ?? 0) > LONGEST_TARGET;
+    const refuse =
+      limit?.(request, response) ?? (isTooLong ? () => answer(response, 'uri_too_long', TOO_LONG) : undefined);
+    if (refuse === undefined) turns.start(request, response, pass);
+    else turns.refuse(request, response, refuse);
+  });
 }
 
 type OnError = ReturnType<typeof createErrorHandler>;

@@ -40,10 +40,10 @@ export interface HttpServer {
   /** Responds to requests without a route: 405 if the path supports other methods, 404 otherwise. */
   readonly answerUnrouted: (request: FastifyRequest, reply: FastifyReply) => void;
   /**
-   * Passes each request to `serve` before Fastify. Fastify only receives requests for which it returns false. Fastify's
-   * hooks are not called for any other requests.
+   * Passes each request to `serve` before Fastify. Fastify only receives requests for which it calls `pass`, at once or
+   * later. Fastify's hooks are not called for any other requests.
    */
-  readonly serveFirst: (serve: (request: IncomingMessage, response: ServerResponse) => boolean) => void;
+  readonly serveFirst: (serve: (request: IncomingMessage, response: ServerResponse, pass: () => void) => void) => void;
   /** Whether answers should ask the client to open a new connection (`Connection: close`). */
   readonly isDraining: () => boolean;
   /**
@@ -184,11 +184,11 @@ function receiveRequests(
   app: FastifyInstance,
   onPlainAnswer: NonNullable<HttpServerOptions['onPlainAnswer']>,
 ): HttpServer['serveFirst'] {
-  let serve: Parameters<HttpServer['serveFirst']>[0] = () => false;
+  let serve: Parameters<HttpServer['serveFirst']>[0] = (_request, _response, pass) => pass();
   app.server.removeAllListeners('request');
   app.server.on('request', (request, response) => {
     if (hasSeveralHosts(request)) onPlainAnswer(answerPlainly(response, 'malformed_request', SEVERAL_HOSTS));
-    else if (!serve(request, response)) app.routing(request, response);
+    else serve(request, response, () => app.routing(request, response));
   });
   return first => {
     serve = first;

@@ -19,13 +19,13 @@ interface TurnOptions {
  * iteration of the event loop, so that data arriving in the meantime is processed between two calls. Owners take turns
  * regardless of the number of their calls. In addition, the number of calls of an owner in progress is limited.
  */
-export interface FairTurns {
+export interface FairTurns<Key> {
   /** Waits until a call of the owner may start. */
-  readonly take: (owner: string, options?: TurnOptions) => Promise<Leave | NoTurn>;
+  readonly take: (owner: Key, options?: TurnOptions) => Promise<Leave | NoTurn>;
 }
 
-interface Owner {
-  readonly key: string;
+interface Owner<Key> {
+  readonly key: Key;
   running: number;
   /** The functions that start the waiting calls, in the order of these calls. */
   readonly waiting: Set<(leave: Leave) => void>;
@@ -47,11 +47,11 @@ interface FairTurnsOptions {
 }
 
 /** Adds a call to the waiting calls of its owner. @param update called when this changes who may start a call */
-function wait(
-  owner: Owner,
+function wait<Key>(
+  owner: Owner<Key>,
   { isPatient = false, signal, onWait }: TurnOptions,
   { mostWaitMs, clock, onWaiting }: FairTurnsOptions,
-  update: (owner: Owner) => void,
+  update: (owner: Owner<Key>) => void,
 ): Promise<Leave | NoTurn> {
   return new Promise(resolve => {
     const end = (outcome: Leave | NoTurn) => {
@@ -75,11 +75,12 @@ function wait(
   });
 }
 
-export function createFairTurns(options: FairTurnsOptions): FairTurns {
+/** Creates the turns of owners that are identified by a key, e.g. a string. */
+export function createFairTurns<Key = string>(options: FairTurnsOptions): FairTurns<Key> {
   const { places, holdMs, mostWaiting, clock, nextIteration = setImmediate } = options;
-  const owners = new Map<string, Owner>();
+  const owners = new Map<Key, Owner<Key>>();
   /** Owners with a waiting call and a free place, in the order of their turns. */
-  const ready = new Set<Owner>();
+  const ready = new Set<Owner<Key>>();
   /** Whether `startNext` will run. Until then, no other call starts. */
   let isPlanned = false;
 
@@ -101,7 +102,7 @@ export function createFairTurns(options: FairTurnsOptions): FairTurns {
     }
   }
 
-  function begin(owner: Owner): Leave {
+  function begin(owner: Owner<Key>): Leave {
     owner.running++;
     plan();
     let isHeld = true;
@@ -116,7 +117,7 @@ export function createFairTurns(options: FairTurnsOptions): FairTurns {
     return leave;
   }
 
-  function update(owner: Owner): void {
+  function update(owner: Owner<Key>): void {
     if (owner.waiting.size === 0) {
       ready.delete(owner);
       if (owner.running === 0) owners.delete(owner.key);

@@ -89,7 +89,7 @@ export async function specialFloods(attacker: Attacker): Promise<Flood[]> {
     },
     { name: 'wrong ingress keys', role: 'ingress', requests: wrongKeys, connections: 32, limit: '429 rate_limited' },
     {
-      name: '30,000 parameters without a token',
+      name: '30000 parameters without a token',
       role: 'facade',
       requests: [{ method: 'GET', path: `/waas/integrations?${'&'.repeat(30_000)}`, headers: FORWARDED }],
       connections: 16,
@@ -115,7 +115,7 @@ export async function specialFloods(attacker: Attacker): Promise<Flood[]> {
       connections: 8,
     },
     {
-      name: '100,000 nested arrays',
+      name: '100000 nested arrays',
       role: 'facade',
       requests: [
         {

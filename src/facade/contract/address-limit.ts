@@ -1,30 +1,31 @@
-import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { ClientAddress } from '../../http/client-address.ts';
-import { answerPlainly } from '../../http/problem-answers.ts';
 import { detailOfLimit, limitItem, policyItem } from '../../http/rate-limit-fields.ts';
+import type { RefusalFacts } from '../../http/refusal.ts';
 import { createOccupancy } from '../../time/occupancy.ts';
 import { createTokenBuckets } from '../../time/token-buckets.ts';
 import { type CallLimit, ENTRIES, type PointLimits, quotaOf } from './rate-limit.ts';
 
+/** Responds to a refused call. */
+export type Refuse = () => void;
+
 /**
  * Creates the function that limits the calls of each address regardless of their path. It limits both the number of
- * calls and the number of concurrent calls. Returns false if it has responded with 429 `rate_limited`.
+ * calls and the number of concurrent calls. If a call is beyond a limit, it returns the function that responds with 429
+ * `rate_limited`.
  *
- * Calls are processed in the order of arrival, so calls of other addresses have to wait for all earlier calls of an
- * address. It must therefore come before the framework: a refused call then takes a small part of the time of any
- * other. Responses include the same fields as in `registerRateLimit`, which start with `"address"`.
+ * It must come before the framework: a refused call then takes a small part of the time of any other. Responses include
+ * the same fields as in `registerRateLimit`, which start with `"address"`.
  *
- * @param options.onAnswered called for each refused call, in addition to `onRefused`
+ * @param options.answer responds with 429
  */
 export function createAddressLimit(options: {
   readonly addressOf: ClientAddress;
   readonly limits: Pick<PointLimits, 'perAddress' | 'inProgress'>;
   readonly onRefused: (limit: CallLimit) => void;
-  readonly onAnswered: () => void;
-  readonly isDraining: () => boolean;
-}): (request: IncomingMessage, response: ServerResponse) => boolean {
-  const { addressOf, limits, onRefused, onAnswered, isDraining } = options;
+  readonly answer: (response: ServerResponse, facts: RefusalFacts) => void;
+}): (request: IncomingMessage, response: ServerResponse) => Refuse | undefined {
+  const { addressOf, limits, onRefused, answer } = options;
   const quota = quotaOf('address', limits.perAddress);
   const policy = policyItem(quota);
   const buckets = createTokenBuckets({
@@ -36,17 +37,9 @@ export function createAddressLimit(options: {
   const calls = createOccupancy(limits.inProgress);
   const full = `${limits.inProgress} calls from your address are in progress, which is the limit. Wait until some of these calls have been answered.`;
 
-  function refuse(response: ServerResponse, limit: CallLimit, detail: string, retryInSeconds: number): false {
+  function refuse(response: ServerResponse, limit: CallLimit, detail: string, retryInSeconds: number): Refuse {
     onRefused(limit);
-    onAnswered();
-    const headers = {
-      'retry-after': `${retryInSeconds}`,
-      'x-request-id': randomUUID(),
-      'x-content-type-options': 'nosniff',
-      ...(isDraining() ? { connection: 'close' } : {}),
-    };
-    answerPlainly(response, 'rate_limited', { detail, headers });
-    return false;
+    return () => answer(response, { detail, headers: { 'retry-after': `${retryInSeconds}` } });
   }
 
   return (request, response) => {
@@ -60,6 +53,6 @@ export function createAddressLimit(options: {
     }
     if (!calls.enter(address)) return refuse(response, 'concurrency', full, 1);
     response.once('close', () => calls.leave(address));
-    return true;
+    return undefined;
   };
 }

@@ -1,0 +1,107 @@
+import { once } from 'node:events';
+import { createServer, type Server } from 'node:http';
+import { type AddressInfo, connect, type Socket } from 'node:net';
+import { afterEach, describe, expect, test, vi } from 'vitest';
+import { CATALOG, createFacadeServers } from '../../../test/support/facade/facade-server.ts';
+import { startIssuer } from '../../../test/support/facade/issuer.ts';
+import { createManualClock } from '../../../test/support/manual-clock.ts';
+import { createClientAddress } from '../../http/client-address.ts';
+import { createAddressTurns, MOST_REFUSED, REFUSED_AT_ONCE, REFUSED_EVERY_MS } from './address-turns.ts';
+
+const CALLS = 60;
+
+test.each<[string, readonly string[] | undefined]>([
+  ['address', ['127.0.0.1']],
+  ['connection', undefined],
+])('a call does not wait for the earlier calls of another %s', async (_of, trustedProxies) => {
+  const issuer = await startIssuer();
+  const facades = createFacadeServers(issuer);
+  const reached: string[] = [];
+  const facade = await facades.start(
+    { eventLoopDelayMs: 0 },
+    async ({ identity }) => void reached.push(identity.subject),
+    trustedProxies,
+  );
+  const calls = async (subject: string, address: string) =>
+    facades.request(`GET ${CATALOG}`, [`X-Forwarded-For: ${address}`], '', subject);
+  const flood = (await calls('eve', '203.0.113.9')).repeat(CALLS);
+  const call = await calls('ada', '203.0.113.10');
+  const [evil, other] = [connect(facade.port, '127.0.0.1'), connect(facade.port, '127.0.0.1')];
+  // The keys of the issuer have been read before the flood.
+  other.write(await calls('first', '203.0.113.10'));
+  await once(other, 'data');
+  reached.length = 0;
+  evil.write(flood);
+  other.write(call);
+  await vi.waitFor(() => expect(reached).toContain('ada'));
+  expect(reached.indexOf('ada')).toBeLessThan(10);
+  evil.destroy();
+  other.destroy();
+  await facade.server.close();
+  await issuer.stop();
+});
+
+describe('refused calls', () => {
+  const REQUEST = 'GET / HTTP/1.1\r\nHost: x\r\n\r\n';
+  let server: Server;
+  const sockets: Socket[] = [];
+  afterEach(() => {
+    for (const socket of sockets.splice(0)) socket.destroy();
+    server.close();
+  });
+
+  /** Starts a server that refuses each call in its turn. */
+  async function start() {
+    const clock = createManualClock();
+    const turns = createAddressTurns({ addressOf: createClientAddress([]), clock });
+    let [arrived, refused] = [0, 0];
+    server = createServer((request, response) => {
+      arrived++;
+      turns.refuse(request, response, () => {
+        refused++;
+        response.end();
+      });
+    });
+    await once(server.listen(0, '127.0.0.1'), 'listening');
+    const { port } = server.address() as AddressInfo;
+    const open = () => {
+      const socket = connect(port, '127.0.0.1').on('error', () => {});
+      sockets.push(socket);
+      return socket;
+    };
+    const arrive = (count: number) => vi.waitFor(() => expect(arrived).toBe(count));
+    return { clock, open, arrive, refused: () => refused };
+  }
+
+  test('are answered at a limited rate', async () => {
+    const { clock, open, arrive, refused } = await start();
+    for (let n = 0; n < 3 * REFUSED_AT_ONCE; n++) open().write(REQUEST);
+    await arrive(3 * REFUSED_AT_ONCE);
+    for (let rounds = 1; rounds <= 3; rounds++) {
+      await vi.waitFor(() => expect(refused()).toBe(rounds * REFUSED_AT_ONCE));
+      await clock.advance(REFUSED_EVERY_MS - 1);
+      expect(refused()).toBe(rounds * REFUSED_AT_ONCE);
+      await clock.advance(1);
+    }
+  });
+
+  test('whose client has left do not delay others', async () => {
+    const { clock, open, arrive, refused } = await start();
+    const waiting = Array.from({ length: 2 * REFUSED_AT_ONCE }, open);
+    for (const socket of waiting) socket.write(REQUEST);
+    await arrive(2 * REFUSED_AT_ONCE);
+    await vi.waitFor(() => expect(refused()).toBe(REFUSED_AT_ONCE));
+    for (const socket of waiting) socket.destroy();
+    open().write(REQUEST);
+    await arrive(2 * REFUSED_AT_ONCE + 1);
+    await clock.advance(REFUSED_EVERY_MS);
+    await vi.waitFor(() => expect(refused()).toBe(REFUSED_AT_ONCE + 1));
+  });
+
+  test('lose their connection if there are too many of them', async () => {
+    const { open } = await start();
+    const socket = open();
+    socket.resume().write(REQUEST.repeat(REFUSED_AT_ONCE + MOST_REFUSED + 1));
+    await once(socket, 'close');
+  });
+});
