@@ -52,8 +52,10 @@ test('every binding binds a role that is there, to a service account that is the
   }
 });
 
-/** The condition of the policy that limits everybody. */
+/** The conditions of the policies that limit everybody. */
 const isForTenants = (expression: string) => expression.startsWith('object.roleRef.');
+const isForEverybody = (expression: string) =>
+  isForTenants(expression) || expression === "object.metadata.?labels[?'sluice.dev/instance'].hasValue()";
 
 test('every policy is bound, and holds a service account or the roles for tenants that are there', () => {
   const bound = manifests.flatMap(({ spec }) => spec?.policyName ?? []);
@@ -64,7 +66,7 @@ test('every policy is bound, and holds a service account or the roles for tenant
   const roles = [...(forTenants?.matchAll(/'([^']+)'/g) ?? [])].map(([, name]) => name);
   const bindable = named('ClusterRole').filter(name => name.startsWith('sluice-tenant-'));
   expect([roles, more]).toEqual([['ClusterRole', ...bindable], []]);
-  for (const expression of held.filter(each => !isForTenants(each))) {
+  for (const expression of held.filter(each => !isForEverybody(each))) {
     const [, name] =
       /^request\.userInfo\.username == 'system:serviceaccount:sluice-system:(.+)'$/.exec(expression) ?? [];
     expect(named('ServiceAccount')).toContain(name);
@@ -77,7 +79,7 @@ test('under another name and namespace, the policies hold the accounts that the 
   const given = objects.flatMap(({ subjects = [] }) => subjects.map(({ name, namespace }) => `${namespace}:${name}`));
   const held = objects.flatMap(({ spec }) => spec?.matchConditions ?? []).map(({ expression }) => expression);
   expect(new Set(given)).toEqual(new Set(['events:blue-controller', 'events:blue-facade']));
-  expect(new Set(held.filter(each => !isForTenants(each)))).toEqual(
+  expect(new Set(held.filter(each => !isForEverybody(each)))).toEqual(
     new Set([...given].map(account => `request.userInfo.username == 'system:serviceaccount:${account}'`)),
   );
   expect(objects.filter(({ metadata }) => !metadata.name.startsWith('blue-'))).toEqual([]);

@@ -92,6 +92,29 @@ describe.each(Object.entries(ACCOUNTS))('%s: kubectl auth can-i --list', (name, 
     expect(await bind('admin', release)).toMatchObject({ code: 0 });
   });
 
+  test('the Lease of a controller can only be written by those who can list it in all namespaces', async () => {
+    const namespace = `${release}-rival`;
+    outputOf(await rights.kubectl(['create', 'namespace', namespace]));
+    const rule = ['--verb=create,update,patch', '--resource=leases.coordination.k8s.io'];
+    outputOf(await rights.kubectl(['create', 'role', 'leases', ...rule, '-n', namespace]));
+    outputOf(await rights.kubectl(['create', 'rolebinding', 'eve', '--role=leases', '--user=eve', '-n', namespace]));
+    const create = (user: string, where: string, metadata: object) => {
+      const lease = { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', metadata, spec: { holderIdentity: user } };
+      const args = ['create', '-f', '-', `--as=${user}`, '-n', where, '--dry-run=server'];
+      return rights.kubectl(args, { stdin: JSON.stringify(lease) });
+    };
+    const labels = { 'sluice.dev/instance': '' };
+    const forged = () => create('eve', namespace, { name: 'sluice-controller', labels });
+    // Each release in the cluster has such a policy, and it applies to all of them.
+    const denied = expect.stringMatching(/ValidatingAdmissionPolicy '[\w-]+-leases'/);
+    await expect.poll(forged, { timeout: 20_000 }).toMatchObject({ code: 1, stderr: denied });
+    expect(await create('eve', namespace, { name: 'sluice-controller' })).toMatchObject({ code: 0 });
+    expect(await create('eve', namespace, { name: 'other', labels })).toMatchObject({ code: 0 });
+    const [{ role } = { role: '' }] = accounts;
+    const own = `system:serviceaccount:${release}:${release}-${role}`;
+    expect(await create(own, release, { name: 'sluice-controller', labels })).toMatchObject({ code: 0 });
+  });
+
   test('requests for the Lease are apart from those of others', async () => {
     const [{ role } = { role: '' }] = accounts;
     const kubeconfig = await kubeconfigOf({ kubectl: rights.kubectl }, `${release}-${role}`, release);

@@ -1,5 +1,6 @@
 import { expect } from 'vitest';
-import { QUOTA_NAME } from '../../src/api/well-known.ts';
+import { INSTANCE_LABEL, QUOTA_NAME } from '../../src/api/well-known.ts';
+import { LEASE_NAME } from '../../src/kube/lease.ts';
 import { SHIPPED_POLICIES } from '../../tools/generate/rbac/admission.ts';
 import type { Platform } from './platform.ts';
 
@@ -30,10 +31,21 @@ const bindingOf = (role: string) => (prefix: string) => ({
 
 const EVE = { kind: 'User', apiGroup: 'rbac.authorization.k8s.io', name: 'eve' };
 
+const LEASE = {
+  apiVersion: 'coordination.k8s.io/v1',
+  kind: 'Lease',
+  metadata: { name: LEASE_NAME, labels: { [INSTANCE_LABEL]: '' } },
+};
+
 /** Policies of separate service accounts. */
 const POLICIES = SHIPPED_POLICIES.filter(({ role }) => role !== 'all');
 
-type Forbidden = { readonly args: readonly string[]; readonly object?: (prefix: string) => object };
+type Forbidden = {
+  readonly args: readonly string[];
+  readonly object?: (prefix: string) => object;
+  /** The user, if the policy applies to everybody except for administrators. */
+  readonly as?: string;
+};
 
 const merge = (patch: object) => ['--type=merge', `-p=${JSON.stringify(patch)}`];
 
@@ -46,6 +58,7 @@ const FORBIDDEN: Readonly<Record<string, Forbidden>> = {
     args: [...APPLY.slice(0, -1), '-n=kube-system'],
     object: prefix => ({ ...bindingOf('tenant-edit')(prefix), subjects: [EVE] }),
   },
+  leases: { args: [...APPLY], object: () => LEASE, as: EVE.name },
   'controller-objects': {
     args: ['patch', 'catalogstream.sluice.dev/orders', '-n=acme', ...merge({ spec: { description: 'Other' } })],
   },
@@ -83,9 +96,13 @@ export async function expectRefusals(
   { prefix, namespace }: { readonly prefix: string; readonly namespace: string },
 ): Promise<void> {
   expect(Object.keys(FORBIDDEN)).toEqual(POLICIES.map(({ name }) => name));
+  const rule = ['--verb=create,get,patch', '--resource=leases.coordination.k8s.io'];
+  await node.kubectl(['create', 'role', 'leases', ...rule, `-n=${NAMESPACE}`]);
+  await node.kubectl(['create', 'rolebinding', 'eve', '--role=leases', `--user=${EVE.name}`, `-n=${NAMESPACE}`]);
   for (const { name, role } of POLICIES) {
-    const { args = [], object } = FORBIDDEN[name] ?? {};
-    const as = role === 'everybody' ? [] : [`--as=system:serviceaccount:${namespace}:${prefix}-${role}`];
+    const { args = [], object, as: user } = FORBIDDEN[name] ?? {};
+    const account = role === 'everybody' ? user : `system:serviceaccount:${namespace}:${prefix}-${role}`;
+    const as = account === undefined ? [] : [`--as=${account}`];
     const stdin = object === undefined ? {} : { stdin: JSON.stringify(object(prefix)) };
     const { code, stderr } = await node.kubectl([...args, '--dry-run=server', ...as], stdin);
     expect([name, stderr]).toEqual([name, expect.stringContaining(`ValidatingAdmissionPolicy '${prefix}-${name}'`)]);

@@ -83,7 +83,7 @@ export function renderPermissions(): string {
     'The service account `sluice-uninstall` and these permissions only exist while [uninstalling](install.md#uninstall) Sluice.',
     ...rolesOfUninstall(DEFAULT_INSTALLATION).flatMap(describeRole),
     '## Limits beyond RBAC',
-    'RBAC cannot express every limit, so ValidatingAdmissionPolicies deny some requests that RBAC permits. They only apply to the service accounts of Sluice, except for `sluice-tenant-bindings`, which applies to everybody who creates RoleBindings for the tenant roles.',
+    'RBAC cannot express every limit, so ValidatingAdmissionPolicies deny some requests that RBAC permits. They only apply to the service accounts of Sluice, except for `sluice-tenant-bindings` and `sluice-leases`. These apply to everybody who writes RoleBindings for the tenant roles, or the Lease of a controller.',
     table(['Policy', 'Limits', 'Rules'], SHIPPED_POLICIES.map(policyRow)),
     '### The facade',
     'Within these limits, the service account of the facade can access all workspaces. The facade itself checks the owners of Workspaces and Accounts, so that callers of `/waas` only get access to their own objects. Whoever takes over the facade:',

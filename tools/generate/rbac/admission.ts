@@ -15,7 +15,7 @@ import type { Role } from '../../../src/config/config.ts';
 import { FREE_ACCOUNT_PATTERN, RECEIVING_PREFIX } from '../../../src/core/ids/invitation-names.ts';
 import { DEFAULT_LIMITS } from '../../../src/core/limits/limits.ts';
 import type { Installation } from '../installation.ts';
-import { rolesOfTenants } from './permissions.ts';
+import { IN_WORKSPACE, POLICIES_FOR_EVERYBODY } from './policies-for-everybody.ts';
 
 type Operation = 'CREATE' | 'UPDATE' | 'DELETE';
 
@@ -38,6 +38,8 @@ export interface ShippedPolicy {
   readonly apiGroup: string;
   /** Without subresources. */
   readonly resources: readonly string[];
+  /** The names of the affected objects. By default, all objects are affected. */
+  readonly resourceNames?: readonly string[];
   readonly operations: readonly Operation[];
   /** CEL using `object` and `oldObject` (null if there is none), and the message if the result is false. */
   readonly validations: readonly { readonly expression: string; readonly message: string }[];
@@ -75,9 +77,6 @@ const ownersOnly = Object.keys(AccountSpec.shape)
   .map(field => `object.spec.?${field} == oldObject.spec.?${field}`)
   .join(' && ');
 
-/** Whether the namespace of an object belongs to a workspace. */
-const inWorkspace = `namespaceObject.metadata.?labels[?'${WORKSPACE_LABEL}'].orValue('') == namespaceObject.metadata.name`;
-
 /** Compares the finalizers of other managers. A new object must not have any of them. */
 const otherFinalizersKept = (() => {
   const others = (object: string) => `${object}.metadata.?finalizers.orValue([]).filter(name, name != '${FINALIZER}')`;
@@ -88,26 +87,7 @@ const ownerReferencesKept = `object.metadata.?ownerReferences.orValue([]) == (ol
 
 /** The policies in the order in which they are applied. When the last policy is in force, all policies are. */
 export const SHIPPED_POLICIES: readonly ShippedPolicy[] = [
-  {
-    role: 'everybody',
-    concerns: installation => {
-      const names = rolesOfTenants(installation).map(({ name }) => `'${name}'`);
-      return `object.roleRef.kind == 'ClusterRole' && object.roleRef.name in [${names.join(', ')}]`;
-    },
-    name: 'tenant-bindings',
-    // Otherwise, a platform administrator could read the Secrets of any namespace.
-    description: 'The tenant ClusterRoles can only be bound in the namespace of a workspace.',
-    apiGroup: 'rbac.authorization.k8s.io',
-    resources: ['rolebindings'],
-    operations: ['CREATE', 'UPDATE'],
-    validations: [
-      {
-        // Subjects can be removed from an older RoleBinding.
-        expression: `${inWorkspace} || (oldObject != null && object.?subjects.orValue([]).all(subject, subject in oldObject.?subjects.orValue([])))`,
-        message: `this ClusterRole can only be bound in the namespace of a workspace, which has the label ${WORKSPACE_LABEL}=<name of the namespace>; create a Workspace with the name of the namespace first`,
-      },
-    ],
-  },
+  ...POLICIES_FOR_EVERYBODY,
   {
     ...CONTROLLER,
     apart: true,
@@ -166,7 +146,7 @@ export const SHIPPED_POLICIES: readonly ShippedPolicy[] = [
     operations: ['CREATE', 'UPDATE'],
     validations: [
       {
-        expression: inWorkspace,
+        expression: IN_WORKSPACE,
         message: `the controller can only write quotas in namespaces with the label ${WORKSPACE_LABEL}=<name of the namespace>`,
       },
     ],
@@ -182,7 +162,7 @@ export const SHIPPED_POLICIES: readonly ShippedPolicy[] = [
     operations: ['CREATE', 'UPDATE'],
     validations: [
       {
-        expression: inWorkspace,
+        expression: IN_WORKSPACE,
         message: `the controller can only bind roles in namespaces with the label ${WORKSPACE_LABEL}=<name of the namespace>`,
       },
       {

@@ -74,7 +74,7 @@ export function roleAndBinding({ serviceAccount: bound, ...role }: ShippedRole, 
 
 /** Returns a policy and its binding. */
 export function admissionPolicy(policy: ShippedPolicy, installation: Installation): object[] {
-  const { description, role, apiGroup, resources, operations, validations } = policy;
+  const { description, role, apiGroup, resources, resourceNames, operations, validations } = policy;
   const name = `${installation.prefix}-${policy.name}`;
   const metadata = describedMetadata(installation, { name, description });
   return [
@@ -85,7 +85,15 @@ export function admissionPolicy(policy: ShippedPolicy, installation: Installatio
       spec: {
         failurePolicy: 'Fail',
         matchConstraints: {
-          resourceRules: [{ apiGroups: [apiGroup], apiVersions: ['*'], operations, resources }],
+          resourceRules: [
+            {
+              apiGroups: [apiGroup],
+              apiVersions: ['*'],
+              operations,
+              resources,
+              ...(resourceNames === undefined ? {} : { resourceNames }),
+            },
+          ],
         },
         matchConditions: [{ name: `${installation.prefix}-${role}`, expression: conditionOf(policy, installation) }],
         validations: validations.map(validation => ({ ...validation, reason: 'Forbidden' })),
