@@ -10,7 +10,7 @@ import { sleep } from '../../time/clock.ts';
 import { createControllerMetrics } from './controller-metrics.ts';
 import { createKeyedController, type KeyedControllerOptions, keysFrom } from './keyed-controller.ts';
 
-function start(options: Pick<KeyedControllerOptions, 'reconcile' | 'keys' | 'workers'>) {
+function start(options: Pick<KeyedControllerOptions, 'reconcile' | 'keys' | 'workers' | 'retry'>) {
   const clock = createManualClock();
   const registry = createRegistry();
   const controller = createKeyedController({
@@ -76,6 +76,32 @@ describe('keyed controller', () => {
     await clock.advance(100);
     expect(most).toBe(3);
     stop.abort();
+    await running;
+  });
+
+  it('keeps workers free for keys of other tenants than those that are slow', async () => {
+    let healthy = 0;
+    const { clock, controller, stop, running } = start({
+      workers: 4,
+      retry: { firstMs: 5, mostMs: 5_000 },
+      reconcile: async key => {
+        if (key.startsWith('healthy')) return void healthy++;
+        await sleep(clock, 5_000);
+        // Slow keys can succeed, fail, or have changed.
+        if (key.endsWith('1')) throw new Error('Redis does not answer');
+        return { requeueAfterMs: 5_000 };
+      },
+    });
+    for (let n = 0; n < 100; n++) controller.enqueue(`slow-${n}/key`);
+    for (let n = 0; n < 100; n++) controller.enqueue(`slow-${n}/1`);
+    await clock.advance(600_000);
+    for (let n = 0; n < 20; n++) {
+      controller.enqueue(`healthy-${n}/key`);
+      await clock.advance(1_000);
+    }
+    expect(healthy).toBe(20);
+    stop.abort();
+    await clock.advance(10_000);
     await running;
   });
 

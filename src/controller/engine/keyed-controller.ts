@@ -102,7 +102,7 @@ export type Controller = {
  * tenant, which is used for taking turns.
  */
 export function createKeyedController(options: KeyedControllerOptions): Controller {
-  const { name, clock, metrics, sources = [], workers = 1 } = options;
+  const { name, clock, metrics, sources = [], workers = 1, retry, isDeletion } = options;
   const base = options.log.child({ controller: name });
   let queue: WorkQueue | undefined;
 
@@ -152,12 +152,7 @@ export function createKeyedController(options: KeyedControllerOptions): Controll
 
   async function run(stop: AbortSignal, lost: AbortSignal): Promise<void> {
     if (stop.aborted) return;
-    const current = createWorkQueue({
-      clock,
-      metrics: metrics.queue,
-      retry: options.retry,
-      isDeletion: options.isDeletion,
-    });
+    const current = createWorkQueue({ clock, metrics: metrics.queue, retry, isDeletion, workers });
     queue = current;
     metrics.setMaxConcurrent(workers);
     const subscriptions = sources.map(source => source.subscribe(current.add));

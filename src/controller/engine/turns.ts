@@ -1,3 +1,6 @@
+import type { Clock } from '../../time/clock.ts';
+import { createExpiringMap } from '../../time/expiring-map.ts';
+
 /** The priority of a key that is waiting. Closing has priority over opening, and user changes over the audit. */
 export type Order = 'deletion' | 'change' | 'background';
 
@@ -144,6 +147,66 @@ export function createTurns() {
     },
     clear(): void {
       waiting = createRotations();
+    },
+  };
+}
+
+/** A key whose last processing took at least this time is slow. In milliseconds. */
+const SLOW_MS = 1_000;
+/** The time after which a key that was not processed again is no longer considered slow, in milliseconds. */
+const SLOW_FOR_MS = 60_000;
+const MOST_SLOW_KEYS = 100_000;
+
+export type Lanes = ReturnType<typeof createLanes>;
+
+/**
+ * Creates the keys that are waiting, and remembers which of them are slow, for example because the part of Redis that
+ * they use does not respond, or because the routes of a large tenant are being compiled. A quarter of the workers, and at
+ * least one if there are several, is kept free of slow keys. Otherwise, all other keys would have to wait for them.
+ */
+export function createLanes({ clock, workers }: { readonly clock: Pick<Clock, 'nowMs'>; readonly workers: number }) {
+  const most = Math.max(1, Math.floor(workers * 0.75));
+  const usual = createTurns();
+  const slow = createTurns();
+  const slowKeys = createExpiringMap<true>({ ttlMs: SLOW_FOR_MS, entries: MOST_SLOW_KEYS, nowMs: clock.nowMs });
+  /** When the processing of a key has begun, and whether it is one of those that are limited. */
+  const running = new Map<string, { readonly beganMs: number; readonly isSlow: boolean }>();
+  let slowRunning = 0;
+  let turn = 0;
+
+  function laneOf(key: string): Turns {
+    if (slow.has(key)) return slow;
+    return usual.has(key) || slowKeys.get(key) === undefined ? usual : slow;
+  }
+
+  return {
+    has: (key: string) => usual.has(key) || slow.has(key),
+    size: () => usual.size() + slow.size(),
+    add: (key: string, order: Order): boolean => laneOf(key).add(key, order),
+    take(): string | undefined {
+      const first = turn++ % 2 === 0 ? usual : slow;
+      for (const lane of slowRunning < most ? [first, usual, slow] : [usual]) {
+        const key = lane.take();
+        if (key === undefined) continue;
+        const isSlow = lane === slow;
+        if (isSlow) slowRunning++;
+        running.set(key, { beganMs: clock.nowMs(), isSlow });
+        return key;
+      }
+      return undefined;
+    },
+    /** Must be called for each key that was taken, when it has been processed. */
+    done(key: string): void {
+      const run = running.get(key);
+      if (run === undefined) return;
+      running.delete(key);
+      if (run.isSlow) slowRunning--;
+      if (clock.nowMs() - run.beganMs >= SLOW_MS) slowKeys.set(key, true);
+      else slowKeys.delete(key);
+    },
+    clear(): void {
+      usual.clear();
+      slow.clear();
     },
   };
 }

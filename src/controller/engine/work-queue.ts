@@ -2,7 +2,7 @@ import { type Backoff, backoffMs } from '../../time/backoff.ts';
 import type { Clock } from '../../time/clock.ts';
 import { createDelayedKeys } from './delay-heap.ts';
 import type { QueueMetrics } from './queue-metrics.ts';
-import { createTurns, firstOf, type Order } from './turns.ts';
+import { createLanes, firstOf, type Lanes, type Order } from './turns.ts';
 
 /** Backoff for failing keys. There is no jitter, same as in client-go. */
 const RETRY: Backoff = { firstMs: 5, mostMs: 1_000_000 };
@@ -56,15 +56,14 @@ export type WorkQueue = {
  *
  * @param onTaken called before a key is handed to a worker
  */
-function createLine(onTaken: (key: string) => void) {
-  const turns = createTurns();
+function createLine(lanes: Lanes, onTaken: (key: string) => void) {
   const workers: ((key: string | undefined) => void)[] = [];
   let closed = false;
 
   /** Hands waiting keys to waiting workers. */
   function hand(): void {
     while (workers.length > 0) {
-      const key = turns.take();
+      const key = lanes.take();
       if (key === undefined) return;
       onTaken(key);
       workers.shift()?.(key);
@@ -73,9 +72,9 @@ function createLine(onTaken: (key: string) => void) {
 
   return {
     hand,
-    has: turns.has,
-    size: turns.size,
-    add: (key: string, order: Order) => turns.add(key, order),
+    has: lanes.has,
+    size: lanes.size,
+    add: (key: string, order: Order) => lanes.add(key, order),
     get(): Promise<string | undefined> {
       if (closed) return Promise.resolve(undefined);
       return new Promise(resolve => {
@@ -86,7 +85,7 @@ function createLine(onTaken: (key: string) => void) {
     /** Drops all keys and stops all workers that are waiting. */
     close(): void {
       closed = true;
-      turns.clear();
+      lanes.clear();
       for (const resolve of workers.splice(0)) resolve(undefined);
     },
   };
@@ -152,12 +151,15 @@ export type WorkQueueOptions = {
   readonly retry?: Backoff | undefined;
   /** Whether the key is currently used for a deletion. Defaults to no. */
   readonly isDeletion?: ((key: string) => boolean) | undefined;
+  /** The number of workers. Slow keys can't use all of them. By default, they can. */
+  readonly workers?: number | undefined;
 };
 
 export function createWorkQueue(options: WorkQueueOptions): WorkQueue {
-  const { clock, retry = RETRY, isDeletion } = options;
+  const { clock, retry = RETRY, isDeletion, workers = Number.POSITIVE_INFINITY } = options;
   const orderOf = (key: string): Order => (isDeletion?.(key) ? 'deletion' : 'change');
-  const line = createLine(key => {
+  const lanes = createLanes({ clock, workers });
+  const line = createLine(lanes, key => {
     processing.add(key);
     meter.taken(key);
   });
@@ -193,6 +195,7 @@ export function createWorkQueue(options: WorkQueueOptions): WorkQueue {
   function done(key: string): void {
     if (!processing.delete(key)) return;
     meter.finished(key);
+    lanes.done(key);
     if (shuttingDown && processing.size === 0) drained.resolve();
     const order = again.get(key);
     if (order === undefined) return;

@@ -10,7 +10,7 @@ export const createAccountControllers: CreateControllers = ({ context, limitPoli
   registerLimitMetrics(registry, limitUse, () => context.caches.Account.store.values());
   return [
     createKindController({
-      ...engine('account', 1),
+      ...engine('account', 2),
       reflector: context.caches.Account,
       reconcile: reconcileAccount({ ...context, limitUse }),
       finalize: finalizeAccount({ ...context, limitUse }),
