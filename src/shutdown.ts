@@ -1,6 +1,6 @@
 /** Steps performed during a shutdown. */
 export interface ShutdownSteps {
-  /** Asks clients to go elsewhere, while still answering requests. */
+  /** Asks clients to go elsewhere, while still serving requests. */
   readonly drain: () => void;
   /** Finishes any work in progress, then exits. */
   readonly stop: () => Promise<void>;

@@ -13,7 +13,7 @@ import { type HeldObject, type Undelivered, undeliveredByStatus } from './uninst
 const REDIS_WITHIN_MS = 15_000;
 
 /**
- * Looks for streams with undelivered events. Falls back to the statuses if Redis does not answer.
+ * Looks for streams with undelivered events. Falls back to the statuses if Redis does not respond.
  *
  * @param settings undefined if they are invalid. In this case, `problems` contains the reason
  */

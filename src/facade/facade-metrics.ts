@@ -11,14 +11,16 @@ export type InboxOperation = (typeof INBOX_OPERATIONS)[number];
 /** FacadeMetrics groups all facade metrics. */
 export interface FacadeMetrics {
   /**
-   * Increments the number of running calls. The caller must call `leave` when the call has been answered or its
+   * Increments the number of running calls. The caller must call `leave` when the response has been sent or its
    * connection was closed.
    */
   readonly enter: () => void;
   readonly leave: () => void;
   /** Changes the number of calls waiting for their turn. */
   readonly waiting: (change: 1 | -1) => void;
-  /** Counts an answered call. @param route is the method and the path template, or `none` if no route matched */
+  /**
+   * Counts a call that got a response. @param route is the method and the path template, or `none` if no route matched
+   */
   readonly answered: (route: string, status: number, seconds: number) => void;
   readonly refused: (reason: TokenRefusal) => void;
   /** Counts a call that was rejected because of a limit. */

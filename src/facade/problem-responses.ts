@@ -56,7 +56,7 @@ const NAMES: Readonly<Record<number, string>> = {
 /** Returns the OpenAPI definition for a text header. */
 export const textHeader = (description: string) => ({ description, schema: { type: 'string' as const } });
 
-/** Headers present on all answers with a given status. */
+/** Headers present on all responses with a given status. */
 const HEADERS: Readonly<Record<number, ZodOpenApiResponseObject['headers']>> = {
   401: { 'WWW-Authenticate': textHeader('Authentication challenge (RFC 6750).') },
   429: { 'Retry-After': textHeader('The number of seconds to wait before repeating the request.') },

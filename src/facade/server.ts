@@ -40,7 +40,7 @@ export interface FacadeLimits extends HttpLimits {
   readonly addressCalls: number;
   /** The maximum number of connections for each address on this replica, except for trusted proxies. */
   readonly addressConnections: number;
-  /** Mean event loop delay in milliseconds above which calls are answered with 503. */
+  /** Mean event loop delay in milliseconds above which calls are rejected with 503. */
   readonly eventLoopDelayMs: number;
   /** The time in milliseconds that the mean is calculated over, so that a single pause does not reject calls. */
   readonly eventLoopSampleMs: number;
@@ -70,7 +70,7 @@ const PLAIN_PATH = /^\/[A-Za-z0-9/_.~:@-]*$/;
 const LONGEST_TARGET = 8_192;
 const TOO_LONG = { detail: `The path and the query have more than ${LONGEST_TARGET.toLocaleString('en')} characters.` };
 
-/** Answer for browsers visiting the root path. Links follow RFC 8631. */
+/** Response for browsers visiting the root path. Links follow RFC 8631. */
 const ROOT = {
   detail:
     'This path does not have any content. Open /docs in a browser or read /openapi.json. All calls are under /waas.',
@@ -231,7 +231,7 @@ function noteRefusals(
   };
 }
 
-/** Counts calls and adds the headers included in every answer. */
+/** Counts calls and adds the headers included in every response. */
 function observe({ app, isDraining }: HttpServer, metrics: FacadeMetrics): void {
   app.addHook('onRequest', async (_request, reply) => {
     metrics.enter();

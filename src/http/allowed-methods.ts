@@ -1,4 +1,4 @@
-/** AllowedMethods holds the registered methods by path, which lets us answer 405 rather than 404. */
+/** AllowedMethods holds the registered methods by path, which lets us respond with 405 rather than 404. */
 interface AllowedMethods {
   readonly add: (method: string | readonly string[], url: string) => void;
   /**

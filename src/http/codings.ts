@@ -1,7 +1,8 @@
 import type { RefusalFacts } from './refusal.ts';
 
 /**
- * The facts of a 415 for a compressed body. `Accept-Encoding` tells clients what to send instead (RFC 9110, 15.5.16).
+ * The details of the 415 response to a compressed body. `Accept-Encoding` tells clients what to send instead (RFC 9110,
+ * 15.5.16).
  */
 const COMPRESSED: RefusalFacts = {
   detail: 'Compressed bodies are not supported. Send the body as it is, without the Content-Encoding header.',
@@ -9,8 +10,8 @@ const COMPRESSED: RefusalFacts = {
 };
 
 /**
- * The facts of a 415 for a body with a transfer coding other than `chunked`. This is necessary because Node only
- * removes the chunks, so the bytes would still be compressed.
+ * The details of the 415 response to a body with a transfer coding other than `chunked`. This is necessary because Node
+ * only removes the chunks, so the bytes would still be compressed.
  */
 const TRANSFER_CODED: RefusalFacts = {
   detail:
@@ -24,7 +25,7 @@ interface Codings {
 }
 
 /**
- * Returns the facts for `unsupported_media_type` if the body has a content coding (RFC 9110, 8.4) or a transfer coding
+ * Returns the details of `unsupported_media_type` if the body has a content coding (RFC 9110, 8.4) or a transfer coding
  * (RFC 9112, 7) such as gzip. Returns undefined otherwise.
  */
 export function faultOfCodings(headers: Codings): RefusalFacts | undefined {

@@ -29,8 +29,8 @@ const UNANSWERABLE = /^(ECONNRESET|EPROTO|ERR_(SSL|TLS)_.*)$/;
 type HttpSocket = Socket & { _httpMessage?: { headersSent: boolean; req?: { complete: boolean } } | null };
 
 /**
- * Answers invalid HTTP with a problem document and closes the connection. Nothing is written if a response has already
- * been started, or if an earlier request on this connection is still waiting for its response.
+ * Responds to invalid HTTP with a problem document and closes the connection. Nothing is written if a response has
+ * already been started, or if an earlier request on this connection is still waiting for its response.
  */
 export function answerProtocolError(
   error: NodeJS.ErrnoException,

@@ -1,7 +1,7 @@
 import type { ProblemError } from '../core/problems/problem.ts';
 import { PROBLEMS, type ProblemCode } from '../core/problems/problems.ts';
 
-/** Additional data for a problem answer. */
+/** Additional data for a problem response. */
 export interface RefusalFacts {
   /**
    * Describes how to correct this particular request. Defaults to the remedy for the code. This must not contain
@@ -13,7 +13,7 @@ export interface RefusalFacts {
   readonly cause?: unknown;
 }
 
-/** Refusal is thrown when a request is refused, and answered with a problem document (RFC 9457). */
+/** Refusal is thrown when a request is refused. The response is a problem document (RFC 9457). */
 export class Refusal extends Error {
   override readonly name = 'Refusal';
   readonly code: ProblemCode;

@@ -33,7 +33,7 @@ export interface HttpLimits {
   readonly drainTimeoutMs: number;
 }
 
-/** HttpServer is a server that answers every failure with a problem document. */
+/** HttpServer is a server that responds to every failure with a problem document. */
 export interface HttpServer {
   /** The Fastify instance. Routes must be added before calling `listen`. */
   readonly app: FastifyInstance;
@@ -44,7 +44,7 @@ export interface HttpServer {
    * later. Fastify's hooks are not called for any other requests.
    */
   readonly serveFirst: (serve: (request: IncomingMessage, response: ServerResponse, pass: () => void) => void) => void;
-  /** Whether answers should ask the client to open a new connection (`Connection: close`). */
+  /** Whether responses should ask the client to open a new connection (`Connection: close`). */
   readonly isDraining: () => boolean;
   /**
    * Uses a different certificate for new connections. Only available for a server that was created with a certificate.
@@ -72,7 +72,7 @@ interface HttpServerOptions {
   readonly connections?: Pick<ConnectionCount, 'accept' | 'serve'> | undefined;
   /** Pattern matching the paths of all routes. Other paths always get a 404, never a 405. Defaults to all paths. */
   readonly pathPattern?: RegExp;
-  /** Returns additional data for the 404 answer of a path. */
+  /** Returns additional data for the 404 response of a path. */
   readonly factsOfNoRoute: (path: string) => RefusalFacts;
   readonly sendProblem: (reply: FastifyReply, code: ProblemCode, facts?: RefusalFacts) => void;
   readonly onError: (error: FastifyError | Refusal, request: FastifyRequest, reply: FastifyReply) => void;

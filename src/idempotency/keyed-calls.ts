@@ -27,7 +27,7 @@ export interface KeyedCall {
 
 /**
  * RUN: perform the call and then end it. `seed` is the same for all attempts to perform it, and begins with the id of a
- * root key, followed by a dot. DONE: it was answered like this. BUSY: it is being performed. CONFLICT: the key belongs
+ * root key, followed by a dot. DONE: this was the response. BUSY: it is being performed. CONFLICT: the key belongs
  * to another request. MANY: there are too many calls of this owner.
  */
 export type Begun =
@@ -42,12 +42,12 @@ export type Begun =
  */
 export type EndCall = (how: 'done' | 'forget' | 'release', text?: string) => Promise<void>;
 
-/** Calls with an Idempotency-Key, which are performed once and answered the same for 24 hours. */
+/** Calls with an Idempotency-Key, which are performed once, with the same response for 24 hours. */
 export interface KeyedCalls {
   readonly begin: (call: KeyedCall) => Promise<Begun>;
 }
 
-/** Keeps calls in Redis. Answers may contain secrets and are encrypted. */
+/** Keeps calls in Redis. Responses may contain secrets and are encrypted. */
 export function createKeyedCalls(redis: RedisClient, keys: KeyRing, nowMs: () => number): KeyedCalls {
   return {
     async begin({ owner, operation, key, request }) {

@@ -92,7 +92,7 @@ async function createExporter({ url, protocol, headers, timeoutMs }: TracingConf
   return new OTLPTraceExporter(options);
 }
 
-/** Logs SDK failures, at most once a minute. We leave out the SDK's own messages, since they may quote answers. */
+/** Logs SDK failures, at most once a minute. We leave out the SDK's own messages, since they may quote responses. */
 function sayFailures(log: Logger): () => void {
   let quietUntilMs = 0;
   const say = () => {

@@ -23,17 +23,17 @@ export type AskConsent = (endpoint: AskedEndpoint) => Promise<AttemptResult | un
 
 interface Known {
   readonly answer: Promise<AttemptResult | undefined>;
-  /** Until when the answer counts, on the monotonic clock. Infinity while the endpoint is being asked. */
+  /** Until when the response counts, on the monotonic clock. Infinity while the endpoint is being asked. */
   untilMs: number;
 }
 
 /**
  * Creates the function that asks endpoints whether they agree to receive events, using the validation handshake of
  * "HTTP 1.1 Web Hooks for Event Delivery" (CloudEvents, section 4): an OPTIONS request with `WebHook-Request-Origin`,
- * which must be answered with 2xx and this origin, or `*`, in `WebHook-Allowed-Origin`.
+ * whose response must be 2xx, with this origin, or `*`, in `WebHook-Allowed-Origin`.
  *
- * Answers are remembered, and concurrent calls for an endpoint share a request. An endpoint therefore gets at most one
- * request per minute until it agrees, however many events wait for it.
+ * Responses are remembered, and concurrent calls for an endpoint share a request. An endpoint therefore gets at most
+ * one request per minute until it agrees, however many events wait for it.
  *
  * @param origin DNS name of this installation
  */
@@ -87,7 +87,7 @@ function keptMs(refused: AttemptResult | undefined): number {
   return refused.reason === 'consent_missing' ? REFUSED_MS : UNREACHED_MS;
 }
 
-/** Returns true if the answer names the origin, or allows any. Names are compared without regard to case. */
+/** Returns true if the response names the origin, or allows any. Names are compared without regard to case. */
 function agrees(allowed: string | undefined, origin: string): boolean {
   return allowed === '*' || allowed?.toLowerCase() === origin.toLowerCase();
 }

@@ -15,8 +15,8 @@ import type { OpenSubscription } from './subscription.ts';
  */
 export const POISON_LAPSES = 5;
 /**
- * If the request for a claim has not been sent after this time, the claim is released. This means that deactivations and
- * blocks may take up to one second to become effective.
+ * If the request for a claim has not been sent after this time, the claim is released. This means that deactivations
+ * and blocks may take up to one second to become effective.
  */
 const CLAIM_TO_WIRE_MS = 1_000;
 
@@ -108,7 +108,7 @@ export async function deliver(
   const { endpoint, buildHeaders } = subscription;
   const refused = deps.askConsent && (await deps.askConsent(endpoint));
   if (refused !== undefined) return judgeAttempt(deps, endpoint.retryMs, delivery, refused);
-  // The gate may have closed while the endpoint was asked. The next claim finds its answer.
+  // The gate may have closed while the endpoint was asked. The next claim finds its response.
   if (deps.askConsent !== undefined && isLate()) return RELEASED;
   const span = deps.tracing && startAttemptSpan(deps.tracing, { subscription, event, attempts });
   // Partners continue the trace from the attempt span. When tracing is disabled, they'll receive whatever value the

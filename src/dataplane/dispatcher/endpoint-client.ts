@@ -19,14 +19,14 @@ export interface AttemptRequest {
   /** Defaults to POST. */
   readonly method?: Method;
   readonly url: string;
-  /** The timeout for the whole attempt, from name lookup to the last byte of the answer. Defaults to 15 s. */
+  /** The timeout for the whole attempt, from name lookup to the last byte of the response. Defaults to 15 s. */
   readonly timeoutMs?: number;
   /** The lines returned by a header builder. Undefined if one of them is not allowed. */
   readonly headers: string | undefined;
   readonly body: Buffer;
   /**
-   * Called when a new connection is open, which may take as long as the timeout. If this returns false, nothing is sent,
-   * and the connection is kept for the next attempt. Defaults to true.
+   * Called when a new connection is open, which may take as long as the timeout. If this returns false, nothing is
+   * sent, and the connection is kept for the next attempt. Defaults to true.
    */
   readonly maySend?: () => boolean;
 }
@@ -36,9 +36,9 @@ export interface AttemptResult {
   readonly reason: AttemptReason;
   /** Status code. This is not set if we never received a status line. */
   readonly status?: number;
-  /** The delay requested by `Retry-After` in a failed answer. Capped at 10 h. */
+  /** The delay requested by `Retry-After` in a failed response. Capped at 10 h. */
   readonly retryAfterMs?: number;
-  /** The value of `WebHook-Allowed-Origin`, in answers to OPTIONS. */
+  /** The value of `WebHook-Allowed-Origin`, in responses to OPTIONS. */
   readonly allowedOrigin?: string;
   readonly latencyMs: number;
   /** The first bytes of the body (up to 16 KiB). */
@@ -68,7 +68,7 @@ type Target = { origin: Origin; parsed: URL; start: string } | 'endpoint_refused
 /**
  * Creates a client for sending attempts to many endpoints. It is up to the caller to limit how many attempts run
  * concurrently. The result depends on the status line alone, even if the connection fails afterwards. Otherwise we'd
- * send an event twice when, e.g., a 2xx answer comes with an endless body.
+ * send an event twice when, e.g., a 2xx response has an endless body.
  *
  * @param connectTimeoutMs limit for name lookup, TCP, and TLS together (default 5 s)
  * @param ca PEM certificates replacing those trusted by the system
@@ -165,8 +165,8 @@ export function createEndpointClient(
         if (settled) return;
         const isAnswered = status !== 0;
         settle(reason, isAnswered);
-        // Otherwise, the request could still arrive after it has been repeated. If it has been answered, the endpoint may
-        // still be reading it.
+        // Otherwise, the request could still arrive after it has been repeated. If there is a response, the endpoint
+        // may still be reading it.
         if (sent && !isAnswered) pool.reset(connection);
         else pool.drop(connection);
       };

@@ -13,17 +13,18 @@ import { pointsOf, type SenderLimits } from './sender-limits.ts';
 const TENANT_ID = /^ten_[0-9a-hjkmnp-tv-z]{20}$/;
 const QUEUE_NAME = /^[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?$/;
 
-/** Admission decides whether a request is accepted. If it isn't, the answer is sent from here. */
+/** Admission decides whether a request is accepted. If it isn't, the response is sent from here. */
 export interface Admission {
   /**
-   * Returns true if both parameters are well formed. Otherwise answers 404, or 400 in case the Host header is missing.
-   * The store is not called.
+   * Returns true if both parameters are well formed. Otherwise responds with 404, or 400 in case the Host header is
+   * missing. The store is not called.
    */
   readonly checkPath: (request: EventRequest, reply: EventReply, startedMs: number) => boolean;
   /**
-   * Checks the address, the key, and then the queue, answering 429, 401, 503, 429, 404, or 409 in this order. The key
-   * comes before the queue so that callers without one can't find out which queues exist. The limit of the account comes
-   * last (429), because it is read with the queue. Once all checks have passed, `proceed` is called with the queue and whether it was read for this request.
+   * Checks the address, the key, and then the queue, and responds with 429, 401, 503, 429, 404, or 409 in this order.
+   * The key comes before the queue so that callers without one can't find out which queues exist. The limit of the
+   * account comes last (429), because it is read with the queue. Once all checks have passed, `proceed` is called with
+   * the queue and whether it was read for this request.
    */
   readonly admit: (
     request: EventRequest,
@@ -33,7 +34,7 @@ export interface Admission {
   ) => void;
   /**
    * Takes the points of a body whose size was not announced, except for the one that `admit` has taken. Returns false
-   * after answering 429 if one of the limits has too few left.
+   * after responding with 429 if one of the limits has too few left.
    */
   readonly chargeBody: (
     request: EventRequest,
@@ -42,7 +43,7 @@ export interface Admission {
     known: KnownQueue,
     bytes: number,
   ) => boolean;
-  /** Only checks the key. Used by routes without a queue. Answers 429, 401, or 503 on failure. */
+  /** Only checks the key. Used by routes without a queue. Responds with 429, 401, or 503 on failure. */
   readonly admitKey: (request: EventRequest, reply: EventReply, startedMs: number, proceed: () => void) => void;
 }
 
@@ -52,7 +53,7 @@ export function createAdmission(options: {
   queues: QueueCache;
   answers: Answers;
   limits: Pick<IngressLimits, 'bodyBytes'>;
-  /** Answers a request after its handler has thrown an error. */
+  /** Responds to a request after its handler has thrown an error. */
   onError: (reply: EventReply, startedMs: number, error: unknown) => void;
 }): Admission {
   const { senderLimits, keys, queues, answers, limits, onError } = options;
@@ -64,8 +65,8 @@ export function createAdmission(options: {
   }
 
   /**
-   * Returns true if the key may be valid. Answers 429 if the address has no points left, and 401 if there is no key or
-   * a wrong one.
+   * Returns true if the key may be valid. Responds with 429 if the address has no points left, and 401 if there is no
+   * key or a wrong one.
    *
    * @param standing undefined without a key
    */
@@ -83,7 +84,7 @@ export function createAdmission(options: {
     return refused === undefined;
   }
 
-  /** Returns true if the account of the queue has points left, and sends the answer otherwise. */
+  /** Returns true if the account of the queue has points left, and sends the response otherwise. */
   function hasPoints(request: KeyedRequest, reply: EventReply, startedMs: number, { config }: KnownQueue): boolean {
     const refused = senderLimits.takeForAccount(config.payer, config.eventsPerSecond, costOf(request));
     return letIn(reply, startedMs, refused);
@@ -115,7 +116,7 @@ export function createAdmission(options: {
     if (hasPoints(request, reply, startedMs, known)) proceed(known, true);
   }
 
-  /** Returns true if the key is valid and has points left, and sends the answer otherwise. */
+  /** Returns true if the key is valid and has points left, and sends the response otherwise. */
   async function checkKey(
     request: KeyedRequest,
     reply: EventReply,
@@ -145,7 +146,7 @@ export function createAdmission(options: {
   return {
     checkPath(request, reply, startedMs) {
       const { tenant, queue } = request.params;
-      // Required by RFC 9112, 3.2. Node could do this for us, but it would answer without a problem document.
+      // Required by RFC 9112, 3.2. Node could do this for us, but it would respond without a problem document.
       if (request.headers.host === undefined && request.raw.httpVersionMinor === 1) {
         answers.sendProblem(reply, startedMs, 'malformed_request', { detail: 'HTTP/1.1 requires a Host header.' });
         return false;

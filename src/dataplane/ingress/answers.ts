@@ -36,7 +36,7 @@ export function createAnswers(metrics: Pick<IngressMetrics, 'countRequest'>, isC
   ) {
     reply.hijack();
     const { raw } = reply;
-    // An error came after the answer.
+    // The error occurred after the response.
     if (raw.headersSent) return;
     metrics.countRequest(status, performance.now() - startedMs);
     if (isClosing()) raw.setHeader('connection', 'close');

@@ -59,8 +59,8 @@ const UNAVAILABLE: IngestAnswer = { answer: 'UNAVAILABLE' };
  * needing a timer. If the store has left some events for later, they are the first ones in the next call. Different
  * queues don't affect each other.
  *
- * If a call does not end in time, the queue is silent. All of its events are answered at once (the result is unknown), and
- * new ones are refused, except for one at a time, until a call ends in time.
+ * If a call does not end in time, the queue is silent. All of its events get a response immediately (the result is
+ * unknown), and new ones are refused, except for one at a time, until a call ends in time.
  */
 export function createBatches(options: BatchOptions): Batches {
   const { limits, clock = systemClock } = options;
@@ -150,7 +150,7 @@ function createSend(
     const stored = answers.length;
     if (isPartial && stored > 0) takeBack(of, batch, stored);
     of.batchItems = Math.min(limits.batchItems, 2 * (isPartial && stored > 0 ? stored : of.batchItems));
-    // Start the next call before writing any answers, so the store can work in the meantime.
+    // Start the next call before writing any responses, so the store can work in the meantime.
     proceed(of, batch);
     tell(batch, answers);
   }
@@ -217,7 +217,7 @@ function settle(
     try {
       settled(answers[index] ?? UNAVAILABLE);
     } catch (error) {
-      // Failing to write one answer shouldn't prevent the others from being written.
+      // Failing to write one response shouldn't prevent the others from being written.
       onFailure('answer', error);
     }
   }

@@ -19,10 +19,10 @@ export interface EventRequest extends KeyedRequest {
   readonly params: EventParams;
 }
 
-/** What answers need of a reply. Fastify's replies have these fields. */
+/** What responses need of a reply. Fastify's replies have these fields. */
 export interface EventReply {
   readonly raw: ServerResponse;
   readonly request: Pick<IncomingMessage, 'headers'>;
-  /** Takes the answer away from Fastify. */
+  /** Takes the response away from Fastify. */
   readonly hijack: () => unknown;
 }

@@ -187,7 +187,9 @@ const PROBLEM_OF = {
   UNAVAILABLE: 'unavailable',
 } as const;
 
-/** Returns the facts of a 429 `storage_limit`, including the limit of the account, its use, and what the event needs. */
+/**
+ * Returns the details of a 429 `storage_limit`, including the limit of the account, its use, and what the event needs.
+ */
 function factsOfLimit(use: StorageUse | undefined, account: string): RefusalFacts {
   if (use === undefined) return {};
   const { limitBytes, usedBytes, neededBytes } = use;

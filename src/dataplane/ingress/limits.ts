@@ -9,14 +9,15 @@ export interface IngressLimits extends HttpLimits {
    * connection uses up to 32 KiB while its headers arrive.
    */
   readonly connections: number;
-  /** The maximum size of an event body. Anything larger is answered with 413. */
+  /** The maximum size of an event body. Anything larger is rejected with 413. */
   readonly bodyBytes: number;
   /** The maximum number of events in each call. */
   readonly batchItems: number;
   readonly batchBytes: number;
   /**
    * The maximum total size of bodies held by this process, including those that have arrived in part. A workspace can
-   * hold at most as much as it leaves free, and so can the streams of a Redis master. If this is exceeded, the response is a 503.
+   * hold at most as much as it leaves free, and so can the streams of a Redis master. If this is exceeded, the response
+   * is a 503.
    */
   readonly heldBytes: number;
   /**
@@ -26,7 +27,7 @@ export interface IngressLimits extends HttpLimits {
   readonly heldBytesPerQueue: number;
   /** The same for sandbox bodies. */
   readonly sandboxHeldBytes: number;
-  /** The maximum time from the arrival of an event until it is stored. After that, it is answered with 503. */
+  /** The maximum time from the arrival of an event until it is stored. After that, it is rejected with 503. */
   readonly ingestTimeoutMs: number;
   /** The interval for reading the memory usage of the Redis masters. */
   readonly memoryLookMs: number;
@@ -36,7 +37,7 @@ export interface IngressLimits extends HttpLimits {
    */
   readonly memoryPressureRatio: number;
   /**
-   * Fraction of maxmemory at which all new events for this master are answered with 503. The rest is needed to route
+   * Fraction of maxmemory at which all new events for this master are rejected with 503. The rest is needed to route
    * stored events. For example, if all of them have 1 KiB, and a subscription which was paused for all of them is
    * resumed, routing will need about 16 %.
    */

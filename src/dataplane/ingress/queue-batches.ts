@@ -1,13 +1,13 @@
 import type { IngressLimits } from './limits.ts';
 import type { IngestAnswer, IngestItem, QueueConfig } from './store.ts';
 
-/** Event that has not been answered, with a callback for the result. */
+/** Event that has no response yet, with a callback for the result. */
 export interface Waiting {
   readonly config: QueueConfig;
   readonly item: IngestItem;
   readonly arrivedMs: number;
   readonly settled: (answer: IngestAnswer) => void;
-  /** Set when the event is answered before its call has ended. */
+  /** Set when the event gets its response before its call has ended. */
   isLate: boolean;
 }
 
@@ -57,7 +57,7 @@ export function takeBack(of: QueueBatches, batch: Waiting[], stored: number): vo
   );
 }
 
-/** Returns the events that arrived until then and have not been answered. Those that wait are removed. */
+/** Returns the events that arrived until then and have no response yet. Those that wait are removed. */
 export function takeLate(of: QueueBatches, untilMs: number): Waiting[] {
   const { call, waiting } = of;
   const late = call?.batch.filter(({ isLate, arrivedMs }) => !isLate && arrivedMs <= untilMs) ?? [];
@@ -67,7 +67,7 @@ export function takeLate(of: QueueBatches, untilMs: number): Waiting[] {
   return [...late, ...expired];
 }
 
-/** Returns the time at which the oldest event arrived that has not been answered, or at which the call was started. */
+/** Returns the time at which the oldest event arrived that has no response yet, or at which the call was started. */
 export function oldestMs({ call, waiting }: QueueBatches): number {
   const oldest = call?.batch.find(({ isLate }) => !isLate) ?? waiting[0];
   return Math.min(oldest?.arrivedMs ?? Infinity, call?.startedMs ?? Infinity);

@@ -21,9 +21,9 @@ export interface ByteBudget {
 }
 
 /**
- * Creates the budget. A workspace can hold at most as much as it leaves free. The same applies to the streams of a Redis
- * master, so if a master does not answer, its streams leave half of the budget to those of other masters. Of this half,
- * a workspace can also hold at most as much as it leaves free.
+ * Creates the budget. A workspace can hold at most as much as it leaves free. The same applies to the streams of a
+ * Redis master, so if a master does not respond, its streams leave half of the budget to those of other masters. Of
+ * this half, a workspace can also hold at most as much as it leaves free.
  *
  * @param masterOf returns the name of a stream's master, or an empty string if there is only one
  */
@@ -72,8 +72,8 @@ const EMPTY = Buffer.alloc(0);
 
 /**
  * Reads the request body. The content type does not matter. While bytes arrive, they are taken from the budget. The
- * caller needs to release them. The rest of a refused body is read and discarded, so the sender sees our answer rather
- * than a connection reset.
+ * caller needs to release them. The rest of a refused body is read and discarded, so the sender sees our response
+ * rather than a connection reset.
  */
 export function readRequestBody(
   request: IncomingMessage,

@@ -18,8 +18,9 @@ export interface SenderRates {
 }
 
 /**
- * Points for looking up a key in the store, at least one of which is for the event itself. The rest is given back if the
- * key is valid. So of the points of an address, 1 % are lookups of wrong keys, while its senders with known keys go on.
+ * Points for looking up a key in the store, at least one of which is for the event itself. The rest is given back if
+ * the key is valid. So of the points of an address, 1 % are lookups of wrong keys, while its senders with known keys go
+ * on.
  */
 const LOOKUP_POINTS = 100;
 const WINDOW_SECONDS = 1;
@@ -30,9 +31,11 @@ const WINDOW_SECONDS = 1;
 const ENTRIES = 10_000;
 /** The number of different limits of accounts that are kept in memory. */
 const ACCOUNT_LIMITS = 1_000;
-/** Returns the sentence about who can raise the limit of an account. The ceiling of the installation is not known here. */
+/**
+ * Returns the sentence about who can raise the limit of an account. The ceiling of the installation is not known here.
+ */
 const remedyOf = (account: string): string => remedyOfLimit('eventsPerSecond', { account });
-/** Returns the facts to send if an account may not publish any events. Nothing changes by itself. */
+/** Returns the details to send if an account may not publish any events. Nothing changes by itself. */
 const noEvents = (account: string): RefusalFacts => ({
   detail: `The limit eventsPerSecond of account ${account} is 0. ${remedyOf(account)}`,
   headers: { 'retry-after': '60' },
@@ -41,13 +44,16 @@ const noEvents = (account: string): RefusalFacts => ({
 /** Bytes of an event that cost a point. */
 const POINT_BYTES = 16_384;
 
-/** Returns the points that an event costs, given the size of its body: one for each started 16 KiB, and at least one. */
+/**
+ * Returns the points that an event costs, given the size of its body: one for each started 16 KiB, and at least one.
+ */
 export const pointsOf = (bytes: number): number => Math.max(1, Math.ceil(bytes / POINT_BYTES));
 
 /**
- * Limits the requests of each sender. Functions that take points return undefined, or the facts of a 429 `rate_limited` if
- * there are too few. They don't allocate for addresses, keys, and workspaces that are in memory. Costs above a limit take
- * all of its points. `taken` is the part of these points that the request has already taken, 0 by default.
+ * Limits the requests of each sender. Functions that take points return undefined, or the details of a 429
+ * `rate_limited` if there are too few. They don't allocate for addresses, keys, and workspaces that are in memory.
+ * Costs above a limit take all of its points. `taken` is the part of these points that the request has already taken, 0
+ * by default.
  */
 export interface SenderLimits {
   /** Takes points of the client's address. */
@@ -78,7 +84,10 @@ interface SenderLimitOptions {
   readonly onRefused: (limit: SenderLimit) => void;
 }
 
-/** Creates the limits. Refusals have the same headers as those of the facade: `RateLimit`, `RateLimit-Policy`, and `Retry-After`. */
+/**
+ * Creates the limits. Refusals have the same headers as those of the facade: `RateLimit`, `RateLimit-Policy`, and
+ * `Retry-After`.
+ */
 export function createSenderLimits(options: SenderLimitOptions): SenderLimits {
   const { rates, addressOf } = options;
   const addresses = addressOf && createLimit('address', rates.perAddress, options);

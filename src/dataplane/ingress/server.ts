@@ -71,7 +71,7 @@ interface IngressOptions {
 
 const UNLIMITED: SenderRates = { perAddress: 0, perKey: 0, perWorkspace: 0 };
 
-/** Answer for browsers visiting the root path. */
+/** Response for browsers visiting the root path. */
 const AT_THE_ROOT =
   'This path does not have any content. Send events to POST /events/{tenant}/{queue}. For a description, see /openapi.json. The facade serves /docs and /waas on SLUICE_FACADE_PORT.';
 

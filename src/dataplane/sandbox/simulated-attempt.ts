@@ -5,8 +5,8 @@ import { judgeStatus } from '../dispatcher/outcome.ts';
 const NO_BODY = Buffer.alloc(0);
 
 /**
- * Creates an attempt which does not call the endpoint. The answer is determined by the simulation and evaluated like
- * any endpoint's answer, except for a 410, which would disable the endpoint. In this case the endpoint is left
+ * Creates an attempt which does not call the endpoint. The response is determined by the simulation and evaluated like
+ * any endpoint's response, except for a 410, which would disable the endpoint. In this case the endpoint is left
  * unchanged and retries continue. `onSent` is called with the request which would have been sent.
  *
  * @param attempt number of the attempt, starting at 1

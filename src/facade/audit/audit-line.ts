@@ -13,7 +13,7 @@ export interface AuditedObject {
   readonly name: string;
 }
 
-/** The information available about a call after it has been answered. */
+/** The information available about a call after its response has been sent. */
 export interface CallFacts {
   readonly operation: string;
   readonly identity: Identity;

@@ -12,7 +12,7 @@ interface PollOptions {
 }
 
 /**
- * Calls `ask` until its answer is sufficient, the time is up, or the caller has disconnected. Returns the last answer.
+ * Calls `ask` until its result is sufficient, the time is up, or the caller has disconnected. Returns the last result.
  * If the time is 0, `ask` is only called once. Rejects if `ask` rejects.
  *
  * @param mayLook called before each additional read, which is skipped if it returns false

@@ -34,7 +34,7 @@ const OF_WRITES: readonly ProblemCode[] = [
   'not_in_force',
 ];
 
-/** The problems for calls whose answers are stored using the Idempotency-Key. */
+/** The problems for calls whose responses are stored using the Idempotency-Key. */
 const OF_KEYS: readonly ProblemCode[] = ['idempotency_in_progress', 'idempotency_conflict'];
 
 /** Returns all problems for a route without duplicates, starting with the problems shared by all calls. */

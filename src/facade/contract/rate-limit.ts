@@ -57,7 +57,7 @@ export interface PointLimits {
 
 /**
  * The number of points charged for looking up an id on the API server because the id is unknown or belongs to another
- * user. Looking up a guessed id is much more expensive for the API server than answering a call from the caches.
+ * user. Looking up a guessed id is much more expensive for the API server than a response from the caches.
  */
 const LOOKUP_COST = 20;
 

@@ -21,7 +21,8 @@ export function idempotencyKeyOf(headers: Readonly<Record<string, string | strin
 }
 
 /**
- * Returns a call whose answer should be stored using its Idempotency-Key. Keys belong to the workspace or integration.
+ * Returns a call whose response should be stored using its Idempotency-Key. Keys belong to the workspace or
+ * integration.
  */
 export function keyedCallOf(
   route: Route,

@@ -43,7 +43,7 @@ export type Call<A extends Access, Path extends string, Q, B> = Reached[A] & {
   /** The value of the `Idempotency-Key` header, if there is one. */
   readonly idempotencyKey: string | undefined;
   /**
-   * Random text that is the same for each attempt to perform this call, if the route stores answers and an
+   * Random text that is the same for each attempt to perform this call, if the route stores responses and an
    * `Idempotency-Key` was sent. Anything created by the call should be derived from this text. This way, an interrupted
    * call is completed when it is repeated.
    */
@@ -56,13 +56,13 @@ export type Call<A extends Access, Path extends string, Q, B> = Reached[A] & {
   /** Signal that is aborted when the caller disconnects. */
   readonly signal: AbortSignal;
   /**
-   * Calls `ask` until its answer is sufficient, for up to `waitSeconds`. Returns the last answer. All calls that are
+   * Calls `ask` until its result is sufficient, for up to `waitSeconds`. Returns the last result. All calls that are
    * held open on request must use this function because the number of waiting calls is limited for each caller.
    */
   readonly waitFor: <T>(waitSeconds: number, ask: () => Promise<T>, isEnough: (answer: T) => boolean) => Promise<T>;
 };
 
-/** Answer to a successful request. `about` is the written object, for use in the audit line. */
+/** Response to a successful request. `about` is the written object, for use in the audit line. */
 export interface Answer {
   readonly status: number;
   readonly body?: unknown;
@@ -74,7 +74,7 @@ export interface Answer {
 /** The format of a successful response. This is used for tests and for the OpenAPI document. */
 interface AnswerShape {
   readonly description: string;
-  /** The body schema. If unset, the answer has no body. */
+  /** The body schema. If unset, the response has no body. */
   readonly schema?: z.ZodType;
   readonly headers?: Readonly<Record<string, string>>;
 }
@@ -113,7 +113,7 @@ interface RouteSource<A extends Access, Path extends string, Q extends z.ZodType
    * paused.
    */
   readonly dataPlane?: boolean;
-  /** Set to true for a GET route whose answer contains a secret. Such calls are audited like changes. */
+  /** Set to true for a GET route whose response contains a secret. Such calls are audited like changes. */
   readonly showsSecret?: boolean;
   /**
    * Specifies how the route uses the `Idempotency-Key`. `answer` means that repeating the call would have a different

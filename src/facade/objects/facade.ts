@@ -45,7 +45,7 @@ export interface Facade {
   readonly operations: InboxOperations;
   readonly recovery: InboxRecovery;
   readonly replays: Replays;
-  /** Calls with an Idempotency-Key whose answers are stored. */
+  /** Calls with an Idempotency-Key whose responses are stored. */
   readonly keyedCalls: KeyedCalls;
   /**
    * Reads the balance of an account (`acc_…`) and which queues are waiting for tokens. Undefined if Redis does not

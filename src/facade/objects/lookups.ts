@@ -27,8 +27,8 @@ interface LookupOptions {
 /**
  * Looks up objects that are not in the cache using an index (such as the public id). They may just have been created by
  * another replica. The API server uses a field of the status to select the object. This field is set by the controller
- * before the call that has created the object is answered. Looking up a value that does not exist is cheap, because the
- * API server uses its own cache and returns an empty list.
+ * before the call that has created the object gets its response. Looking up a value that does not exist is cheap,
+ * because the API server uses its own cache and returns an empty list.
  *
  * Each call uses a list that was started after the call. Concurrent calls for the same value share a list. There are at
  * most `LANES` lists for a kind and namespace at a time.

@@ -83,7 +83,7 @@ function createPaidLookups(caches: Reads) {
   /**
    * The response is the same whether an object does not exist or belongs to another user. To prevent callers from
    * probing for objects, we also make a lookup for cached objects, with the same cost and with an id that does not
-   * exist so that both answers take equally long.
+   * exist so that both responses take equally long.
    */
   async function forbidden(caller: Caller, kind: KindName, id: string, isCached: boolean): Promise<Refusal> {
     if (isCached) {

@@ -66,7 +66,7 @@ function parseClaim(text: string, ref: string, groupKey: string): Claim {
 const SMALL_MESSAGE = 4_096;
 
 /**
- * Returns the body between these positions. A claim can be held for as long as its endpoint does not answer. To avoid
+ * Returns the body between these positions. A claim can be held for as long as its endpoint does not respond. To avoid
  * keeping the whole message for the body of a single event, the body is copied unless it makes up most of the message.
  */
 function bodyOf(message: Buffer, from: number, to: number): Buffer {

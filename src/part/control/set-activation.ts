@@ -65,8 +65,8 @@ export function createSetActivation({
     } else {
       pairs.opens(integration, groupKey);
     }
-    // This is kept until we know that all of it has been written. Even if there was no answer to a command, it may have
-    // been run.
+    // This is kept until we know that all of it has been written. Even if there was no response to a command, it may
+    // have been run.
     unfinished.add(pair);
     const opened = !isClosing && (await record.setActivation(fence, integration, groupKey, sinceMs));
     let changes = 0;

@@ -33,7 +33,7 @@ export function parseProgress(ref: string, text: string): EventProgress | undefi
   if (OPEN.includes(text[0] as string)) {
     const [attempts, , due] = last.split(' ').map(each => Number.parseInt(each, 10));
     const progress = { state, attempts: attempts ?? 0, history };
-    // If the answer was a 410, there is nothing due until the endpoint has been enabled again.
+    // If the response was a 410, there is nothing due until the endpoint has been enabled again.
     return state === 'retrying' && due !== 0 ? { ...progress, dueMs: due as number } : progress;
   }
   const [age = '0', attempts = '0', reason = '', latency = '-'] = last.split(' ');

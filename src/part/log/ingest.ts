@@ -39,7 +39,7 @@ export type IngestAnswer =
       /** The time of the part's clock. */
       readonly nowMs: number;
       /**
-       * The answers for the first events. If there is no answer for an event, it was not stored, because the call would
+       * The results for the first events. If there is no result for an event, it was not stored, because the call would
        * have had to do too much.
        */
       readonly events: readonly EventAnswer[];

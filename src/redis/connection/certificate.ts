@@ -26,7 +26,7 @@ export function watchRedisCertificates(settings: RedisSettings, log: Logger, met
  * Connects to Redis, or to all nodes of a Cluster. Returns the time at which the first of their certificates expires,
  * in milliseconds since 1970. Sentinel certificates are not checked.
  *
- * @throws if Redis does not answer or does not use TLS
+ * @throws if Redis does not respond or does not use TLS
  */
 export async function readRedisCertificateEnd(settings: RedisSettings, log: Logger): Promise<number> {
   const { create } = await findRedis(settings, log);

@@ -187,7 +187,7 @@ function renderAnswer(
   const said = `**${status}** ${escapeMarkup(description)}`;
   return schema === undefined
     ? [said]
-    : [said, table(['Answer', 'Type', 'Description'], fieldsOf(document, '', schema))];
+    : [said, table(['Response', 'Type', 'Description'], fieldsOf(document, '', schema))];
 }
 
 function resolve(document: OpenApiDocument, schema: Schema): Schema {

@@ -3,7 +3,7 @@
  * extensions.
  */
 const LINES_MAX = 16 * 1024;
-/** The maximum size of an answer on the wire, including informational responses and chunk sizes. */
+/** The maximum size of a response on the wire, including informational responses and chunk sizes. */
 const WIRE_MAX = 128 * 1024;
 
 const START = 'HTTP/1.';
@@ -37,22 +37,22 @@ export interface AnswerEvents {
 }
 
 /**
- * `more` means that there is more data for this answer. `end` means that the answer is complete. Otherwise, this is the
- * reason why it is not possible to read any more of it.
+ * `more` means that there is more data for this response. `end` means that the response is complete. Otherwise, this is
+ * the reason why it is not possible to read any more of it.
  */
 export type Progress = 'more' | 'end' | 'invalid_response' | 'headers_too_large';
 
 export interface AnswerReader {
-  /** Starts to read the next answer. */
+  /** Starts to read the next response. */
   readonly begin: (events: AnswerEvents) => void;
   /**
    * Reads the bytes when they have arrived. If it has returned anything except for `more`, it must not be called again.
    */
   readonly read: (bytes: Buffer) => Progress;
-  /** Returns true if the answer is complete when the connection has been closed by the server. */
+  /** Returns true if the response is complete when the connection has been closed by the server. */
   readonly finish: () => boolean;
   /**
-   * Returns how long the connection can be idle after an answer has ended, in milliseconds. If it is not possible to
+   * Returns how long the connection can be idle after a response has ended, in milliseconds. If it is not possible to
    * use the connection again, this is 0. If the server has not specified this, it is `undefined`.
    */
   readonly idleMs: () => number | undefined;
@@ -90,7 +90,7 @@ const emptyHead = (): Head => ({
  * If we need this header, it is recorded.
  *
  * @returns false if the line is not a header, or if it contains the length for a second time. In this case, it is not
- * clear where the answer ends (RFC 9112, 6.3)
+ * clear where the response ends (RFC 9112, 6.3)
  */
 function noteField(head: Head, line: string): boolean {
   const match = FIELD.exec(line);
@@ -133,9 +133,9 @@ function idleMsOf({ minor, connection, keepAlive }: Head): number | undefined {
 }
 
 /**
- * Creates a reader for the answers on a connection (RFC 9112), one after the other. It is stricter than the RFC: an
- * answer that a proxy and a client could interpret differently is an invalid response. If there are any bytes after the
- * end of an answer, they don't belong to a request, and we must not use the connection again.
+ * Creates a reader for the responses on a connection (RFC 9112), one after the other. It is stricter than the RFC: a
+ * response that a proxy and a client could interpret differently is an invalid response. If there are any bytes after
+ * the end of a response, they don't belong to a request, and we must not use the connection again.
  */
 export function createAnswerReader(): AnswerReader {
   let events: AnswerEvents;

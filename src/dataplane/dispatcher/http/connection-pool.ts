@@ -34,7 +34,7 @@ export interface ConnectionPool {
    */
   readonly take: (origin: Origin) => PooledConnection;
   /**
-   * When an answer has ended normally, this returns the connection to the pool. If it is not possible to use it again,
+   * When a response has ended normally, this returns the connection to the pool. If it is not possible to use it again,
    * the connection is closed.
    */
   readonly give: (connection: PooledConnection) => void;
@@ -42,7 +42,7 @@ export interface ConnectionPool {
   readonly giveUnused: (connection: PooledConnection) => void;
   /** Closes a connection. Data arriving after this point does not belong to any request. */
   readonly drop: (connection: PooledConnection) => void;
-  /** Closes a connection whose request has not been answered. What the kernel has not sent of it is discarded. */
+  /** Closes a connection whose request has no response yet. What the kernel has not sent of it is discarded. */
   readonly reset: (connection: PooledConnection) => void;
   /** Closes all of the connections. Current requests end as `aborted`. */
   readonly close: () => void;

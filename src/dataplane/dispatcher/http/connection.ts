@@ -8,7 +8,7 @@ const JOINED_MAX = 16 * 1024;
 /** The buffer of all connections that are not encrypted. */
 let shared = Buffer.allocUnsafeSlow(JOINED_MAX);
 
-/** The reason why there is no complete answer for a request. */
+/** The reason why there is no complete response to a request. */
 export type ExchangeFailure =
   | ConnectFailure
   | 'connection_reset'
@@ -18,14 +18,16 @@ export type ExchangeFailure =
   | 'aborted';
 
 /**
- * A request, and the functions that are called for its answer. The last call is always either `onEnd`, `onFailure`, or
- * `onUnsent`, unless the connection was destroyed.
+ * A request, and the functions that are called for its response. The last call is always either `onEnd`, `onFailure`,
+ * or `onUnsent`, unless the connection was destroyed.
  */
 export interface Exchange extends AnswerEvents {
   /** The head of the request, which has a single character for each byte. */
   readonly head: string;
   readonly body: Buffer;
-  /** Called when a connection that was opened for this request is open. Returns whether the request may still be sent. */
+  /**
+   * Called when a connection that was opened for this request is open. Returns whether the request may still be sent.
+   */
   readonly maySend: () => boolean;
   /** Called when the request is written to the open connection. */
   readonly onSent: () => void;
@@ -40,7 +42,7 @@ export interface Connection {
   /** Starts a new request. If the connection is new, it is opened first. The previous request must have ended. */
   readonly send: (exchange: Exchange) => void;
   /**
-   * Returns how long the connection can be idle after the answer, in milliseconds. If it is not possible to use the
+   * Returns how long the connection can be idle after the response, in milliseconds. If it is not possible to use the
    * connection again, this is 0. If the server has not specified this, it is `undefined`.
    */
   readonly idleMs: () => number | undefined;
@@ -121,7 +123,7 @@ export function createConnection(
     if (!isUsable) fail('connection_reset');
   };
   const onData = (bytes: Buffer) => {
-    // No request is running, so these bytes don't belong to any answer.
+    // No request is running, so these bytes don't belong to any response.
     if (current === undefined) return fail('invalid_response');
     if (isAnswered) {
       isUsable = false;
@@ -132,8 +134,8 @@ export function createConnection(
     if (isOver || progress === 'more') return;
     if (progress !== 'end') return fail(progress);
     isAnswered = true;
-    // Some servers will close the connection after an answer even if they have not sent `Connection: close`. We need to
-    // wait until the event loop has read everything that was received together with the answer.
+    // Some servers will close the connection after a response even if they have not sent `Connection: close`. We need
+    // to wait until the event loop has read everything that was received together with the response.
     setImmediate(end);
   };
   const onClosed = () => {
@@ -174,7 +176,7 @@ export function createConnection(
       if (socket === undefined) open();
       else start(socket, exchange);
     },
-    // If the request isn't fully sent yet, the server answered early and will close the connection.
+    // If the request isn't fully sent yet, the server responded early and will close the connection.
     idleMs() {
       if (!isUsable || (socket?.writableLength ?? 0) > 0) return 0;
       return isUsed ? reader.idleMs() : undefined;

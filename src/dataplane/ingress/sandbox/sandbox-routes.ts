@@ -10,7 +10,7 @@ import { createSandboxMetrics } from './sandbox-metrics.ts';
 import { createSandboxRoute, type SandboxDesk } from './sandbox-route.ts';
 
 /**
- * Creates all routes of the sandbox. They use separate metrics, memory, and answers, which ensures that production is
+ * Creates all routes of the sandbox. They use separate metrics, memory, and responses, which ensures that production is
  * not affected by the sandbox.
  */
 export function createSandboxRoutes(sandbox: SandboxDesk): AddRoutes {

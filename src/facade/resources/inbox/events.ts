@@ -161,7 +161,7 @@ const getEvent = defineRoute({
   scope: 'waas:read',
   operation: 'getEvent',
   tag: 'Inbox',
-  summary: 'Retrieve an event with its body, attempts, and answers',
+  summary: 'Retrieve an event with its body, attempts, and responses',
   description:
     "This is free of charge. If an event has not been delivered yet and can't be delivered at the moment, its body is withheld, and `bodyWithheld` contains the reason.",
   answers: { 200: { description: 'The requested event.', schema: EventDetail } },

@@ -63,7 +63,7 @@ const MetricsSeries = z
   })
   .meta({ id: 'MetricsSeries' });
 
-/** Converts a series to the answer format. */
+/** Converts a series to the response format. */
 export function metricsSeries(
   producerTenantPublicId: string,
   history: History,
@@ -141,7 +141,7 @@ const NotRoutedSeries = z
   })
   .meta({ id: 'NotRoutedSeries' });
 
-/** Converts counts to the answer format. */
+/** Converts counts to the response format. */
 export function notRoutedSeries(
   producerTenantPublicId: string,
   stream: z.output<typeof StreamName>,

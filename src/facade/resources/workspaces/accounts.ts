@@ -50,7 +50,7 @@ function accountEntry({ metadata, spec }: Cached<'Account'>, role: Role): z.outp
   };
 }
 
-/** Converts a balance to the answer format. */
+/** Converts a balance to the response format. */
 export function tokenBalance(accountPublicId: string, balance: Balance): z.output<typeof TokenBalance> {
   const { plan, includedTokens, usedTokens, remainingTokens = null } = balance;
   return { accountPublicId, plan, includedTokens, usedTokens, remainingTokens };
