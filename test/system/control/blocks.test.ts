@@ -99,7 +99,7 @@ describe('a Block', () => {
     await enforced('early');
     await observer.until(['Subscription', `${PRODUCER}-refunds`, 'eve', 'Live', 'False/Blocked']);
     await eventually('it counts one', async () => (await fieldOf('early', '.status.pausedSubscriptions')) === '1', {
-      withinMs: 5_000,
+      withinMs: 20_000,
     });
     await lift('early');
     await observer.until(['Subscription', `${PRODUCER}-refunds`, 'eve', 'Live', 'True/Live']);
@@ -116,7 +116,7 @@ describe('onUnblock: SkipToNow', () => {
     await eventually(
       'an attempt',
       async () => world.receiver.attempts.some(({ id, status }) => id === `${prefix}.inbox` && status === 503),
-      { withinMs: 5_000 },
+      { withinMs: 20_000 },
     );
     await put('by-stream', { ...OF_STREAM, ...skip });
     await put('by-package', { ...OF_PACKAGE, ...skip });

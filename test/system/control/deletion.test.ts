@@ -49,7 +49,7 @@ describe('deleting', () => {
     const name = 'retained';
     const through = await fillFailing(name, 'Retain');
     await eventually('the first attempt', async () => receiver.attempts.some(({ id }) => id === 'retained.0'), {
-      withinMs: 5_000,
+      withinMs: 20_000,
     });
     await observer.remove('CatalogStream', name, PRODUCER);
     await observer.until(['CatalogStream', name, PRODUCER, 'Ready', 'False/Draining']);

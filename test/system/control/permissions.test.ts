@@ -77,7 +77,7 @@ it('a workspace gets its namespace, another is refused a foreign one, with an Ev
     kubectl(installed.cluster, ['get', 'resourcequota', '-n', namespace, '-o', 'jsonpath={.items[*].spec.hard}']);
   expect([await quotas('made'), await quotas('foreign')]).toEqual([JSON.stringify(QUOTA), '']);
   const told = async () => (await world.observer.events()).includes('Workspace/foreign NamespaceNotAdopted');
-  await eventually('the Event', told, { withinMs: 5_000 });
+  await eventually('the Event', told, { withinMs: 20_000 });
   expect(await refused()).toEqual([]);
 });
 

@@ -115,7 +115,7 @@ it('accounts for every event: routed, delivered, and why not', async () => {
         const state = await inbox(partner);
         return state.open === 0 && state;
       },
-      { withinMs: 5_000 },
+      { withinMs: 20_000 },
     );
     expect(value.routed).toHaveLength(wanted);
     expect(value.counters).toEqual({ routed: wanted, delivered: wanted });

@@ -63,7 +63,7 @@ it('stops at 410 Gone with an Event, and continues with this event when it is en
   const tookMs = performance.now() - answered;
   console.log(`410 to Live=False: ${Math.round(tookMs)} ms`);
   const told = async () => (await observer.events()).includes(`Subscription/${SUBSCRIPTION} EndpointDisabled`);
-  await eventually('an Event', told, { withinMs: 5_000 });
+  await eventually('an Event', told, { withinMs: 20_000 });
   // Routed and charged, and held: also what was published meanwhile.
   await world.publisher.publish(makeSample('gone.3', 'key', 'x'));
   receiver.behave(() => 204);
@@ -72,6 +72,6 @@ it('stops at 410 Gone with an Event, and continues with this event when it is en
   const endpoint = { url: receiver.urlOf('ada'), retrySchedule: RETRY_SOON, enabledAt: new Date().toISOString() };
   await observer.apply(subscription('ada', PRODUCER, QUEUE, endpoint));
   await observer.until(['Subscription', SUBSCRIPTION, 'ada', 'Live', 'True/Live'], 5_000);
-  await eventually('the last one', async () => receiver.delivered('ada').has('gone.3'), { withinMs: 5_000 });
+  await eventually('the last one', async () => receiver.delivered('ada').has('gone.3'), { withinMs: 20_000 });
   expect(receiver.attempts.map(({ id }) => id)).toEqual(['gone.0', 'gone.0', 'gone.1', 'gone.2', 'gone.3']);
 });

@@ -79,7 +79,7 @@ test('counts what has happened', async () => {
       ({ series } = await scrape());
       return valueOf('sluice_dispatcher_events_total{result="dead"}') === 1;
     },
-    { withinMs: 5_000 },
+    { withinMs: 20_000 },
   );
   expect({
     accepted: valueOf('sluice_ingress_events_total{result="accepted"}'),
@@ -278,7 +278,7 @@ test('a process that is to end is not ready at once, serves on for a while, and 
   const signalledMs = performance.now();
   const ended = ending.stop();
   await eventually('it is not ready', async () => (await fetch(`${ending.opsUrl}/readyz`)).status === 503, {
-    withinMs: 3_000,
+    withinMs: 20_000,
     everyMs: 10,
   });
   expect(await (await fetch(`${ending.opsUrl}/readyz`)).text()).toBe('process: The process is stopping.\n');

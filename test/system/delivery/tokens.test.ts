@@ -59,7 +59,7 @@ it('pauses with a condition when the tokens are spent, and continues in order af
   const part = partKeys({ tenant: tenantId(PRODUCER), queue: QUEUE, gen: '', number: 0 });
   const enforced = async () =>
     (await Promise.all([accountKeys(ACCOUNT).meta, part.meta].map(planOf))).every(plan => plan === 'Free');
-  await eventually('the part enforces it', enforced, { withinMs: 5_000 });
+  await eventually('the part enforces it', enforced, { withinMs: 20_000 });
   await publishAll(makeSamples({ groupKeys: GROUP_KEYS, perKey: 12 }));
   const spent: Parameters<typeof observer.until>[0] = [
     'Workspace',

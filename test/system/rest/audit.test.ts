@@ -67,7 +67,7 @@ async function lineOf({ headers }: Reply): Promise<Line> {
   const { value } = await eventually(
     `the audit line of ${id}`,
     async () => (await lines()).find(({ requestId }) => requestId === id),
-    { withinMs: 5_000 },
+    { withinMs: 20_000 },
   );
   return value;
 }

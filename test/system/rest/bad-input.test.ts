@@ -88,7 +88,7 @@ describe('ingress', () => {
     expect([second.status, second.body]).toEqual([202, { id: 'largest', duplicate: true, groupKey: 'key' }]);
     expect(await stored()).toBe(before + 1);
     const { receiver } = world;
-    await eventually('it arrives', async () => receiver.delivered('ada').has('largest'), { withinMs: 5_000 });
+    await eventually('it arrives', async () => receiver.delivered('ada').has('largest'), { withinMs: 20_000 });
     expect(receiver.attempts.find(({ id }) => id === 'largest')?.sha256).toBe(largest.sha256);
   });
 

@@ -211,7 +211,7 @@ test('a Block from Git stays: nothing changes, and the answer names its manager'
   expect(await exists(ofStream())).toBe(true);
   await kubectl(cluster, ['delete', 'block/from-git', '-n', PRODUCER]);
   await eventually('the cache has seen it go', async () => (await owner.remove(pathOf.stream())).status === 204, {
-    withinMs: 5_000,
+    withinMs: 20_000,
   });
   expect(await exists(ofStream())).toBe(false);
   await live('True/Live');
@@ -256,7 +256,7 @@ test('pending and revoked integrations can be blocked, deleted ones unblocked', 
   await succeed(owner.remove(pathOf.stream('revoked')));
   await kubectl(cluster, ['delete', 'integration/pending', '-n', PRODUCER]);
   await eventually('the cache has seen it go', async () => (await owner.get(blocksOf('pending'))).status === 404, {
-    withinMs: 5_000,
+    withinMs: 20_000,
   });
   expect(await exists(ofStream('pending'))).toBe(true);
   await succeed(owner.remove(pathOf.stream('pending')));

@@ -40,7 +40,7 @@ describe('beside Git', () => {
     await applyAs('argocd', manifest);
     await world.small.observer.until(['Activation', 'yes-store-7', PRODUCER, 'Effective', 'True/Routing']);
     await arrived(await send('store-7.git', 'store-7'));
-    await eventually('the facade has seen it', async () => (await read('store-7')).effective, { withinMs: 5_000 });
+    await eventually('the facade has seen it', async () => (await read('store-7')).effective, { withinMs: 20_000 });
     expect((await close('store-7')).status).toBe(204);
     expect(await passes('store-7')).toBe(false);
     await applyAs('argocd', manifest);

@@ -121,7 +121,7 @@ test('a subscription without an endpoint pulls in order, and gets events again u
   expect(first.body.data.map(({ eventId, body }) => [eventId, body])).toEqual([['visit.0', 'visit.0']]);
   expect((await pull()).body).toEqual(first.body);
   await eventually('both are there', async () => (await pull({ all: true })).body.data.length === 2, {
-    withinMs: 5_000,
+    withinMs: 20_000,
   });
   const acknowledge = (id: string): Promise<Problem> =>
     ada.post(`${root}/acknowledge`, { subscription: pulled, events: [{ id }] });

@@ -116,7 +116,7 @@ test('a declined or expired invitation can be created again', async () => {
   const declined = await inviteAndSettle('donald@example.com');
   await inCluster(['patch', 'intg', declined.name, '--type=merge', '-p', '{"spec":{"declined":true}}']);
   await eventually('the facade knows', async () => (await read(declined.publicId)).status === 'Declined', {
-    withinMs: 5_000,
+    withinMs: 20_000,
   });
   const second = await inviteAndSettle('donald@example.com');
   expect(second.publicId).not.toBe(declined.publicId);
@@ -134,7 +134,7 @@ test('an invitation of kubectl is found by its address, which a direct grant doe
     integration('shop', 'granted', { workspace: 'other' }),
   ]);
   await eventually('the facade knows both', async () => (await list()).data.some(({ name }) => name === 'granted'), {
-    withinMs: 5_000,
+    withinMs: 20_000,
   });
   const reply = await invite('edsger@example.com');
   expect(reply.status).toBe(200);

@@ -122,7 +122,7 @@ test('a caller with a free account, or without a free one left, must name an acc
   await eventually(
     'the facade knows the account',
     async () => (await dora.get<{ data: unknown[] }>('/waas/accounts')).body.data.length === 1,
-    { withinMs: 5_000 },
+    { withinMs: 20_000 },
   );
   const unnamed = await accept(token, dora);
   expect(unnamed.status).toBe(409);
@@ -257,7 +257,7 @@ test('no invitation can be answered while the producer is paused', async () => {
     await annotate('-');
   }
   expect(Object.keys(await specOf('intg', name, 'shop'))).toEqual(['invitedEmail']);
-  await eventually('the pause is over', async () => !(await isPaused()), { withinMs: 5_000 });
+  await eventually('the pause is over', async () => !(await isPaused()), { withinMs: 20_000 });
   expect((await accept(token, grace)).status).toBe(200);
 });
 

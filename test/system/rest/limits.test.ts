@@ -117,7 +117,7 @@ test('a raised limit is in force at once on each replica, for the next workspace
   const streams = (await namesOf('catalogstream', 'shop')).length;
   for (const replica of replicas) {
     await eventually('the replica counts all streams', async () => (await used(replica)) === streams, {
-      withinMs: 5_000,
+      withinMs: 20_000,
     });
     expect(codeOf(await putStream(replica, second, 'one'))).toBe('409 limit_reached');
   }
@@ -273,7 +273,7 @@ test('at the limit, everything that closes still works, and so does every repeat
   const limits = async (client: RestClient) =>
     (await client.get<LimitsBody>(`/waas/accounts/${accountId('full')}/limits`)).body.limits;
   await eventually('the limits are known', async () => (await limits(ofAda()))['blocks']?.limit === 0, {
-    withinMs: 5_000,
+    withinMs: 20_000,
   });
 
   const blocks = `/waas/producer/${tenant}/integrations/${integrationPublicId}/blocks`;

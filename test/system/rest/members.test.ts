@@ -43,7 +43,7 @@ async function untilRole(by: RestClient | undefined, role: string | undefined): 
       const { status, body } = await (by as RestClient).get<{ role?: string }>(`/waas/accounts/${account}`);
       return role === undefined ? status === 403 : body.role === role;
     },
-    { withinMs: 5_000 },
+    { withinMs: 20_000 },
   );
 }
 
@@ -124,7 +124,7 @@ test('the members of an account that was made with kubectl are changed there', a
     { apiVersion: API_VERSION, kind: 'Account', metadata: { name: 'from-git' }, spec: { owners } },
   ]);
   const to = `/waas/accounts/${publicId('Account', '', 'from-git')}/members`;
-  await eventually('the facade knows it', async () => (await at.ada.get(to)).status === 200, { withinMs: 5_000 });
+  await eventually('the facade knows it', async () => (await at.ada.get(to)).status === 200, { withinMs: 20_000 });
   expect((await put(at.ada, owners, to)).status).toBe(200);
   const refused = await put(at.ada, [...owners, member('eve', 'Admin')], to);
   expect(refused).toMatchObject({ status: 409, body: { code: 'field_managed' } });

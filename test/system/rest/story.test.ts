@@ -135,10 +135,10 @@ test('a workspace becomes a producer, and its streams are applied, each as often
   const catalog = async () =>
     (await call<Listed>(owner, 'GET /waas/producer/{tenant}/catalog', tenant)).data.map(entry => entry.publicId);
   await eventually('what is published is in the catalog', async () => (await catalog()).join() === orders, {
-    withinMs: 5_000,
+    withinMs: 20_000,
   });
   await call(owner, 'PUT /waas/streams', {}, { ...producer, name: 'Carts', isPublic: true });
-  await eventually('both are', async () => (await catalog()).join() === [carts, orders].join(), { withinMs: 5_000 });
+  await eventually('both are', async () => (await catalog()).join() === [carts, orders].join(), { withinMs: 20_000 });
   const key = await owner.post<{ key: string }>(`/waas/producer/${world.shop}/ingress-keys`, { id: 'story' });
   expect(key.status).toBe(201);
   const { ingressUrl } = world.sluice;
@@ -190,7 +190,7 @@ test.each(['grace', 'bob'])(
         includedTokens: 10_000,
       },
     });
-    await eventually('the producer sees it', async () => (await entry())?.status === 'Active', { withinMs: 5_000 });
+    await eventually('the producer sees it', async () => (await entry())?.status === 'Active', { withinMs: 20_000 });
 
     partners.set(name, { client, integration: invited.publicId, name: object, workspace });
     const subscribed = await subscribe(name);

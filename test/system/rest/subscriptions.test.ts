@@ -200,7 +200,7 @@ test('while a stream is blocked, subscribing is refused, and existing subscripti
       const { body } = await ada.get<Entry>(pathOf('orders'));
       return body.status === 'Paused' && body.reason === 'Blocked';
     },
-    { withinMs: 5_000 },
+    { withinMs: 20_000 },
   );
   const catalog = await ada.get<{ data: Record<string, unknown>[] }>(`${receiving()}/catalog`);
   expect(catalog.body.data.filter(({ blocked }) => blocked).map(({ key }) => key)).toEqual(['orders', 'visits']);
@@ -209,7 +209,7 @@ test('while a stream is blocked, subscribing is refused, and existing subscripti
 
   await kubectl(world.installation.cluster, ['delete', 'block', 'kept', '-n', 'shop']);
   await eventually('it is not blocked any more', async () => (await subscribe(ada, 'visits')).status === 201, {
-    withinMs: 5_000,
+    withinMs: 20_000,
   });
 });
 
@@ -240,7 +240,7 @@ test('a deprecated stream takes no new subscriptions, and those that are there g
       const { body } = await ada.get<{ data: Record<string, unknown>[] }>(`${receiving()}/catalog`);
       return body.data.find(({ key }) => key === 'refunds')?.['status'] === 'Deprecated';
     },
-    { withinMs: 5_000 },
+    { withinMs: 20_000 },
   );
   expect((await subscribe(ada, 'refunds')).body).toMatchObject({ status: 'Live' });
   expect((await ada.get<Entry>(pathOf('refunds'))).body.status).toBe('Live');
@@ -254,7 +254,7 @@ test('a subscription of kubectl that is not admitted is refused with the reason 
   ]);
   const deprecated = async (): Promise<Problem> => ada.post(subscriptions, { catalogEntryPublicId: cat('old') });
   await eventually('it is judged', async () => (await read('subscription/shop-old', '{.status.conditions}')) !== '', {
-    withinMs: 5_000,
+    withinMs: 20_000,
   });
   const refused = await deprecated();
   expect([refused.status, refused.body.code]).toEqual([409, 'stream_deprecated']);
@@ -265,7 +265,7 @@ test('a subscription of kubectl that is not admitted is refused with the reason 
       const reply: Problem = await ada.put(waiting, { suspended: true });
       return reply.body.detail?.includes('stream') && reply;
     },
-    { withinMs: 5_000 },
+    { withinMs: 20_000 },
   );
   expect([value.status, value.body.code]).toEqual([404, 'unknown_resource']);
   expect(await read('subscription/shop-planned', '{.spec.suspended}')).toBe('');
@@ -334,7 +334,7 @@ test('an integration that was revoked takes no subscriptions any more', async ()
   await eventually(
     'the partner sees it',
     async () => (await eve.get<{ status: string }>(receiving('eve'))).body.status === 'Revoked',
-    { withinMs: 5_000 },
+    { withinMs: 20_000 },
   );
   expect(((await eve.get(`${receiving('eve')}/catalog`)) as Problem).body.code).toBe('integration_not_active');
   const path = `${receiving('eve')}/subscriptions/${kept.body.publicId}`;
