@@ -49,16 +49,16 @@ export function createSweepReplays<I extends { readonly open: boolean; readonly 
       ended++;
     }
 
-    for (let isMore = true; isMore; ) {
+    let due: string[];
+    do {
       const page = ['limit', left, SWEPT_AT_ONCE] as const;
-      const due = (await redis.call('zrangebyscore', replays, '-inf', untilMs, ...page)) as string[];
+      due = (await redis.call('zrangebyscore', replays, '-inf', untilMs, ...page)) as string[];
       const before = ended;
       await tryEach(due, REPLAY_MS, end).catch((error: unknown) => (failure = error));
       left += due.length - (ended - before);
       skipped = new Set(open.values());
       // If all of them have ended, other accounts go first.
-      isMore = due.length === SWEPT_AT_ONCE && left > 0;
-    }
+    } while (due.length === SWEPT_AT_ONCE && left > 0);
     if (ended === 0 && failure !== undefined) throw failure;
     const [, chargedMs] = (await redis.call('zrange', replays, 0, 0, 'withscores')) as string[];
     if (chargedMs === undefined) return null;

@@ -13,7 +13,7 @@ export const WORKSPACE_LABEL = 'sluice.dev/workspace';
 export const INSTANCE_LABEL = 'sluice.dev/instance';
 
 /**
- * Annotation on the Lease of the controller with the random name of the Redis that the leader writes to. The name exists
+ * Annotation on the Lease of the controller with the random id of the Redis that the leader writes to. The id exists
  * for as long as the data in this Redis.
  */
 export const STORE_ANNOTATION = 'sluice.dev/redis';

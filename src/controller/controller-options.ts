@@ -72,7 +72,7 @@ export interface ControllerOptions {
 export interface ControllerRole extends Runtime {
   /** Whether this replica is the leader and able to apply objects. */
   readonly works: () => boolean;
-  /** Returns the name of the Redis that the leader writes to, if another replica leads. */
+  /** Returns the id of the Redis that the leader writes to, if another replica leads. */
   readonly leadersStore: () => string | undefined;
   /** Returns the reasons why this replica can't become the leader, or why it can't apply objects as the leader. */
   readonly impairments: ImpairmentCheck;

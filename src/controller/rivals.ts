@@ -26,8 +26,8 @@ interface Rivals {
  * whose events are stored in the Redis of the other one.
  *
  * Each controller first writes its own Lease and then lists those of all namespaces. If two of them do so at the same
- * time, at least one finds the other one. A controller that finds another one never leads. If both find each other, both
- * release their Leases, and the one with the smaller namespace name tries again first.
+ * time, at least one finds the other one. A controller that finds another one never leads. If both find each other,
+ * both release their Leases, and the one with the smaller namespace name tries again first.
  *
  * The Lease of another namespace never expires, because it is not possible to tell a controller that was removed from
  * one that will continue. A Lease that was released is only free for a controller with the same Redis. Otherwise, two
@@ -35,7 +35,7 @@ interface Rivals {
  */
 export function createRivals(options: {
   readonly client: Pick<KubeClient, 'list'>;
-  /** Returns the name of the own Redis, if it has any. */
+  /** Returns the id of the own Redis, if it has any. */
   readonly readStore: () => Promise<string | undefined>;
   /** The name of this installation. */
   readonly instance: string;
@@ -91,7 +91,7 @@ function describe({ namespace, holder }: RivalLease, instance: string): string {
 }
 
 /** What to change if the Leases of other namespaces can't be listed because a permission is missing. */
-export const LIST_FORBIDDEN = `The Leases named ${LEASE_NAME} of other namespaces cannot be listed, so this replica does not know whether another installation with the same name leads. Bind the ClusterRole sluice-controller, which allows to list them.`;
+export const LIST_FORBIDDEN = `The Leases named ${LEASE_NAME} of other namespaces cannot be listed, so this replica does not know whether another installation with the same name leads. Bind the ClusterRole sluice-controller, which includes this permission.`;
 
 function textOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);

@@ -20,7 +20,7 @@ export interface TermState {
   readonly over: AbortSignal;
   /** Fencing epoch. Undefined until Redis has returned the epoch. */
   epoch: number | undefined;
-  /** The random name of the Redis that this term writes to. Undefined until Redis has returned it. */
+  /** The random id of the Redis that this term writes to. Undefined until Redis has returned it. */
   store: string | undefined;
   /** The reason why writes are not allowed. Undefined if writes are allowed. */
   held: string | undefined;
@@ -80,7 +80,7 @@ export function createTerms() {
     },
     /** Returns the error of the current term or the last term (if there is one). */
     failure: (): unknown => current?.failure,
-    /** Returns the name of the Redis that the current or the last term has written to. */
+    /** Returns the id of the Redis that the current or the last term has written to. */
     store: (): string | undefined => current?.store,
     fence,
   };

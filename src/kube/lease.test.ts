@@ -16,7 +16,7 @@ function start(marks?: LeaseMarks) {
   return { leases: createLeaseStore(client, { namespace: 'apps', name: 'l' }, marks), lease: () => lease };
 }
 
-test('keeps the name of the Redis of the last leader until the next one knows its own', async () => {
+test('keeps the id of the Redis of the last leader until the next one knows its own', async () => {
   let store: string | undefined;
   const { leases, lease } = start({ labels: leaseLabels('blue'), store: () => store });
   const first = await leases.create({ holderIdentity: 'a' }, signal);

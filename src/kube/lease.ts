@@ -20,14 +20,14 @@ export type Lease = {
   readonly uid?: string;
   readonly resourceVersion: string;
   readonly spec: LeaseSpec;
-  /** The name of the Redis that the last leader has written to, if known. */
+  /** The id of the Redis that the last leader has written to, if known. */
   readonly store?: string | undefined;
 };
 
 /** What a Lease contains in addition to its spec. */
 export type LeaseMarks = {
   readonly labels: Readonly<Record<string, string>>;
-  /** Returns the name of the Redis that the leader writes to. While it is unknown, the last one is kept. */
+  /** Returns the id of the Redis that the leader writes to. While it is unknown, the last one is kept. */
   readonly store: () => string | undefined;
 };
 
@@ -104,7 +104,7 @@ export type RivalLease = {
   readonly namespace: string;
   /** Empty if the Lease was released. */
   readonly holder: string;
-  /** The name of the Redis that its last leader has written to. */
+  /** The id of the Redis that its last leader has written to. */
   readonly store: string | undefined;
 };
 

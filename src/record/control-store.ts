@@ -52,7 +52,7 @@ export interface RoutesChange {
 export interface ControlRecord {
   /**
    * Claims the fencing epoch. This should be called when the controller has become the leader. If this Redis belongs to
-   * a different cluster, its name is returned as `other`. `store` is the random name of this Redis, which exists for as
+   * a different cluster, its name is returned as `other`. `store` is the random id of this Redis, which exists for as
    * long as its data.
    *
    * @throws RedisFormatError if the data has another format
@@ -63,7 +63,7 @@ export interface ControlRecord {
     transitions: number,
     nowMs: number,
   ) => Promise<{ epoch: number; store?: string | undefined } | { other: string }>;
-  /** Returns the random name of this Redis. Undefined before a controller has led, and after the data was lost. */
+  /** Returns the random id of this Redis. Undefined before a controller has led, and after the data was lost. */
   readonly readStore: () => Promise<string | undefined>;
   readonly readCluster: () => Promise<ClusterState>;
   /** Marks the control state as complete and records for the facade whether there is a mail server. */

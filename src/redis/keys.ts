@@ -1,8 +1,8 @@
 /**
  * Every key of Sluice in Redis. The hash tag places the keys of a script in one slot: queue `{q:<tenant>:<queue>}`,
  * tenant `{t:<tenant>}`, integration `{i:<integration>}`, account `{a:<account>}`, calls with an Idempotency-Key
- * `{o:<owner>}`, hints `{r:p}`, `{d:p}`, `{a:p}` and `{s:p}`, usage of a tenant's sandbox runs `{s:<tenant>}`, one run with all of its data `{s:<tenant>:<run>}`, and the
- * installation `{c}`.
+ * `{o:<owner>}`, hints `{r:p}`, `{d:p}`, `{a:p}` and `{s:p}`, usage of a tenant's sandbox runs `{s:<tenant>}`, one run
+ * with all of its data `{s:<tenant>:<run>}`, and the installation `{c}`.
  */
 
 /** The number of partitions in each hint index. */
@@ -123,15 +123,23 @@ export function hintPartition(member: string): number {
 }
 
 export const CLUSTER_KEYS = {
-  /** HASH: uid of the Kubernetes cluster, ready, epoch of the leading controller, fingerprint of its first root key, random name of this Redis (`store`). */
+  /**
+   * HASH: uid of the Kubernetes cluster, ready, epoch of the leading controller, fingerprint of its first root key,
+   * random id of this Redis (`store`).
+   */
   meta: '{c}:meta',
   /** SET of tenants that have control state. */
   tenants: '{c}:tenants',
   /** HASH: `tenant:queue:number` of each part → its generation. */
   parts: '{c}:parts',
-  /** HASH: `tenant:queue:number` of each part with events → generation, stored bytes, and its account (`stored-bytes.ts`). */
+  /**
+   * HASH: `tenant:queue:number` of each part with events → generation, stored bytes, and its account
+   * (`stored-bytes.ts`).
+   */
   stored: '{c}:stored',
-  /** ZSET: name of a replica and the ids of its root keys → when it last reported them, in ms (`root-key-reports.ts`). */
+  /**
+   * ZSET: name of a replica and the ids of its root keys → when it last reported them, in ms (`root-key-reports.ts`).
+   */
   rootKeys: '{c}:rootKeys',
   /** ZSET: name of each active dispatcher → end of its activity period, in ms. */
   members: '{c}:members',

@@ -2,18 +2,19 @@ import type { Impairment, ImpairmentCheck } from '../telemetry/role-health.ts';
 import { type Clock, sleep } from '../time/clock.ts';
 
 const LOOK_EVERY_MS = 5_000;
-/** After Redis has lost its data, the leader and the standby see its new name at different times. */
+/** After Redis has lost its data, the leader and the standby see its new id at different times. */
 const DIFFERS_FOR_MS = 30_000;
 
 /**
- * Compares the Redis of a standby controller with the Redis of the leader, until `stop` is aborted. If two installations
- * were installed in the same namespace, their controllers use the same Lease, but may use different Redis servers.
+ * Compares the Redis of a standby controller with the Redis of the leader, until `stop` is aborted. If two
+ * installations were installed in the same namespace, their controllers use the same Lease, but may use different Redis
+ * servers.
  *
  * This is only reported. When the Redis is replaced, the new replicas have to become ready and take over.
  */
 export function watchStandbyRedis(options: {
   readonly readStore: () => Promise<string | undefined>;
-  /** Returns the name of the leader's Redis, if another replica leads. */
+  /** Returns the id of the leader's Redis, if another replica leads. */
   readonly leadersStore: () => string | undefined;
   readonly clock: Pick<Clock, 'nowMs' | 'setTimer'>;
   readonly stop: AbortSignal;
@@ -33,7 +34,7 @@ export function watchStandbyRedis(options: {
 
   async function run(): Promise<void> {
     while (!stop.aborted) {
-      // Without an answer from Redis, the last result remains.
+      // Without a response from Redis, the last result remains.
       await look().catch(() => {});
       await sleep(clock, LOOK_EVERY_MS, stop);
     }

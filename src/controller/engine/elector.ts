@@ -30,7 +30,7 @@ export type Elector = {
   readonly isLeader: () => boolean;
   /** The most recently observed holder identity. Undefined if the lease is free. */
   readonly holder: () => string | undefined;
-  /** Returns the name of the Redis of the leader, if another process leads and the name is known. */
+  /** Returns the id of the Redis of the leader, if another process leads and the id is known. */
   readonly othersStore: () => string | undefined;
   /** How long this process has been the leader, in milliseconds. Undefined if it is not the leader. */
   readonly leadingForMs: () => number | undefined;

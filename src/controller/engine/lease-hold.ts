@@ -164,7 +164,7 @@ export function createLeaseHold(options: {
     isRefused: asked.isRefused,
     /** Whether this process, or another one using the same lease, has ever been admitted. */
     wasAdmitted: asked.wasAdmitted,
-    /** Returns the name of the Redis of the current holder, if another process holds the lease. */
+    /** Returns the id of the Redis of the current holder, if another process holds the lease. */
     othersStore: () => (isOthers() ? state()?.lease.store : undefined),
     transitions: () => state()?.lease.spec.leaseTransitions ?? 0,
   };

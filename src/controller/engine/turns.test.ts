@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { createManualClock } from '../../../test/support/manual-clock.ts';
-import { createLanes, createTurns, type Order, tenantOfKey } from './turns.ts';
+import { createTurns, createWaitingKeys, type Order, tenantOfKey } from './turns.ts';
 
 function takeAll(turns: ReturnType<typeof createTurns>): string[] {
   const taken: string[] = [];
@@ -95,7 +95,7 @@ describe('turns', () => {
   });
 });
 
-describe('lanes', () => {
+describe('waiting keys', () => {
   test.each([
     [1, 1],
     [2, 1],
@@ -103,39 +103,39 @@ describe('lanes', () => {
     [32, 24],
   ])('of %i workers, at most %i work on keys that were slow', async (workers, most) => {
     const clock = createManualClock();
-    const lanes = createLanes({ clock, workers });
+    const waiting = createWaitingKeys({ clock, workers });
     const takeWith = (count: number) =>
-      Array.from({ length: count }, () => lanes.take()).filter(key => key !== undefined);
+      Array.from({ length: count }, () => waiting.take()).filter(key => key !== undefined);
     const keys = Array.from({ length: 40 }, (_, n) => `t${n}/key`);
-    for (const key of keys) lanes.add(key, 'change');
+    for (const key of keys) waiting.add(key, 'change');
     expect(takeWith(40)).toHaveLength(40);
     await clock.advance(1_000);
-    for (const key of keys) lanes.done(key);
-    for (const key of keys) lanes.add(key, 'change');
+    for (const key of keys) waiting.done(key);
+    for (const key of keys) waiting.add(key, 'change');
     const taken = takeWith(40);
     expect(taken).toHaveLength(most);
-    lanes.add('other/key', 'background');
-    expect(lanes.take()).toBe('other/key');
+    waiting.add('other/key', 'background');
+    expect(waiting.take()).toBe('other/key');
     // Those that were fast this time are like all others again, so as many slow ones can be taken in addition.
-    for (const key of taken) lanes.done(key);
-    for (const key of taken) lanes.add(key, 'background');
+    for (const key of taken) waiting.done(key);
+    for (const key of taken) waiting.add(key, 'background');
     takeWith(80);
-    expect(lanes.size()).toBe(Math.max(0, 40 - 2 * most));
+    expect(waiting.size()).toBe(Math.max(0, 40 - 2 * most));
   });
 
   test('a key is only slow for a minute', async () => {
     const clock = createManualClock();
-    const lanes = createLanes({ clock, workers: 1 });
-    for (const key of ['a/1', 'b/1']) lanes.add(key, 'change');
-    for (const key of [lanes.take(), lanes.take()]) {
+    const waiting = createWaitingKeys({ clock, workers: 1 });
+    for (const key of ['a/1', 'b/1']) waiting.add(key, 'change');
+    for (const key of [waiting.take(), waiting.take()]) {
       await clock.advance(1_000);
-      lanes.done(key as string);
+      waiting.done(key as string);
     }
-    for (const key of ['a/1', 'b/1']) lanes.add(key, 'change');
-    expect([lanes.take(), lanes.take()]).toEqual(['a/1', undefined]);
-    lanes.clear();
+    for (const key of ['a/1', 'b/1']) waiting.add(key, 'change');
+    expect([waiting.take(), waiting.take()]).toEqual(['a/1', undefined]);
+    waiting.clear();
     await clock.advance(60_000);
-    lanes.add('b/1', 'change');
-    expect(lanes.take()).toBe('b/1');
+    waiting.add('b/1', 'change');
+    expect(waiting.take()).toBe('b/1');
   });
 });

@@ -157,14 +157,15 @@ const SLOW_MS = 1_000;
 const SLOW_FOR_MS = 60_000;
 const MOST_SLOW_KEYS = 100_000;
 
-export type Lanes = ReturnType<typeof createLanes>;
+export type WaitingKeys = ReturnType<typeof createWaitingKeys>;
 
 /**
  * Creates the keys that are waiting, and remembers which of them are slow, for example because the part of Redis that
- * they use does not respond, or because the routes of a large tenant are being compiled. A quarter of the workers, and at
- * least one if there are several, is kept free of slow keys. Otherwise, all other keys would have to wait for them.
+ * they use does not respond, or because the routes of a large tenant are being compiled. A quarter of the workers, and
+ * at least one if there are several, is kept free of slow keys. Otherwise, all other keys would have to wait for them.
  */
-export function createLanes({ clock, workers }: { readonly clock: Pick<Clock, 'nowMs'>; readonly workers: number }) {
+export function createWaitingKeys(options: { readonly clock: Pick<Clock, 'nowMs'>; readonly workers: number }) {
+  const { clock, workers } = options;
   const most = Math.max(1, Math.floor(workers * 0.75));
   const usual = createTurns();
   const slow = createTurns();
@@ -174,7 +175,7 @@ export function createLanes({ clock, workers }: { readonly clock: Pick<Clock, 'n
   let slowRunning = 0;
   let turn = 0;
 
-  function laneOf(key: string): Turns {
+  function turnsOf(key: string): Turns {
     if (slow.has(key)) return slow;
     return usual.has(key) || slowKeys.get(key) === undefined ? usual : slow;
   }
@@ -182,13 +183,13 @@ export function createLanes({ clock, workers }: { readonly clock: Pick<Clock, 'n
   return {
     has: (key: string) => usual.has(key) || slow.has(key),
     size: () => usual.size() + slow.size(),
-    add: (key: string, order: Order): boolean => laneOf(key).add(key, order),
+    add: (key: string, order: Order): boolean => turnsOf(key).add(key, order),
     take(): string | undefined {
       const first = turn++ % 2 === 0 ? usual : slow;
-      for (const lane of slowRunning < most ? [first, usual, slow] : [usual]) {
-        const key = lane.take();
+      for (const turns of slowRunning < most ? [first, usual, slow] : [usual]) {
+        const key = turns.take();
         if (key === undefined) continue;
-        const isSlow = lane === slow;
+        const isSlow = turns === slow;
         if (isSlow) slowRunning++;
         running.set(key, { beganMs: clock.nowMs(), isSlow });
         return key;

@@ -2,7 +2,7 @@ import { type Backoff, backoffMs } from '../../time/backoff.ts';
 import type { Clock } from '../../time/clock.ts';
 import { createDelayedKeys } from './delay-heap.ts';
 import type { QueueMetrics } from './queue-metrics.ts';
-import { createLanes, firstOf, type Lanes, type Order } from './turns.ts';
+import { createWaitingKeys, firstOf, type Order, type WaitingKeys } from './turns.ts';
 
 /** Backoff for failing keys. There is no jitter, same as in client-go. */
 const RETRY: Backoff = { firstMs: 5, mostMs: 1_000_000 };
@@ -56,14 +56,14 @@ export type WorkQueue = {
  *
  * @param onTaken called before a key is handed to a worker
  */
-function createLine(lanes: Lanes, onTaken: (key: string) => void) {
+function createLine(waiting: WaitingKeys, onTaken: (key: string) => void) {
   const workers: ((key: string | undefined) => void)[] = [];
   let closed = false;
 
   /** Hands waiting keys to waiting workers. */
   function hand(): void {
     while (workers.length > 0) {
-      const key = lanes.take();
+      const key = waiting.take();
       if (key === undefined) return;
       onTaken(key);
       workers.shift()?.(key);
@@ -72,9 +72,9 @@ function createLine(lanes: Lanes, onTaken: (key: string) => void) {
 
   return {
     hand,
-    has: lanes.has,
-    size: lanes.size,
-    add: (key: string, order: Order) => lanes.add(key, order),
+    has: waiting.has,
+    size: waiting.size,
+    add: (key: string, order: Order) => waiting.add(key, order),
     get(): Promise<string | undefined> {
       if (closed) return Promise.resolve(undefined);
       return new Promise(resolve => {
@@ -85,7 +85,7 @@ function createLine(lanes: Lanes, onTaken: (key: string) => void) {
     /** Drops all keys and stops all workers that are waiting. */
     close(): void {
       closed = true;
-      lanes.clear();
+      waiting.clear();
       for (const resolve of workers.splice(0)) resolve(undefined);
     },
   };
@@ -158,8 +158,8 @@ export type WorkQueueOptions = {
 export function createWorkQueue(options: WorkQueueOptions): WorkQueue {
   const { clock, retry = RETRY, isDeletion, workers = Number.POSITIVE_INFINITY } = options;
   const orderOf = (key: string): Order => (isDeletion?.(key) ? 'deletion' : 'change');
-  const lanes = createLanes({ clock, workers });
-  const line = createLine(lanes, key => {
+  const waiting = createWaitingKeys({ clock, workers });
+  const line = createLine(waiting, key => {
     processing.add(key);
     meter.taken(key);
   });
@@ -195,7 +195,7 @@ export function createWorkQueue(options: WorkQueueOptions): WorkQueue {
   function done(key: string): void {
     if (!processing.delete(key)) return;
     meter.finished(key);
-    lanes.done(key);
+    waiting.done(key);
     if (shuttingDown && processing.size === 0) drained.resolve();
     const order = again.get(key);
     if (order === undefined) return;

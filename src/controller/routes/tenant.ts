@@ -13,7 +13,9 @@ export interface Tenant {
   readonly runs: ExclusiveRuns;
   /** Routes written to Redis by this leader. If undefined, the routes need to be read again. */
   stored: StoredRoutes | undefined;
-  /** Whether changes of routes that were known are being written. Everything that was applied before is still applied. */
+  /**
+   * Whether changes of routes that were known are being written. Everything that was applied before is still applied.
+   */
   isWriting: boolean;
   /** The last routes known to be in Redis. All names in these routes will be read even if Redis has lost the index. */
   remembered: TenantRoutes | undefined;
