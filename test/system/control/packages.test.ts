@@ -103,7 +103,7 @@ describe('a Package', () => {
     expect(await messageOf('Ready')).toMatch(/: no-sales$/);
     await send('deleting.0', world.publisher, 'bob');
     expect(attempts('ada', 'deleting')).toEqual([]);
-    expect(await world.observer.events()).toContain('Package/sales StillBlocking');
+    await world.observer.untilEvent('Package/sales StillBlocking');
     await world.observer.remove('Block', 'no-sales', PRODUCER);
     const gone = async () => !(await world.observer.exists('Package', 'sales', PRODUCER));
     const { tookMs } = await eventually('the package is gone', gone, { withinMs: 10_000 });

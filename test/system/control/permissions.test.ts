@@ -76,8 +76,7 @@ it('a workspace gets its namespace, another is refused a foreign one, with an Ev
   const quotas = (namespace: string) =>
     kubectl(installed.cluster, ['get', 'resourcequota', '-n', namespace, '-o', 'jsonpath={.items[*].spec.hard}']);
   expect([await quotas('made'), await quotas('foreign')]).toEqual([JSON.stringify(QUOTA), '']);
-  const told = async () => (await world.observer.events()).includes('Workspace/foreign NamespaceNotAdopted');
-  await eventually('the Event', told, { withinMs: 20_000 });
+  await world.observer.untilEvent('Workspace/foreign NamespaceNotAdopted');
   expect(await refused()).toEqual([]);
 });
 

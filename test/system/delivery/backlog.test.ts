@@ -6,7 +6,6 @@ import { createIngest } from '../../../src/part/log/ingest.ts';
 import { connectRedis, type RedisClient } from '../../../src/redis/client.ts';
 import { createLogger } from '../../../src/telemetry/log.ts';
 import { withClock } from '../../support/part/clock.ts';
-import { eventually } from '../support/deadline.ts';
 import { PRODUCER, QUEUE, SUBSCRIPTION } from '../support/small-world.ts';
 import { useSmallWorld } from '../support/use-small-world.ts';
 import { block, stream } from '../support/world.ts';
@@ -52,11 +51,7 @@ it('is at risk when events have waited for 80 % of the retention, until they are
   await world.sluice.restart();
   const tookMs = await risk('True/NearRetention');
   console.log(`at risk after ${Math.round(tookMs)} ms`);
-  await eventually(
-    'the Event',
-    async () => (await observer.events()).includes(`Subscription/${SUBSCRIPTION} NearRetention`),
-    { withinMs: 5_000 },
-  );
+  await observer.untilEvent(`Subscription/${SUBSCRIPTION} NearRetention`);
   // A subscription that has passed or received it does not wait for it.
   expect(await observer.conditionOf('Subscription', SUBSCRIPTION, 'bob', 'BacklogAtRisk')).toBe('');
   await observer.remove('Block', 'no-ada', PRODUCER);

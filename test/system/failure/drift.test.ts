@@ -157,11 +157,7 @@ it.each([
       withinMs: 10_000,
     });
   }
-  await eventually(
-    'the Event is there',
-    async () => (await world.observer.events()).includes(`Workspace/${PRODUCER} DriftRepaired`),
-    { withinMs: 10_000 },
-  );
+  await world.observer.untilEvent(`Workspace/${PRODUCER} DriftRepaired`);
   for (const groupKey of ['red', 'green']) await isDelivered(`${damages.length}.${groupKey}`, groupKey, ['ada', 'bob']);
 });
 

@@ -96,9 +96,9 @@ it.each([1, 2])('rebuilds Redis from the custom resources after FLUSHALL, time %
     );
     expect(faultsOf(receiver, partner, arrived)).toEqual([]);
   }
-  const events = await observer.events();
-  expect(events).toContain(`Workspace/${PRODUCER} ControlStateLost`);
-  expect(events).toContain(`Workspace/${PRODUCER} ControlStateRebuilt`);
+  for (const reason of ['ControlStateLost', 'ControlStateRebuilt']) {
+    await observer.untilEvent(`Workspace/${PRODUCER} ${reason}`);
+  }
 });
 
 describe('in the middle of traffic', () => {

@@ -48,6 +48,8 @@ export interface Observer {
   readonly exists: (kind: KindName, name: string, namespace?: string) => Promise<boolean>;
   /** `Kind/name reason` for all Events so far. */
   readonly events: () => Promise<string[]>;
+  /** Waits until there is an Event `Kind/name reason`. The controller sends Events after the change they are about. */
+  readonly untilEvent: (event: string, withinMs?: number) => Promise<void>;
   readonly close: () => Promise<void>;
 }
 
@@ -63,6 +65,11 @@ const pauseMs = (elapsedMs: number) => Math.min(50, Math.max(5, elapsedMs / 20))
 
 export function observe(kubeconfig: string): Observer {
   const client = connect({ kubeconfig });
+  const events = async () => {
+    const nameOfEvent = ({ involvedObject, reason }: EventObject) =>
+      `${involvedObject?.kind}/${involvedObject?.name} ${reason}`;
+    return (await client.list(EVENTS, nameOfEvent)).items;
+  };
 
   async function conditionOf(kind: KindName, name: string, namespace?: string, type = 'Ready'): Promise<string> {
     const object = await client.get<Observed>(ofKind(kind), nameOf(name, namespace));
@@ -105,13 +112,11 @@ export function observe(kubeconfig: string): Observer {
     },
     remove: (kind, name, namespace) => client.remove(ofKind(kind), nameOf(name, namespace)),
     exists,
-    events: async () =>
-      (
-        await client.list(
-          EVENTS,
-          ({ involvedObject, reason }: EventObject) => `${involvedObject?.kind}/${involvedObject?.name} ${reason}`,
-        )
-      ).items,
+    events,
+    untilEvent: async (event, withinMs = 20_000) => {
+      const isThere = async () => (await events()).includes(event);
+      await eventually(`the Event ${event}`, isThere, { withinMs, everyMs: 200 });
+    },
     close: client.close,
   };
 }
