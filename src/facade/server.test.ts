@@ -143,6 +143,13 @@ describe('what takes too long', () => {
     expect(tookMs).toBeLessThan(6_000);
   });
 
+  test('a connection that sends nothing is closed without a response', async () => {
+    const { port } = await start({ headersTimeoutMs: 300, requestTimeoutMs: 600 });
+    const { text, tookMs } = await untilClosed(port, '');
+    expect(text).toBe('');
+    expect(tookMs).toBeLessThan(6_000);
+  });
+
   test('a body that does not come is cut', async () => {
     const { port } = await start({ headersTimeoutMs: 300, requestTimeoutMs: 600 });
     const bytes = await request('PUT /waas/streams', [json, 'Content-Length: 10'], '{');

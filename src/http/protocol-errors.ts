@@ -30,7 +30,8 @@ type HttpSocket = Socket & { _httpMessage?: { headersSent: boolean; req?: { comp
 
 /**
  * Responds to invalid HTTP with a problem document and closes the connection. Nothing is written if a response has
- * already been started, or if an earlier request on this connection is still waiting for its response.
+ * already been started, or if an earlier request on this connection is still waiting for its response. Connections on
+ * which nothing was received are closed without a response, because clients would take it for that of the first request.
  */
 export function answerProtocolError(
   error: NodeJS.ErrnoException,
@@ -42,6 +43,7 @@ export function answerProtocolError(
   if (
     UNANSWERABLE.test(error.code ?? '') ||
     !socket.writable ||
+    socket.bytesRead === 0 ||
     (owed && (inProgress.headersSent || inProgress.req?.complete))
   ) {
     socket.destroy();

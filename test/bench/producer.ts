@@ -140,6 +140,7 @@ async function runOpen({
     connections,
     (index, status) => {
       const lane = lanes[index] as Lane;
+      if (!lane.busy) return fail(new Error(`a response of ${status} to no request`));
       const n = underWay[index] as number;
       const now = nowUs();
       latencies.push(now - plannedUs(n));

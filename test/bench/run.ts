@@ -103,7 +103,9 @@ export async function runPipe(
     pipe.readCommands(),
     usedMemory(pipe.redis),
   ]);
-  const order: OpenLoop = { target, run, connections: CONNECTIONS, rate, count, patienceMs: PATIENCE_MS, timed };
+  // Servers close connections that send nothing for a while.
+  const connections = rate < CONNECTIONS ? 1 : CONNECTIONS;
+  const order: OpenLoop = { target, run, connections, rate, count, patienceMs: PATIENCE_MS, timed };
   const sent = await sendCommand<Sent>(fleet.producer.controlPort, 'open', order);
   const untilUs = sent.endUs + PATIENCE_MS * 1_000;
   const got = await sendCommand<Received>(fleet.receiver.controlPort, 'finish', { untilUs, graceMs: GRACE_MS });
