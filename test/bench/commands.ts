@@ -1,9 +1,12 @@
 import { createServer } from 'node:http';
 
-/** JSON in, JSON out. */
+/** Takes and returns JSON. */
 export type Command = (input: never) => unknown;
 
-/** Serves commands of a process of the bench on loopback: `POST /<name>` with JSON. 500 carries the error's text. */
+/**
+ * Serves the commands of a benchmark process on loopback, as `POST /<name>` with JSON. A 500 contains the error
+ * message.
+ */
 export function serveCommands(port: number, commands: Readonly<Record<string, Command>>): void {
   const server = createServer((request, response) => {
     const chunks: Buffer[] = [];
@@ -25,7 +28,7 @@ async function runCommand(commands: Readonly<Record<string, Command>>, name: str
   return command(JSON.parse(input) as never);
 }
 
-/** Asks a process of the bench. @throws what the command threw, as text */
+/** Sends a command to a benchmark process. @throws Error with the message of the error thrown by the command */
 export async function sendCommand<T>(port: number, name: string, input: unknown = {}): Promise<T> {
   const response = await fetch(`http://127.0.0.1:${port}/${name}`, { method: 'POST', body: JSON.stringify(input) });
   if (!response.ok) throw new Error(`${name}: ${await response.text()}`);

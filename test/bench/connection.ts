@@ -1,6 +1,6 @@
 import { createConnection, type Socket } from 'node:net';
 
-/** One keep-alive connection with at most one request under way; the caller writes, `onAnswer` gets the status. */
+/** A persistent connection with at most one request in progress. */
 export interface Connection {
   readonly send: (request: Buffer) => void;
   readonly close: () => void;
@@ -8,7 +8,9 @@ export interface Connection {
 
 const HEAD_END = Buffer.from('\r\n\r\n');
 
-/** Opens a connection. `onAnswer` is called once per request; `onError` at most once, then nothing more comes. */
+/**
+ * Opens a connection. Calls `onAnswer` with the status of each response, and `onError` once if the connection fails.
+ */
 export function openConnection(
   port: number,
   onAnswer: (status: number) => void,
@@ -53,7 +55,7 @@ export function openConnection(
   });
 }
 
-/** The `content-length` of a message whose head ends at `end`; 0 when it names none. */
+/** Returns the `content-length` of a message whose head ends at `end`, or 0 if there is none. */
 export function contentLength(bytes: Buffer, end: number): number {
   const found = /\r\ncontent-length: *(\d+)/i.exec(bytes.toString('latin1', 0, end));
   return found === null ? 0 : Number(found[1]);

@@ -13,29 +13,31 @@ import { writeRoutes } from '../support/part/routes.ts';
 import { GROUP_KEYS, groupKey, type Target } from './wire.ts';
 
 const QUEUE = 'orders';
-/** Discard: nobody serves it on this machine. */
+/** The discard port, on which no process listens. */
 export const NOBODY = 9;
 
-/** Writes what the controller would write: the bench needs no Kubernetes. */
+/** Writes control state to Redis like the controller, so that the benchmark works without Kubernetes. */
 export interface ControlState {
   /**
-   * A tenant of its own with one queue, and one integration with one subscription for each endpoint, every group key
-   * active for all.
+   * Writes a new tenant with a stream, and an integration with a subscription for each endpoint. All group keys are
+   * active.
    *
    * @returns where to send events
    */
   readonly write: (ingressPort: number, endpointPorts: readonly number[], more?: MoreOfTenant) => Promise<Target>;
-  /** Blocks what was written last for its last endpoint, or ends that. What comes meanwhile is routed afterwards. */
+  /**
+   * Blocks the stream written last for its last endpoint, or removes the block. Events are kept and routed afterwards.
+   */
   readonly block: (isBlocked: boolean) => Promise<void>;
   readonly close: () => Promise<void>;
 }
 
 export interface MoreOfTenant {
-  /** Integrations besides, with a subscription each and no active group key. Default: 0. */
+  /** The number of further integrations, each with a subscription and no active group key. Default: 0. */
   readonly unmatched?: number;
-  /** How long the stream keeps events. Default: an hour. */
+  /** The retention period of the stream. Default: an hour. */
   readonly retentionMs?: number;
-  /** Limit of its account. Unlimited if absent. */
+  /** The limit of its account. Default: unlimited. */
   readonly eventsPerSecond?: number;
 }
 
@@ -54,7 +56,7 @@ export function unique(): string {
   return crockford(randomBytes(16), 20);
 }
 
-/** Returns a stream that takes everything and keeps it, by default for an hour. */
+/** Returns a stream that accepts all events. The default retention period is an hour. */
 export function openQueue(source: string, retentionMs = 3_600_000): QueueRoute {
   return {
     gen: 'g1',
@@ -67,7 +69,9 @@ export function openQueue(source: string, retentionMs = 3_600_000): QueueRoute {
   };
 }
 
-/** Returns an integration with one subscription, whose endpoint listens on a loopback port. `route`: 'open' when absent. */
+/**
+ * Returns an integration with a subscription whose endpoint listens on a loopback port. The default `route` is 'open'.
+ */
 export function openIntegration(
   sealKeys: SealKeys,
   queue: string,
@@ -136,7 +140,7 @@ export async function connectControlState(redisUrl: string, rootKey: Uint8Array)
       const groupKeys = Array.from({ length: GROUP_KEYS }, (_, each) => groupKey(each));
       const openKeys = Object.fromEntries(receivers.map(({ int }) => [int, groupKeys]));
       await writeRoutes(redis, want, openKeys);
-      // Until a controller has led, dispatchers look for its root key every second.
+      // Dispatchers look for the root key every second until there has been a leader.
       await redis.call('hset', CLUSTER_KEYS.meta, 'rootKey', rootKeyFingerprint(rootKey));
       const last = receivers.at(-1);
       if (last !== undefined) written = { want, openKeys, last };

@@ -10,18 +10,18 @@ import { temporaryFolder } from '../support/temporary-folder.ts';
 const ROOT = join(import.meta.dirname, '..', '..');
 const START_DEADLINE_MS = 60_000;
 
-/** This process's environment without what steers Sluice. */
+/** The environment of this process without the variables of Sluice. */
 const OWN_ENVIRONMENT = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('SLUICE_')));
 
-/** A process of the bench and the loopback ports that it was given. */
+/** A benchmark process and its loopback ports. */
 export interface Member {
   readonly pid: number;
   readonly port: number;
-  /** Of its commands, or of /metrics. */
+  /** The port for commands, or for /metrics. */
   readonly controlPort: number;
 }
 
-/** Everything that the bench runs. */
+/** All processes of the benchmark. */
 export interface Fleet {
   readonly rootKey: Buffer;
   readonly endpointPorts: readonly number[];
@@ -33,7 +33,7 @@ export interface Fleet {
   readonly ingress: Member;
   readonly bullmqIngress: Member;
   readonly bullmqWorker: Member;
-  /** Started after the ingress figures were taken, so that ingress is measured alone. */
+  /** Starts the dispatcher. Called after ingress has been measured without it. */
   readonly startPipeline: () => Promise<readonly Member[]>;
   readonly stop: () => Promise<void>;
 }
@@ -49,17 +49,17 @@ function accepts(port: number): Promise<boolean> {
   });
 }
 
-/** Rewriting the file in the middle of a run would hit one variant and not the other: it is done between runs. */
+/** Starts Redis without automatic rewrites of the append-only file, which would slow down only one of the variants. */
 function startBenchRedis(): Promise<RedisServer> {
   const extra = ['--auto-aof-rewrite-percentage', '0'];
   return startRedis({ appendonly: true, appendfsync: 'always', onDisk: true, extra });
 }
 
 /**
- * Starts generator, receiver, baselines, three Redis servers (one a variant, all with `appendfsync always`) and Sluice's
- * ingress.
+ * Starts the generator, the receiver, the baselines, a Redis server for each variant (with `appendfsync always`), and
+ * the ingress role of Sluice.
  *
- * @param roleEnv further environment of Sluice's roles, by role
+ * @param roleEnv returns further environment variables of a role
  */
 export async function startFleet(
   endpoints: number,
@@ -83,7 +83,7 @@ export async function startFleet(
     return child;
   }
 
-  /** A program of this folder; `readyPort` is the one that it opens last. */
+  /** Starts a program in this folder. It is ready when it listens on its control port. */
   async function program(file: string, port: number, controlPort: number, args: readonly number[]): Promise<Member> {
     const { pid } = await start(file.replace('/', '-'), controlPort, {
       command: process.execPath,

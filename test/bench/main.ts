@@ -31,10 +31,13 @@ import { measureUnblock, type Unblocking, unblockFigures } from './unblock.ts';
 import { createBullmqPipe, createSluicePipe, emptyRedis, type Pipe } from './variants.ts';
 
 /**
- * `make bench`: measures Sluice beside its baselines on this machine. `--quick` takes about a minute and proves little;
- * `--only sick` measures nothing but what sick endpoints do to the others, `--only unblock` nothing but what the end of a
- * block does, `--only tenants` nothing but what four of eight tenants notice of the others,
- * `--only soak` nothing but whether Redis is empty again after an hour of load (`--minutes`).
+ * `make bench`: compares Sluice with its baselines on this machine. See docs/benchmark.md for the measurements.
+ *
+ * - `--quick`: runs each step once, to check that the benchmark works.
+ * - `--only sick`: measures the healthy endpoints next to sick ones.
+ * - `--only unblock`: measures the end of a block.
+ * - `--only tenants`: measures four tenants next to four that misbehave.
+ * - `--only soak`: checks that Redis is empty again after an hour of load (`--minutes`).
  */
 
 const FULL: Effort = {
@@ -64,25 +67,25 @@ const QUICK: Effort = {
   memoryEvents: 2_000,
 };
 
-/** Events a second: 200, and 1,000 deliveries. */
+/** Events per second, resulting in 200 and 1,000 deliveries per second. */
 const LOW_RATE: Record<Subscriptions, number> = { 1: 200, 10: 100 };
 
-/** Events a second, where nothing was measured before that says what is a third of the most. */
+/** Events per second if the highest rate has not been measured: about a third of it. */
 const SICK_RATE = 15;
 
-/** Events that wait when a block ends, and how often that is measured. */
+/** The number of events waiting at the end of a block, and the number of measurements. */
 const UNBLOCKED = [
   [6_400, 5],
   [100_000, 2],
 ] as const;
-/** Events a second: how fast a backlog is sent, and more than Sluice takes on two cores. */
+/** Events per second at which a backlog is sent, and a rate that two cores cannot hold. */
 const BACKLOG_RATE = 3_000;
 const OVERLOAD_RATE = 15_000;
 
 const ONLY = ['sick', 'unblock', 'tenants', 'soak'] as const;
 type Only = (typeof ONLY)[number];
 
-/** Pairs of runs of eight tenants. */
+/** The number of pairs of runs with eight tenants. */
 const TENANT_PAIRS = 15;
 
 const ROOT = join(import.meta.dirname, '..', '..');
@@ -100,7 +103,7 @@ function readOnly(): Only | undefined {
   process.exit(2);
 }
 
-/** Returns how many minutes of load `--minutes` asks for. Default: 60. */
+/** Returns the value of `--minutes`. Default: 60. */
 function readMinutes(): number {
   const at = process.argv.indexOf('--minutes');
   const minutes = at < 0 ? 60 : Number(process.argv[at + 1]);
@@ -119,14 +122,14 @@ async function measureSick(pipe: Pipe) {
   const runs: PipeRun[] = [];
   const measure = (how: Effort) =>
     measureNeighbour(fleet, pipe, THREE_ARE_SICK, SICK_RATE, how, run => void runs.push(run), report);
-  // The first ones warm up.
+  // The first runs warm up.
   await measure({ ...effort, neighbourRounds: 1 });
   const measured = await measure(effort);
   return { figures: [sickNeighboursFigure(measured)], correctness: judgeRuns(runs) };
 }
 
 async function measureUnblocks(pipe: Pipe, state: ControlState) {
-  // What the pipe does when it is driven beyond what it can, as the measure of what an unblocked backlog should reach.
+  // The rate of an unblocked backlog is compared with that of an overload.
   const runs: PipeRun[] = [];
   for (let round = 0; round < 3; round++) {
     runs.push(await runPipe(fleet, pipe, { endpoints: 1, rate: OVERLOAD_RATE, count: OVERLOAD_RATE * 2 }));
@@ -206,7 +209,7 @@ try {
   const others: PipeRun[] = [];
   const onOthers = (run: PipeRun) => void others.push(run);
   const pipes = [sluice, bullmq];
-  // Both warm up before the first probe counts.
+  // Warm up both pipes before the first probe.
   await measureAt(
     fleet,
     pipes,
@@ -230,7 +233,7 @@ try {
   const many = await measureMany(fleet, sluice, greater(1) * 1.2, effort, onRun, report);
   const atThird = part('sluice', 10, 0.3);
   const neighbour = await measureNeighbour(fleet, sluice, ONE_HANGS, atThird, effort, onRun, report);
-  // Five times as many deliveries an event.
+  // There are five times as many deliveries for each event.
   const sickNeighbours = await measureNeighbour(fleet, sluice, THREE_ARE_SICK, atThird / 5, effort, onOthers, report);
   await state.close();
 

@@ -8,7 +8,7 @@ import { CONNECTIONS, type PipeRun, runPipe } from './run.ts';
 import { emptyRedis, type Pipe } from './variants.ts';
 import type { Target } from './wire.ts';
 
-/** How long and how often things are measured. */
+/** The duration and the number of measurements. */
 export interface Effort {
   readonly rounds: number;
   readonly overloadRounds: number;
@@ -28,7 +28,7 @@ export type Subscriptions = (typeof SUBSCRIPTIONS)[number];
 
 type Report = (line: string) => void;
 
-/** Accepted requests a second, round by round, of each variant. */
+/** Accepted requests per second of each variant, by round. */
 export interface IngressRates {
   readonly bare: number[];
   readonly xadd: number[];
@@ -39,7 +39,7 @@ function plainTarget(port: number): Target {
   return { port, path: '/events', headers: {} };
 }
 
-/** Closed loop, the variants in turn, so that what else the machine does hits all alike. The first round warms up. */
+/** Measures the variants in turn, so that other load on the machine affects all of them. The first round warms up. */
 export async function measureIngress(
   fleet: Fleet,
   sluice: Target,
@@ -66,7 +66,7 @@ export async function measureIngress(
   return rates;
 }
 
-/** A measurement of one pipe at one number of subscriptions, round by round. */
+/** The measurements of each round, by pipe and number of subscriptions. */
 export type ByPipe<T> = Record<Pipe['name'], Record<Subscriptions, T[]>>;
 
 export function byPipe<T>(): ByPipe<T> {
@@ -74,13 +74,13 @@ export function byPipe<T>(): ByPipe<T> {
 }
 
 const FIRST_RATE: Record<Subscriptions, number> = { 1: 1_500, 10: 250 };
-/** Rates are found to within 5 %. */
+/** The precision of the search: 5 %. */
 const TOLERANCE = 1.05;
 const MOST_PROBES = { first: 12, later: 6 };
 
 /**
- * The highest rate that is held, by pipe and number of subscriptions: one search for each in every round, probe by
- * probe in turn. Later rounds begin at the result before. Every run goes to `onRun`.
+ * Searches for the highest rate held by each pipe, alternating between the pipes after each probe. Later rounds start
+ * at the previous result. Calls `onRun` with each run.
  */
 export async function searchCapacity(
   fleet: Fleet,
@@ -122,12 +122,12 @@ export async function searchCapacity(
   return found;
 }
 
-/** How far above the highest rate found the pipes are driven to see what they do at most. */
+/** The rate of an overload, as a multiple of the highest rate held by either pipe. */
 const OVERLOAD = 1.5;
 
 /**
- * What arrives a second when both pipes get the same events faster than either takes them, in turn. A search needs a
- * quiet machine for minutes, a pair of runs for seconds.
+ * Measures deliveries per second when both pipes get the same events at a rate that neither of them can hold. A pair of
+ * runs only takes seconds, while a search takes minutes during which the machine must be idle.
  */
 export async function measureOverload(
   fleet: Fleet,
@@ -152,7 +152,7 @@ export async function measureOverload(
   return runs;
 }
 
-/** Latency, CPU and commands at given rates, the pipes in turn. */
+/** Measures latency, CPU, and commands at the given rates, alternating between the pipes. */
 export async function measureAt(
   fleet: Fleet,
   pipes: readonly Pipe[],
@@ -177,7 +177,7 @@ export async function measureAt(
   return runs;
 }
 
-/** Bytes of Redis memory that one event of 1 KiB holds after it was delivered, by number of subscriptions. */
+/** Returns the bytes of Redis memory used by an event of 1 KiB after its delivery, by number of subscriptions. */
 export async function measureMemory(
   fleet: Fleet,
   sluice: Pipe,
@@ -197,18 +197,18 @@ export async function measureMemory(
   return bytes;
 }
 
-/** Commands of an event that comes alone, and those of as much time without events. */
+/** Commands for each event at 1 event per second, and commands per second without events. */
 export interface Lonely {
   readonly perDelivery: number;
   readonly idlePerSecond: number;
 }
 
-/** Events before those that count: the first ones of a stream make its readers read it. */
+/** The number of events before the measurement. The first events of a stream cause its owner to read it. */
 const LONELY_BEFORE = 5;
 
 /**
- * What an event costs that comes alone: one a second, with one subscription, as what a longer run takes more than a
- * shorter one. Heartbeats are counted apart.
+ * Measures the commands for each event at 1 event per second with one subscription, as the difference between a longer
+ * and a shorter run. Heartbeats are counted separately.
  */
 export async function measureLonely(
   fleet: Fleet,
@@ -231,10 +231,10 @@ export async function measureLonely(
   return { perDelivery: (longer - shorter - idle) / lonelyEvents, idlePerSecond: idle / lonelyEvents };
 }
 
-/** How many subscriptions a stream has, of which one matches the events. */
+/** The numbers of subscriptions to the stream. Only one of them matches the events. */
 const MANY = [1, 1_000, 10_000];
 
-/** What arrives a second, faster than Sluice takes it, where most subscriptions of the stream do not match. */
+/** Measures deliveries per second in an overload if most subscriptions to the stream do not match. */
 export async function measureMany(
   fleet: Fleet,
   sluice: Pipe,
@@ -261,7 +261,7 @@ export interface Neighbour {
   readonly beside: PipeRun[];
 }
 
-/** A neighbourhood: so many endpoints, and what the last of them suffer from, one each. */
+/** The number of endpoints, and the sicknesses of the last ones. */
 export interface Neighbourhood {
   readonly endpoints: number;
   readonly sick: readonly Sickness[];
@@ -270,7 +270,7 @@ export interface Neighbourhood {
 export const ONE_HANGS: Neighbourhood = { endpoints: 10, sick: ['hangs'] };
 export const THREE_ARE_SICK: Neighbourhood = { endpoints: 50, sick: ['hangs', 'dead', 'resets'] };
 
-/** p99 of the endpoints that are well, with the others well and with the others sick, in turn. */
+/** Measures the p99 of the healthy endpoints, alternating between runs where the others are healthy and sick. */
 export async function measureNeighbour(
   fleet: Fleet,
   sluice: Pipe,

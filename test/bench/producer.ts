@@ -5,8 +5,8 @@ import { quantile } from './report/statistics.ts';
 import { buildRequest, GROUP_KEYS, nowUs, stamp, type Target } from './wire.ts';
 
 /**
- * The load generator, a process of its own: `producer.ts <control port>`. A group key always takes the same connection,
- * and a connection has one request under way, so that what is sent is in order per group key.
+ * The load generator: `producer.ts <control port>`. Events of a group key are sent in order, because they use the same
+ * connection, which has at most one request in progress.
  */
 
 export interface ClosedLoop {
@@ -20,14 +20,14 @@ export interface OpenLoop {
   readonly target: Target;
   readonly run: number;
   readonly connections: number;
-  /** Events per second, evenly spaced, whatever the answers do. */
+  /** Events per second, evenly spaced and independent of the responses. */
   readonly rate: number;
   readonly count: number;
-  /** Number of the first event; 0 when absent. A multiple of the number of group keys. */
+  /** The number of the first event, which is a multiple of the number of group keys. Default: 0. */
   readonly first?: number;
-  /** How long after the last planned time answers are waited for. */
+  /** The time to wait for responses after the last planned time. */
   readonly patienceMs: number;
-  /** Whether the time of each answer is returned. */
+  /** Whether to return the time of each response. */
   readonly timed?: boolean;
 }
 
@@ -35,23 +35,23 @@ export interface Sent {
   readonly accepted: number;
   readonly refused: number;
   readonly elapsedMs: number;
-  /** Monotonic µs of the last planned send (open loop). */
+  /** The planned time of the last event, in µs of the monotonic clock (open loop only). */
   readonly endUs: number;
   readonly p50Ms: number;
   readonly p99Ms: number;
-  /** Monotonic µs of the answer to each event, by its number in this loop. Set if asked for. */
+  /** The time of the response to each event, in µs of the monotonic clock. Only present if `timed` is set. */
   readonly answeredUs?: number[];
 }
 
 interface Lane {
   connection: Connection;
   busy: boolean;
-  /** Open loop: planned but not sent yet, `n` of each. */
+  /** The numbers of events that are due but have not been sent (open loop only). */
   readonly waiting: number[];
   head: number;
 }
 
-/** Keys of lane `l` are those that equal it modulo the number of lanes. */
+/** Returns a request for each group key. A group key belongs to the lane with its number modulo the number of lanes. */
 function requestsOf(target: Target, connections: number): Buffer[] {
   if (GROUP_KEYS % connections !== 0) throw new Error(`${GROUP_KEYS} keys do not divide by ${connections} connections`);
   return Array.from({ length: GROUP_KEYS }, (_, key) => buildRequest(target, key));

@@ -1,16 +1,17 @@
-/** Finds the highest rate that is held, probe by probe: the caller runs the probes, so that searches can alternate. */
+/** Finds the highest rate held. The caller runs the probes so that it can alternate between searches. */
 export interface RateSearch {
-  /** The rate to try next; undefined when the answer is known. */
+  /** Returns the rate to try next, or undefined if the search has ended. */
   readonly next: () => number | undefined;
   readonly record: (held: boolean) => void;
-  /** The highest rate that was held; 0 when none was. */
+  /** Returns the highest rate held, or 0 if there is none. */
   readonly held: () => number;
 }
 
 /**
- * Doubles or halves by `step` from `start` until it is bracketed, then bisects (geometrically) to `tolerance`.
+ * Multiplies or divides `start` by `step` until the highest rate is bracketed, and then bisects geometrically.
  *
- * @param mostProbes ends the search with what is known by then
+ * @param options.tolerance the ratio between the bounds at which the search ends
+ * @param options.mostProbes the number of probes after which the search ends
  */
 export function searchRate(options: {
   start: number;

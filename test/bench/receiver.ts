@@ -6,58 +6,61 @@ import { quantile } from './report/statistics.ts';
 import { GROUP_KEYS, nowUs, readField } from './wire.ts';
 
 /**
- * The partners' endpoints, all in one process: `receiver.ts <control port> <port>…`, one port per endpoint. It answers
- * 204 at once, records how long each event took since its planned sending, and checks order and completeness.
+ * The partners' endpoints, with a port each: `receiver.ts <control port> <port>…`. Responds with 204 immediately,
+ * records the time between the planned send and the arrival of each event, and checks order and completeness.
  */
 
 /**
- * hangs: it accepts and never answers; slow: it answers after 14 s; dead: nobody listens there; resets: it breaks off when
- * a request has come; flooded: it is well, but gets events that nobody expects.
+ * - hangs: accepts connections but never responds.
+ * - slow: responds after 14 s.
+ * - dead: no process listens on the port.
+ * - resets: closes the connection when a request has arrived.
+ * - flooded: healthy, but receives unexpected events.
  */
 export type Sickness = 'hangs' | 'slow' | 'dead' | 'resets' | 'flooded';
 
-/** How long a slow endpoint takes to answer: less than the timeout of 15 s. */
+/** The time that a slow endpoint takes to respond, which is less than the timeout of 15 s. */
 const SLOW_MS = 14_000;
 
 export interface Expectation {
   readonly run: number;
-  /** Events that each endpoint is to get. */
+  /** The number of events for each endpoint. */
   readonly events: number;
-  /** How many of the endpoints take part: the first ones. */
+  /** The number of endpoints in this run. */
   readonly endpoints: number;
-  /** How many of them count for latency: the first ones. */
+  /** The number of endpoints, from the first one, whose latency is measured. */
   readonly observed: number;
-  /** What the last of the endpoints suffer from, one each. */
+  /** The sicknesses of the last endpoints. */
   readonly sick: readonly Sickness[];
-  /** Whether the time of each arrival is returned. */
+  /** Whether to return the time of each arrival. */
   readonly timed?: boolean;
 }
 
-/** What arrived; sick endpoints do not count. */
+/** The deliveries that have arrived at healthy endpoints. */
 export interface Received {
   readonly complete: boolean;
   readonly unique: number;
   readonly expected: number;
   readonly duplicates: number;
-  /** Events that came after a later one of their group key, at the same endpoint. */
+  /** The number of events that arrived at an endpoint after a later event with the same group key. */
   readonly outOfOrder: number;
-  /** Monotonic µs of the last arrival. */
+  /** The time of the last arrival, in µs of the monotonic clock. */
   readonly lastUs: number;
   readonly p50Ms: number;
   readonly p99Ms: number;
-  /** Monotonic µs of each arrival, by endpoint and number of the event. Set if asked for. */
+  /** The time of each arrival in µs of the monotonic clock, by endpoint and event. Only present if `timed` is set. */
   readonly arrivedUs?: number[][];
 }
 
-/** What came since the last look that began anew. */
+/** The arrivals since the last reset. */
 export interface Look {
-  /** Of the endpoints that count for latency. */
+  /** The latency of the observed endpoints. */
   readonly p50Ms: number;
   readonly p99Ms: number;
   readonly endpoints: readonly {
-    /** Since the run began. */
+    /** The number of arrivals since the start of the run. */
     readonly unique: number;
-    /** Longest time without an arrival. */
+    /** The longest time without an arrival. */
     readonly gapMs: number;
   }[];
 }
@@ -165,7 +168,7 @@ function begin(next: Expectation): void {
   arrivals = Array.from({ length: next.endpoints }, () => ({ unique: 0, lastUs: nowUs(), gapUs: 0 }));
 }
 
-/** Says what came; `anew`: what comes from now on is counted for itself. */
+/** Returns the arrivals since the last reset. Resets the counts if `anew` is set. */
 function look({ anew }: { anew: boolean }): Look {
   const now = nowUs();
   const seen: Look = {
@@ -187,7 +190,7 @@ function isComplete(): boolean {
   return unique === expected;
 }
 
-/** Waits until everything came, at most until `untilUs`; then a little longer, for what must not come. */
+/** Waits until all events have arrived, at most until `untilUs`, and then for `graceMs` to detect duplicates. */
 async function finish({ untilUs, graceMs }: { untilUs: number; graceMs: number }): Promise<Received> {
   while (!isComplete() && nowUs() < untilUs) await delay(10);
   await delay(graceMs);

@@ -7,25 +7,25 @@ import type { Expectation, Received, Sickness } from './receiver.ts';
 import { quantile } from './report/statistics.ts';
 import type { Pipe } from './variants.ts';
 
-/** Connections of the generator; it divides the number of group keys. */
+/** The number of connections of the generator. Divides the number of group keys. */
 export const CONNECTIONS = 50;
-/** A rate is held when everything has arrived so soon after the last planned send. */
+/** A rate is held if all events have arrived within this time after the last planned send. */
 const DRAIN_MS = 1_000;
-/** How long what is missing then is waited for, to tell late from lost. */
+/** The time to wait for missing events. Events that have not arrived after this time count as lost. */
 const PATIENCE_MS = 15_000;
-/** How long after the last expected event another copy of one may come. */
+/** The time to wait for duplicates after the last expected event. */
 const GRACE_MS = 30;
 
-/** One open-loop run through a pipe. Times in ms, from the planned send to the arrival at the endpoint. */
+/** The result of an open-loop run. Times are in ms, from the planned send to the arrival at the endpoint. */
 export interface PipeRun {
   readonly pipe: Pipe['name'];
   readonly endpoints: number;
   readonly rate: number;
   readonly held: boolean;
-  /** Deliveries that had to come. */
+  /** The number of expected deliveries. */
   readonly expected: number;
   readonly drainMs: number;
-  /** Deliveries a second, from the first planned send to the last arrival. */
+  /** Deliveries per second, from the first planned send to the last arrival. */
   readonly deliveredPerSecond: number;
   readonly refused: number;
   readonly missing: number;
@@ -35,28 +35,28 @@ export interface PipeRun {
   readonly p99Ms: number;
   readonly acceptP50Ms: number;
   readonly acceptP99Ms: number;
-  /** From the 202 to the arrival, 0 where the event arrived first. Set if asked for. */
+  /** The time from the 202 to the arrival, or 0 if the event arrived first. Only present if `timed` is set. */
   readonly afterAccept?: { readonly p50Ms: number; readonly p99Ms: number };
-  /** CPU seconds of the pipe's processes, and of its Redis, per 1,000 deliveries. */
+  /** CPU seconds used by the processes of the pipe and by its Redis, per 1,000 deliveries. */
   readonly cpuPerThousand: number;
   readonly redisCpuPerThousand: number;
   readonly commandsPerDelivery: number;
-  /** `used_memory` after delivery less before, by events. */
+  /** The increase in `used_memory`, divided by the number of events. */
   readonly bytesPerEvent: number;
 }
 
 let lastRun = 0;
 
-/** Returns the number of a run of its own. */
+/** Returns the number of a new run. */
 export const nextRun = (): number => ++lastRun;
 
-/** Returns `used_memory` of a Redis, in bytes. */
+/** Returns `used_memory` in bytes. */
 export async function usedMemory(redis: RedisServer): Promise<number> {
   return Number(/used_memory:(\d+)/.exec(String(await redis.command('INFO', 'memory')))?.[1]);
 }
 
 function afterAccept({ answeredUs = [] }: Sent, { arrivedUs = [] }: Received) {
-  // JSON has null for events that are missing. The run fails because of them, and they have no time.
+  // Missing events are null in JSON. The run fails because of them.
   const times = arrivedUs.flatMap(arrivals =>
     arrivals.flatMap((at: number | null, n) => {
       const answered: number | null | undefined = answeredUs[n];
@@ -66,7 +66,10 @@ function afterAccept({ answeredUs = [] }: Sent, { arrivedUs = [] }: Received) {
   return { p50Ms: quantile(times, 0.5) / 1_000, p99Ms: quantile(times, 0.99) / 1_000 };
 }
 
-/** Sends `count` events at `rate` a second (evenly spaced) to `endpoints` endpoints each, and waits for all of them. */
+/**
+ * Sends `count` evenly spaced events at a rate of `rate` per second, and waits until they have arrived at all
+ * endpoints.
+ */
 export async function runPipe(
   fleet: Fleet,
   pipe: Pipe,
@@ -74,11 +77,11 @@ export async function runPipe(
     endpoints: number;
     rate: number;
     count: number;
-    /** Endpoints whose latency counts: the first ones; all when absent. */
+    /** The number of endpoints, from the first one, whose latency is measured. Default: all. */
     observed?: number;
-    /** What the last of the endpoints suffer from, one each. */
+    /** The sicknesses of the last endpoints. */
     sick?: readonly Sickness[];
-    /** Subscriptions of the stream besides, for which no group key is active; 0 when absent. Sluice only. */
+    /** The number of further subscriptions without an active group key. Default: 0. Sluice only. */
     unmatched?: number;
     /** Whether to measure the time from the 202 to the arrival. */
     timed?: boolean;

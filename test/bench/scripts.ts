@@ -14,15 +14,15 @@ import { stopOnSignal } from '../support/stop-signal.ts';
 import { median } from './report/statistics.ts';
 
 /**
- * Time that the scripts of a part take in Redis, by how many subscriptions an event goes to, and the bytes that it takes
- * up. `bin/node test/bench/scripts.ts [--quick]`; alone on the machine, or the figures say little.
+ * Measures the time that the scripts of a part take in Redis, by number of subscriptions, and the bytes of an event.
+ * Requires an idle machine. `bin/node test/bench/scripts.ts [--quick]`
  */
 
 const BODY = Buffer.alloc(1_024, 'x');
 const META = '{"t":"order.updated","c":"application/json","s":"/tenants/a/streams/orders"}';
 const READY_MS = 600_000;
 const LIMIT = 10_000_000;
-/** Entries of one field of activations; see `gate/activations.lua`. */
+/** The number of activations in a field, see `gate/activations.lua`. */
 const GROUP = 128;
 const CASES = [
   { subscriptions: 1, matches: 1, batches: [1, 64] },
@@ -35,7 +35,7 @@ const quick = process.argv.includes('--quick');
 
 let number = 0;
 
-/** A part in an empty Redis, whose subscriptions are active for `groupKeys` group keys. */
+/** Creates a part in an empty Redis. Its subscriptions are active for `groupKeys` group keys. */
 async function createPart(redis: RedisClient, subscriptions: number, matches: number, groupKeys: number) {
   await redis.callAll('FLUSHALL');
   const part: Part = {
@@ -58,7 +58,7 @@ async function createPart(redis: RedisClient, subscriptions: number, matches: nu
   for (let at = 0; at < slots.length; at += 500) {
     await redis.call('hset', keys.subs, ...slots.slice(at, at + 500).flatMap(slot => [slot, row]));
   }
-  // What the gate writes, a thousand activations of one key at once.
+  // Written by the gate, with 1,000 activations of a group key at a time.
   const chosen = slots.slice(0, matches);
   const last = Math.ceil(chosen.length / GROUP);
   for (let key = 0; key < groupKeys; key++) {
@@ -110,7 +110,7 @@ async function createPart(redis: RedisClient, subscriptions: number, matches: nu
       seen.bytes = answer.bytes;
       return answer.events.flatMap(event => event.claims);
     },
-    /** All claims that there are. */
+    /** Returns all claims. */
     async claims(): Promise<Completion[]> {
       const flat = (await redis.call('hgetall', keys.claims)) as string[] | Record<string, string>;
       const entries = Array.isArray(flat)
@@ -124,15 +124,15 @@ async function createPart(redis: RedisClient, subscriptions: number, matches: nu
 const DELIVERED = { outcome: 'delivered', reason: '200', latencyMs: 31 } as const;
 
 interface Timed {
-  /** By Redis's count: median, because it includes the time that others have the core. */
+  /** The median measured by Redis. Not the mean, since it would include the time used by other processes. */
   readonly usPerCall: number;
-  /** The least of all calls: what it takes without neighbours. */
+  /** The minimum of all calls. */
   readonly leastUs: number;
-  /** Of the slowest call, as its caller sees it: with the way there and back, and the sync. */
+  /** The duration of the slowest call measured by the client, including the network and the fsync. */
   readonly slowestMs: number;
 }
 
-/** Time of scripts so far, µs. */
+/** Returns the time used by scripts so far, in µs. */
 async function readScriptTime(redis: RedisClient): Promise<number> {
   const [stats] = (await redis.callAll('INFO', 'commandstats')) as [string];
   return Number(/cmdstat_evalsha:calls=\d+,usec=(\d+)/.exec(stats)?.[1] ?? 0);
@@ -194,7 +194,7 @@ async function measureCase(
   return row;
 }
 
-/** Script time of single calls at their bounds, ms. */
+/** Measures the script time of single calls of the largest permitted size, in ms. */
 async function measureBounds(redis: RedisClient) {
   const ms = async (calls: number, call: (i: number) => Promise<unknown>) => {
     const { usPerCall, leastUs, slowestMs } = await time(redis, calls, call);
@@ -237,7 +237,7 @@ async function measureBounds(redis: RedisClient) {
   return bounds;
 }
 
-/** Bytes that an event of 1 KiB takes up when all is delivered, and in the append-only file. */
+/** Measures the bytes of a delivered event of 1 KiB, in memory and in the append-only file. */
 async function measureBytes(server: RedisServer, redis: RedisClient, matches: number, batch: number) {
   const events = quick ? 2_000 : 10_000;
   const t = await createPart(redis, matches, matches, 100);
@@ -264,7 +264,7 @@ async function measureBytes(server: RedisServer, redis: RedisClient, matches: nu
   };
 }
 
-// A rewrite would be counted as well.
+// A rewrite would change the size of the file.
 const extra = ['--auto-aof-rewrite-percentage', '0'];
 const server = await startRedis({ appendonly: true, onDisk: true, extra });
 stopOnSignal(() => server.stop());

@@ -9,7 +9,7 @@ import { spreadOf } from './report/statistics.ts';
 import { nextRun, usedMemory } from './run.ts';
 import { emptyRedis } from './variants.ts';
 
-/** Whether Redis is as empty after a long load as it was before. The stream keeps events for a minute. */
+/** Checks that Redis is as empty after a long load as before. The stream keeps events for a minute. */
 
 const RETENTION_MS = 60_000;
 const ENDPOINTS = 3;
@@ -18,7 +18,9 @@ const RATE = 50;
 const UNIQUE_KEYS_RATE = 10;
 /** Events of the first kind in a minute. The commands of the bench take less than five minutes each. */
 const A_MINUTE = 60 * RATE;
-/** Time until everything has expired: retention, the time an id is remembered, and what is cleaned up in the background. */
+/**
+ * Time until everything has expired: retention, the time an id is remembered, and what is cleaned up in the background.
+ */
 const EXPIRED_MS = 4 * RETENTION_MS;
 /** Bytes of Redis that may remain, e.g. of connections and scripts that were loaded. */
 const MOST_LEFT = 1_000_000;

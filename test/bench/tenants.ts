@@ -12,29 +12,29 @@ import { emptyRedis } from './variants.ts';
 import type { Target } from './wire.ts';
 
 /**
- * Eight tenants with a stream each. Four of them misbehave at once, and the other four show what they notice. All have
- * the same routes in both runs of a pair: only the load of the four changes.
+ * Measures the latency of four tenants while four others misbehave at the same time. All of them have the same routes in
+ * both runs of a pair, and only the load changes.
  */
 
-/** Tenants that behave, with one endpoint each. */
+/** The number of well-behaved tenants, with one endpoint each. */
 const WELL = 4;
-/** Events per second of each of them. */
+/** Events per second of each well-behaved tenant. */
 const RATE = 25;
-/** Connections of the generator to each stream. It divides the number of group keys. */
+/** The number of connections of the generator for each stream. Divides the number of group keys. */
 const CONNECTIONS = 10;
-/** How long the four misbehave before the others are measured. */
+/** The time for which the four misbehave before the others are measured. */
 const LEAD_MS = 2_000;
 const PATIENCE_MS = 10_000;
-/** More CPU than this, used by processes that do not belong to the bench, makes a pair void. In cores. */
+/** A pair is void if other processes of the machine use more than this many cores. */
 const MOST_OTHER_CORES = 0.1;
 
 interface Misbehaviour {
   readonly sickness: Sickness;
-  /** Subscriptions, all with the same endpoint. */
+  /** The number of subscriptions with the same endpoint. */
   readonly subscriptions: number;
   /** Events per second. */
   readonly rate: number;
-  /** Limit of the tenant, in events per second. */
+  /** The limit of the tenant, in events per second. */
   readonly limit?: number;
 }
 
@@ -48,17 +48,17 @@ const MISBEHAVIOURS: readonly Misbehaviour[] = [
   // A producer that sends ten times what its limit allows.
   { sickness: 'flooded', subscriptions: 1, rate: 500, limit: 50 },
 ];
-/** Events per second with a key that does not exist, sent to the stream of the last one. */
+/** Events per second with a wrong ingress key, sent to the stream of the last tenant. */
 const WRONG_KEYS_RATE = 200;
 
 interface TenantsRun {
   readonly got: Received;
   readonly refused: number;
-  /** Cores that processes other than those of the bench have used. */
+  /** The number of cores used by other processes of the machine. */
   readonly otherCores: number;
 }
 
-/** Pairs of runs: without and with the four that misbehave. */
+/** The pairs of runs, without and with misbehaving tenants. */
 export interface Tenants {
   readonly quiet: TenantsRun[];
   readonly beside: TenantsRun[];
@@ -138,7 +138,7 @@ export async function measureTenants(
   return runs;
 }
 
-/** Returns the figures of the pairs that are not void. */
+/** Returns the figures, without void pairs. */
 export function tenantsFigures({ quiet, beside }: Tenants): Figure[] {
   const valid = quiet.flatMap((run, at) => {
     const other = beside[at];
@@ -158,7 +158,7 @@ export function tenantsFigures({ quiet, beside }: Tenants): Figure[] {
   });
 }
 
-/** Sums what arrived at the tenants that behave. */
+/** Sums the deliveries of the well-behaved tenants. */
 export function judgeTenants({ quiet, beside }: Tenants): Correctness {
   return judgeRuns([...quiet, ...beside].map(({ got }) => ({ ...got, missing: got.expected - got.unique })));
 }

@@ -11,28 +11,28 @@ import type { Pipe } from './variants.ts';
 import { GROUP_KEYS } from './wire.ts';
 
 /**
- * What the end of a block does: two subscriptions of one stream, of which one is blocked while a backlog comes. The other
- * one gets everything at once, and says what it notices.
+ * Measures the end of a block. One of two subscriptions to a stream is blocked while a backlog arrives. The other one
+ * receives all events immediately, and its latency shows the effect of the backlog.
  */
 
-/** Events a second beside, for the one and then for both. */
+/** Events per second sent in addition to the backlog. */
 const BESIDE = 200;
 const QUIET_MS = 5_000;
 const PATIENCE_MS = 60_000;
 
 export interface Unblocking {
   readonly backlog: number;
-  /** From the end of the block until the last event of the backlog arrived. */
+  /** The time from the end of the block until the last event of the backlog has arrived. */
   readonly tookMs: number;
-  /** Longest time without an arrival meanwhile. */
+  /** The longest time without an arrival after the end of the block. */
   readonly gapMs: number;
-  /** Of the other subscription: before, and meanwhile. */
+  /** The p99 of the other subscription, before and after the end of the block. */
   readonly quietP99Ms: number;
   readonly meanwhileP99Ms: number;
   readonly got: Received;
 }
 
-/** Blocks a subscription, lets a backlog come, ends the block, and waits until all of it has arrived. */
+/** Blocks a subscription, sends a backlog, removes the block, and waits until the whole backlog has arrived. */
 export async function measureUnblock(
   fleet: Fleet,
   pipe: Pipe,
@@ -79,7 +79,7 @@ export async function measureUnblock(
   return { backlog, tookMs, gapMs, quietP99Ms: quiet.p99Ms, meanwhileP99Ms: meanwhile.p99Ms, got };
 }
 
-/** Figures of runs with the same backlog. `held`: the highest rate that one subscription holds. */
+/** Returns the figures of runs with the same backlog. `held` is the highest rate held with one subscription. */
 export function unblockFigures(runs: readonly Unblocking[], held: number): Figure[] {
   const of = (read: (run: Unblocking) => number) => spreadOf(runs.map(read));
   const name = `end of a block with ${runs[0]?.backlog.toLocaleString('en')} events waiting`;

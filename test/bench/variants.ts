@@ -6,22 +6,24 @@ import type { Fleet, Member } from './fleet.ts';
 import type { Sickness } from './receiver.ts';
 import type { Target } from './wire.ts';
 
-/** A pipe from a producer to endpoints, as the measurements see it. */
+/** A pipe delivers events from a producer to endpoints. */
 export interface Pipe {
   readonly name: 'sluice' | 'bullmq';
   /**
-   * Empties its Redis and prepares for so many endpoints, the last of which are sick, and for so many subscriptions
-   * that match no event. @returns where to send events
+   * Empties Redis and prepares a run with `endpoints` endpoints, the last of which are sick, and with `unmatched`
+   * subscriptions that do not match any event.
+   *
+   * @returns where to send events
    */
   readonly prepare: (endpoints: number, sick: readonly Sickness[], unmatched: number) => Promise<Target>;
-  /** Its processes, without Redis. */
+  /** The ids of its processes, without Redis. */
   readonly pids: readonly number[];
   readonly redis: RedisServer;
-  /** Commands that its processes sent to Redis so far; a script counts as one. */
+  /** Returns the number of commands sent to Redis so far. A script counts as one command. */
   readonly readCommands: () => Promise<number>;
 }
 
-/** Empties a Redis and its append-only file, so that no run pays for the one before. */
+/** Empties Redis and its append-only file, so that a run is not slowed down by the previous one. */
 export async function emptyRedis(redis: RedisServer): Promise<void> {
   await redis.command('FLUSHALL');
   await redis.command('BGREWRITEAOF');

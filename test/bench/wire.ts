@@ -1,6 +1,6 @@
 /**
- * What the generator sends and the receiver reads: a JSON body of 1 KiB whose fields have fixed places, so that neither
- * side parses anything. `sent` is the planned time in µs of the machine's monotonic clock, the same for all processes.
+ * The events sent by the generator: a JSON body of 1 KiB. Its fields are at fixed positions, so that they can be read
+ * without parsing. `sent` is the planned time in µs of the monotonic clock, which is the same for all processes.
  */
 
 export const GROUP_KEYS = 100;
@@ -17,7 +17,7 @@ const places = Object.fromEntries(names.map(name => [name, head.indexOf(`"${name
   number
 >;
 
-/** Microseconds of the machine's monotonic clock. */
+/** Returns the time of the monotonic clock, in µs. */
 export function nowUs(): number {
   return Number(process.hrtime.bigint() / 1_000n);
 }
@@ -28,7 +28,7 @@ export interface Target {
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** One request for group key `key`, complete but for the fields that `stamp` writes. */
+/** Returns a request for the group key `key`, without the fields written by `stamp`. */
 export function buildRequest(target: Target, key: number): Buffer {
   const headers = {
     host: `127.0.0.1:${target.port}`,
@@ -47,7 +47,7 @@ export function groupKey(key: number): string {
   return `key-${String(key).padStart(FIELDS.key, '0')}`;
 }
 
-/** Writes what differs from event to event: run, planned time in µs, number within the run. */
+/** Writes the run, the planned time in µs, and the number within the run. */
 export function stamp(request: Buffer, run: number, sentUs: number, n: number): void {
   const body = request.length - BODY_BYTES;
   writeDigits(request, body, 'run', run);
@@ -55,7 +55,7 @@ export function stamp(request: Buffer, run: number, sentUs: number, n: number): 
   writeDigits(request, body, 'n', n);
 }
 
-/** One field of the body that begins at `body` of `bytes`. */
+/** Returns a field of the body starting at index `body`. */
 export function readField(bytes: Buffer, body: number, field: Field): number {
   let value = 0;
   const end = body + places[field] + FIELDS[field];

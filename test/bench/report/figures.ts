@@ -8,12 +8,12 @@ export interface Correctness {
   readonly outOfOrder: number;
 }
 
-/** A figure with a target; `value` is dimensionless, a count or bytes, as the name says. */
+/** A figure, with an optional target. The name contains the unit of `value`. */
 export interface Figure {
   readonly name: string;
   readonly value: Spread;
   readonly target?: Target;
-  /** Absolute figures, of this machine only. */
+  /** The absolute figures, which are only valid for this machine. */
   readonly detail: string;
 }
 
@@ -25,7 +25,7 @@ export interface Target {
 export const atLeast = (limit: number): Target => ({ sign: '>=', limit });
 export const atMost = (limit: number): Target => ({ sign: '<=', limit });
 
-/** Whether the median reaches the target; undefined without one. */
+/** Returns whether the median reaches the target, or undefined if there is no target. */
 export function reaches({ value, target }: Figure): boolean | undefined {
   if (target === undefined) return undefined;
   return target.sign === '>=' ? value.median >= target.limit : value.median <= target.limit;
@@ -33,7 +33,7 @@ export function reaches({ value, target }: Figure): boolean | undefined {
 
 type Judged = Pick<PipeRun, 'expected' | 'missing' | 'duplicates' | 'outOfOrder'>;
 
-/** Sums runs: every event has to arrive once and in order of its group key. */
+/** Sums the results of runs. Each event must arrive once, and in the order of its group key. */
 export function judgeRuns(runs: readonly Judged[]): Correctness {
   const sum = (of: (run: Judged) => number) => runs.reduce((total, run) => total + of(run), 0);
   return {

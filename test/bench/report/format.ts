@@ -17,7 +17,7 @@ function cells({ value, target, ...figure }: Figure): string[] {
   ];
 }
 
-/** A table in Markdown, which reads as well in a terminal. */
+/** Returns a Markdown table, with columns aligned for terminals. */
 export function formatFigures(figures: readonly Figure[]): string {
   const rows = [['figure', 'median', 'min-max', 'target', '', 'of'], ...figures.map(cells)];
   const widths = rows[0]?.map((_, column) => Math.max(...rows.map(row => (row[column] as string).length))) ?? [];
@@ -26,7 +26,7 @@ export function formatFigures(figures: readonly Figure[]): string {
   return [lines[0], rule, ...lines.slice(1)].join('\n');
 }
 
-/** One line for a pipe's correctness. */
+/** Returns a line with the counts of missing, repeated, and reordered deliveries. */
 export function formatCorrectness(pipe: string, { deliveries, missing, duplicates, outOfOrder }: Correctness): string {
   return `${pipe}: ${deliveries.toLocaleString('en')} deliveries expected, ${missing} missing, ${duplicates} twice, ${outOfOrder} out of order`;
 }

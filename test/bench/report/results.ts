@@ -4,22 +4,22 @@ import type { Pipe } from '../variants.ts';
 import { atLeast, atMost, type Correctness, type Figure } from './figures.ts';
 import { ratios, type Spread, spreadOf } from './statistics.ts';
 
-/** Everything that was measured, as it goes into the result file. */
+/** All measurements, as written to the results file. */
 export interface Measured {
   readonly ingress: IngressRates;
   readonly highest: ByPipe<number>;
-  /** Both pipes at the same rate, which is above what either takes. */
+  /** Both pipes at the same rate, which neither of them can hold. */
   readonly overload: ByPipe<PipeRun>;
-  /** Both pipes at half of the lesser highest rate. */
+  /** Both pipes at half of the lower one of their highest rates. */
   readonly even: ByPipe<PipeRun>;
-  /** Both pipes at 200 events a second with one subscription, and at 1,000 deliveries a second with ten. */
+  /** Both pipes at 200 events per second with 1 subscription, and at 1,000 deliveries per second with 10. */
   readonly low: ByPipe<PipeRun>;
-  /** Sluice at half of its own. */
+  /** Sluice at half of its highest rate. */
   readonly half: ByPipe<PipeRun>['sluice'];
-  /** Sluice with one subscription, one event a second. */
+  /** Sluice with one subscription at 1 event per second. */
   readonly lonely: Lonely;
   readonly memory: Record<Subscriptions, number>;
-  /** Sluice beyond its highest rate, by the number of subscriptions of which one matches. */
+  /** Sluice when overloaded, by the number of subscriptions. Only one of them matches. */
   readonly many: Readonly<Record<number, readonly PipeRun[]>>;
   readonly neighbour: Neighbour;
   readonly sickNeighbours: Neighbour;
@@ -37,7 +37,7 @@ const rate = (values: readonly number[]) => `${Math.round(spreadOf(values).media
 const middle = (runs: readonly PipeRun[], of: Read) => spreadOf(runs.map(of)).median;
 const ms = (runs: readonly PipeRun[], of: Read) => middle(runs, of).toFixed(1);
 
-/** Sluice's value of each round divided by BullMQ's. */
+/** Returns the ratio between Sluice and BullMQ for each round. */
 function against(runs: ByPipe<PipeRun>, k: Subscriptions, of: Read): Spread {
   return ratios(runs.sluice[k].map(of), runs.bullmq[k].map(of));
 }
@@ -53,7 +53,7 @@ function latency(k: Subscriptions, which: 'p50' | 'p99', runs: ByPipe<PipeRun>):
   };
 }
 
-/** From the 202 to the arrival: what is left when both have stored the event. */
+/** Returns figures of the time from the 202 to the arrival. Both pipes have stored the event by then. */
 function afterAccept(k: Subscriptions, which: 'p50Ms' | 'p99Ms', runs: ByPipe<PipeRun>, most: number): Figure {
   const read: Read = run => run.afterAccept?.[which] ?? Number.NaN;
   return {
@@ -102,7 +102,7 @@ export function sickNeighboursFigure(runs: Neighbour): Figure {
   return neighbourFigure('47 endpoints, beside one that hangs, one dead, one that resets', runs);
 }
 
-/** What events a second become when many subscriptions do not match, against one subscription. */
+/** Returns the rates with many subscriptions that do not match, compared with a single subscription. */
 function manyFigures(many: Measured['many']): Figure[] {
   const GOALS: Readonly<Record<number, number>> = { 1_000: 0.9, 10_000: 0.8 };
   const alone = (many[1] ?? []).map(run => run.deliveredPerSecond);
@@ -149,7 +149,7 @@ function throughput({ ingress, highest, overload, many }: Measured): Figure[] {
   ];
 }
 
-/** What the bench says, ratios first. */
+/** Returns the figures of the report, starting with ratios. */
 export function figuresOf(measured: Measured): Figure[] {
   const { overload, even, low, half, lonely, memory, neighbour, sickNeighbours } = measured;
   return [

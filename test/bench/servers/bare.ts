@@ -1,6 +1,6 @@
 import Fastify from 'fastify';
 
-/** Baseline (a): Fastify that reads 1 KiB and answers 202. `bare.ts <port>` */
+/** The bare baseline: Fastify reads 1 KiB and responds with 202. `bare.ts <port>` */
 
 const app = Fastify({ logger: false });
 app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (_request, body, done) => done(null, body));

@@ -5,8 +5,8 @@ import { serveCommands } from '../commands.ts';
 import { commandsSent, connectBullmq, type DeliveryJob, QUEUE } from './bullmq.ts';
 
 /**
- * Baseline (c), first half: Fastify that makes one BullMQ job for each endpoint and answers 202 when they are stored.
- * Requests that come together are added together, as Sluice and (b) do it. `bullmq-ingress.ts <port> <redis> <control>`
+ * The first half of the BullMQ baseline: Fastify adds a job for each endpoint and responds with 202 when they are stored.
+ * Jobs of concurrent requests are added together, as in Sluice and XADD. `bullmq-ingress.ts <port> <redis> <control>`
  */
 
 const MOST = 64;

@@ -5,7 +5,8 @@ import { serveCommands } from '../commands.ts';
 import { commandsSent, connectBullmq, type DeliveryJob, QUEUE } from './bullmq.ts';
 
 /**
- * Baseline (c), second half: a BullMQ worker that signs (Standard Webhooks) and posts over kept connections.
+ * The second half of the BullMQ baseline: a worker signs events (Standard Webhooks) and sends them over persistent
+ * connections.
  * `bullmq-worker.ts <redis port> <control port> <endpoint port>…`
  */
 
@@ -46,7 +47,7 @@ const worker = new Worker<DeliveryJob>(QUEUE, job => deliver(job.data), {
   removeOnComplete: { count: 0 },
   removeOnFail: { count: 1_000 },
 });
-// A run that is over takes its queue with it.
+// Deletes the queue of the previous run.
 worker.on('error', () => {});
 await worker.waitUntilReady();
 serveCommands(controlPort as number, { commands: () => commandsSent() });

@@ -1,11 +1,9 @@
 import { Redis, type RedisOptions } from 'ioredis';
 
-/** What both halves of the BullMQ pipe share. */
-
 export const QUEUE = 'deliveries';
 
 export interface DeliveryJob {
-  /** Of the event: the same for all its endpoints. */
+  /** The id of the event, which is the same for all endpoints. */
   readonly id: string;
   readonly endpoint: number;
   readonly body: string;
@@ -13,7 +11,7 @@ export interface DeliveryJob {
 
 let sent = 0;
 
-/** Counts what a connection sends, also one that BullMQ makes of it. Commands inside its scripts do not count. */
+/** Counts the commands of a connection and of its duplicates made by BullMQ, but not those inside scripts. */
 function counted(redis: Redis): Redis {
   const sendCommand = redis.sendCommand.bind(redis);
   const duplicate: (override?: Partial<RedisOptions>) => Redis = redis.duplicate.bind(redis);
@@ -24,12 +22,12 @@ function counted(redis: Redis): Redis {
   return Object.assign(redis, { duplicate: (override?: Partial<RedisOptions>) => counted(duplicate(override)) });
 }
 
-/** Commands that this process sent to Redis so far; a script counts as one. */
+/** Returns the number of commands sent to Redis so far. A script counts as one command. */
 export function commandsSent(): number {
   return sent;
 }
 
-/** `maxRetriesPerRequest: null` is what BullMQ demands of a worker. */
+/** BullMQ requires `maxRetriesPerRequest: null` for workers. */
 export function connectBullmq(port: number): Redis {
   return counted(new Redis(port, '127.0.0.1', { maxRetriesPerRequest: null }));
 }
