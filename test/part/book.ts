@@ -31,17 +31,17 @@ export function createBook(t: TestPart, redis: RedisClient) {
 
   const groupOf = (claim: Claim) => claim.lane.slice(8).split('\0')[0] as string;
 
-  /** Regardless of the caller, the claim was allowed, in order, and not too early. */
+  /** Checks that a claim is allowed, in order, and not too early. This must be true for every caller. */
   function checkClaim(claim: Claim, nowMs: number): void {
     const name = nameOf.get(claim.slot) as Sub;
     const groupKey = groupOf(claim);
     const id = `${name} ${claim.ref}`;
     expect(open.get(id), `${id} is open`).toBe(groupKey);
-    expect(sending.has(name), `${name} is sent to`).toBe(true);
+    expect(sending.has(name), `${name} can be sent to`).toBe(true);
     expect(active.has(`${name} ${groupKey}`), `${name} ${groupKey} is active`).toBe(true);
     expect(nowMs).toBeGreaterThanOrEqual(dueMs.get(id) ?? 0);
     const earlier = [...open].filter(([other, key]) => other.startsWith(`${name} `) && key === groupKey && other < id);
-    if (name !== 'u') expect(earlier, `nothing comes before ${id}`).toEqual([]);
+    if (name !== 'u') expect(earlier, `no event precedes ${id}`).toEqual([]);
   }
 
   function isFor(name: Sub, ref: string): boolean {

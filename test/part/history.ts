@@ -28,14 +28,14 @@ const WAITS_MS = [0, 1, 200, 1_000, READY_MS, 10_000];
 interface Process {
   readonly d: TestDispatcher;
   inbox: Push[];
-  /** It may hold unknown claims. */
+  /** Whether the dispatcher may hold claims that it does not know. */
   lacking: boolean;
 }
 
 /**
- * Plays one history of a part: two dispatchers, lost pushes and answers, deaths, gates; and knows at each step what has
- * to be so. Everything is in one step after the other so that what Redis answered is known here also where it is lost
- * there.
+ * Plays a history of a part with two dispatchers, lost pushes and responses, failed dispatchers, and changes of the
+ * gate, and checks the state after each step. Steps are run sequentially, so the test knows each response of Redis even
+ * if the dispatcher does not receive it.
  */
 export async function startHistory(redis: RedisClient, url: string) {
   const t = createTestPart(redis);
@@ -68,7 +68,7 @@ export async function startHistory(redis: RedisClient, url: string) {
 
   let sender = 0;
 
-  /** Pushes that have been sent: each process still has to receive them. */
+  /** Delivers the pushes that have been sent to the inbox of each process. */
   async function deliverPushes(): Promise<void> {
     for (const push of await pushes.take()) {
       for (const claimed of push.events) for (const claim of claimed.claims) checkClaim(claim, push.nowMs);
@@ -87,7 +87,7 @@ export async function startHistory(redis: RedisClient, url: string) {
     }
   }
 
-  /** Who is sent to again gets what came meanwhile, as far as it may. */
+  /** Routes the events of resumed subscriptions that were stored in the meantime, if the gate allows it. */
   async function advance(): Promise<void> {
     const before = open.size;
     for (const [name, refs] of behind) {
@@ -105,7 +105,7 @@ export async function startHistory(redis: RedisClient, url: string) {
     const given = Array.from({ length: 1 + (n % 4) }, (_, i) => {
       const groupKey = KEYS[(n + i * 7) % KEYS.length] as string;
       const body = Buffer.alloc((n + i) % 5 === 0 ? 16_385 : 10);
-      // Some are sent a second time.
+      // Some events have the same sender id as an earlier event.
       return event(groupKey, (n + i) % 3 === 0 ? { body } : { body, senderId: `s${(n + i) % 2 ? sender++ : sender}` });
     });
     const answer = await t.ingest(...given);
@@ -160,7 +160,7 @@ export async function startHistory(redis: RedisClient, url: string) {
     for (const name of answer.lapsed) dead.add(name);
   }
 
-  /** Compares its list with its claims in Redis and returns unknown claims. */
+  /** Compares the claims of a process with its claims in Redis, and releases those that the process does not know. */
   async function reclaim(process: Process): Promise<void> {
     const { d } = process;
     const own = await t.own(d.name);
@@ -244,7 +244,7 @@ export async function startHistory(redis: RedisClient, url: string) {
     else t.clock.ms += WAITS_MS[n % WAITS_MS.length] as number;
   }
 
-  /** Everything opens, nobody dies and nothing is lost from here on: then nothing may be left. */
+  /** Opens all gates, and expects that all events are delivered if no dispatcher fails and nothing is lost. */
   async function finish(): Promise<void> {
     for (const name of NAMES) {
       live.add(name);
@@ -257,7 +257,10 @@ export async function startHistory(redis: RedisClient, url: string) {
     for (const process of processes) await exchangeOnce(process, 0, false);
     await evictDead();
     for (let round = 0; open.size > 0; round++) {
-      expect(round, `${open.size} events are left: ${[...open.keys()].slice(0, 3).join(', ')}`).toBeLessThan(200);
+      expect(
+        round,
+        `${open.size} events have not been delivered: ${[...open.keys()].slice(0, 3).join(', ')}`,
+      ).toBeLessThan(200);
       t.clock.ms += 1_000;
       for (const process of processes) {
         readPushes(process);

@@ -33,7 +33,7 @@ async function deliverOne(count: number) {
   for (const claim of claims) d.end(claim);
   await d.exchange(0, NOT_PUSHED);
   expect((await t.counts('a')).slice(0, 4)).toEqual([0, 1, 0, 1]);
-  // What is read now was asked for before.
+  // Waits for the output of all previous commands.
   await server.command('PING');
   close();
   const nameOf = (key = '') => Object.entries(t.keys).find(([, value]) => value === key)?.[0] ?? key;
@@ -43,7 +43,7 @@ async function deliverOne(count: number) {
   }));
 }
 
-test(`an event for one of ${MANY} subscriptions costs the same commands as for one of two`, async () => {
+test(`an event for one of ${MANY} subscriptions requires the same commands as for one of two subscriptions`, async () => {
   const [few, many] = [await deliverOne(2), await deliverOne(MANY)];
   expect(few.length).toBeGreaterThan(20);
   expect(many).toEqual(few);

@@ -1,11 +1,11 @@
 import type { Cluster } from '../support/kubernetes/cluster.ts';
 import { kubectl } from '../system/support/world.ts';
 
-/** What asked for, by `VERB resource/subresource` → how often. */
+/** The number of requests, by `VERB resource/subresource`. */
 export type ApiWrites = ReadonlyMap<string, number>;
 
 const WRITING = new Set(['APPLY', 'PATCH', 'POST', 'PUT', 'DELETE', 'DELETECOLLECTION']);
-/** Heartbeats, the server's own and of the election; reviews, which write nothing; Events, which tell and are none. */
+/** Excludes heartbeats of the API server and of the Lease, reviews (which do not write anything), and Events. */
 const ASIDE = new Set([
   'leases',
   'tokenreviews',
@@ -18,9 +18,8 @@ const ASIDE = new Set([
 ]);
 
 /**
- * Of `apiserver_request_total` in Prometheus's text format.
- *
- * @param only whether to count all requests, or only those that the server carried out
+ * Parses `apiserver_request_total` in the text format of Prometheus.
+ * @param only whether to count all requests, or only successful ones
  */
 export function parseApiWrites(metrics: string, only: 'all' | 'done' = 'all'): ApiWrites {
   const writes = new Map<string, number>();
@@ -37,7 +36,7 @@ export function parseApiWrites(metrics: string, only: 'all' | 'done' = 'all'): A
   return writes;
 }
 
-/** What was asked for since, whatever came of it. */
+/** Returns the number of requests between two readings, by `VERB resource/subresource`. */
 export function writesBetween(before: ApiWrites, after: ApiWrites): Record<string, number> {
   return Object.fromEntries(
     [...after].flatMap(([key, count]) => {

@@ -1,18 +1,18 @@
 import { isDeepStrictEqual } from 'node:util';
 
-/** What is counted may meet the beginning of a look at all of Redis: the least of so many counts. */
+/** The maximum number of measurements. A measurement can include commands of a sweep of Redis. */
 const TRIES = 5;
 
 export interface Cost {
-  /** Redis's, in order. */
+  /** The commands sent to Redis, in order. */
   readonly commands: readonly string[];
-  /** Requests to the API server, by what they write. */
+  /** The number of requests to the API server that write, by `VERB resource/subresource`. */
   readonly writes: Readonly<Record<string, number>>;
-  /** CPU of the controller, ms. */
+  /** The CPU time of the controller, in milliseconds. */
   readonly cpuMs: number;
 }
 
-/** A change, and what it should cost at most. */
+/** A change, and its maximum cost. */
 export interface Change {
   readonly make: (attempt: number) => Promise<unknown>;
   readonly commands: number;
@@ -20,11 +20,10 @@ export interface Change {
 }
 
 /**
- * Returns what it costs to apply changes in turn. They are applied again, up to `TRIES` times, until each has cost no more
- * than it should.
- *
- * @param costOf applies a change, and returns what it cost
- * @param isCheap whether the CPU of a cost is what it should be
+ * Returns the cost of each change. Applies the changes in turn, up to `TRIES` times, until each of them has been within
+ * its maximum cost.
+ * @param costOf applies a change, and returns its cost
+ * @param isCheap whether the CPU time of a cost is small enough
  */
 export async function costsOf<const Changes extends readonly Change[]>(
   costOf: (change: Change, attempt: number) => Promise<Cost>,

@@ -9,7 +9,7 @@ import { PRODUCER } from '../system/support/small-world.ts';
 import { useSmallWorld } from '../system/support/use-small-world.ts';
 import { createAll, type Wanted } from './population.ts';
 
-/** How many streams drain at once. */
+/** The number of streams that drain at the same time. */
 const STREAMS = 500 * Number(process.env.SCALE ?? 1);
 const WATCHED_MS = 20_000;
 
@@ -25,7 +25,7 @@ afterAll(async () => {
   await client?.close();
 });
 
-/** Returns how many streams are draining. */
+/** Returns the number of draining streams. */
 async function drainingCount(): Promise<number> {
   type Stream = { metadata: never; status?: { conditions?: { type: string; reason: string }[] } };
   const isDraining = ({ status }: Stream) =>
@@ -34,14 +34,14 @@ async function drainingCount(): Promise<number> {
   return items.filter(Boolean).length;
 }
 
-/** Returns how many requests are sent to the API server within `WATCHED_MS`. */
+/** Returns the number of requests sent to the API server within `WATCHED_MS`. */
 async function countRequests(): Promise<number> {
   const before = await world.sluice.metric('rest_client_requests_total');
   await delay(WATCHED_MS);
   return (await world.sluice.metric('rest_client_requests_total')) - before;
 }
 
-it(`asks the API server for almost nothing while ${STREAMS} streams drain`, { timeout: 300_000 }, async () => {
+it(`sends almost no requests to the API server while ${STREAMS} streams drain`, { timeout: 300_000 }, async () => {
   const objects = names.flatMap((name): Wanted[] => [
     { kind: 'CatalogStream', namespace: PRODUCER, name, spec: { public: true } },
     // Without an endpoint, the events wait until they are pulled.
@@ -64,6 +64,6 @@ it(`asks the API server for almost nothing while ${STREAMS} streams drain`, { ti
   const draining = await countRequests();
   console.log(`${STREAMS} streams drain: ${draining} requests in ${WATCHED_MS / 1_000} s, ${idle} before`);
   expect(draining - idle).toBeLessThan((10 * WATCHED_MS * STREAMS) / 500 / 1_000);
-  // They were looked at, and are not forgotten.
+  // The controller still reconciles these streams.
   expect(await drainingCount()).toBe(STREAMS);
 });

@@ -14,10 +14,10 @@ import { monitorRedis } from './redis-monitor.ts';
 
 const TENANTS = 10;
 const QUEUES_EACH = 100;
-/** Each is subscribed to every queue of its tenant: 10,000 subscriptions. */
+/** Each integration subscribes to every stream of its tenant, which results in 10,000 subscriptions. */
 const INTEGRATIONS_EACH = 10;
 const MEASURED_MS = 8_000;
-/** A part in which something happened is swept some seconds later. */
+/** The time after which a part that has changed is swept again, in milliseconds. */
 const SWEPT_AGAIN_MS = 15_000;
 const MOST_A_SECOND = 20;
 
@@ -94,7 +94,7 @@ afterAll(async () => {
   await server?.stop();
 });
 
-/** Counts commands of clients by name for so long. */
+/** Counts the commands of clients by name during the given time. */
 async function countCommands(forMs: number): Promise<ReadonlyMap<string, number>> {
   const counts = new Map<string, number>();
   const close = await monitorRedis(server.url, (args, source) => {
@@ -111,14 +111,14 @@ const perSecond = (counts: ReadonlyMap<string, number>, ms: number): number =>
   ([...counts.values()].reduce((sum, count) => sum + count, 0) * 1_000) / ms;
 
 const title = `idle with ${TENANTS * QUEUES_EACH} streams and ${TENANTS * QUEUES_EACH * INTEGRATIONS_EACH} subscriptions`;
-test(`${title}: at most ${MOST_A_SECOND} commands a second, none that writes control state`, async () => {
-  // Every part is looked at once when its dispatcher begins to work on it.
+test(`${title}: at most ${MOST_A_SECOND} commands per second, and no writes of control state`, async () => {
+  // Each dispatcher reads all of its parts once when it starts.
   const looked = async () => perSecond(await countCommands(1_000), 1_000) < MOST_A_SECOND;
-  await eventually('all was looked at once', looked, { withinMs: 50_000, everyMs: 200 });
+  await eventually('every part was read once', looked, { withinMs: 50_000, everyMs: 200 });
   await delay(SWEPT_AGAIN_MS);
   const counts = await countCommands(MEASURED_MS);
   const aSecond = perSecond(counts, MEASURED_MS);
-  console.log(`${Math.round(aSecond)} commands a second:`, Object.fromEntries(counts));
+  console.log(`${Math.round(aSecond)} commands per second:`, Object.fromEntries(counts));
   expect(aSecond).toBeLessThanOrEqual(MOST_A_SECOND);
   // The dispatchers are alive: each one sends a heartbeat once a second.
   expect(counts.get('cluster-beat')).toBeGreaterThan(0);

@@ -5,12 +5,12 @@ import { isKubeError } from '../../src/kube/kube-error.ts';
 import { resourceOf } from '../../src/kube/resource.ts';
 
 export const PRODUCER = 'shop';
-/** One workspace stands for all partners: the subscriber does not change the cost. */
+/** The workspace of all partners. The cost does not depend on the subscriber. */
 export const PARTNER = 'partner';
 
-/** Subscriptions of each integration: one for every stream. */
+/** The number of subscriptions of each integration: one for each stream. */
 export const SUBSCRIPTIONS_EACH = 20;
-/** Calls in flight at once. */
+/** The number of concurrent requests. */
 const AT_ONCE = 32;
 
 export interface Size {
@@ -18,7 +18,7 @@ export interface Size {
   readonly subscriptions: number;
 }
 
-/** An object of ours to be made. */
+/** A custom resource to create. */
 export interface Wanted {
   readonly kind: KindName;
   readonly namespace: string;
@@ -28,18 +28,18 @@ export interface Wanted {
 
 const nameOf = (kind: string, i: number): string => `${kind}-${String(i).padStart(6, '0')}`;
 
-/** `Subscription` and `Activation` by number, as the population has them. */
+/** Returns the name of a `Subscription` by its number. */
 export const subscriptionName = (i: number): string => nameOf('subscription', i);
 export const activationName = (i: number): string => nameOf('activation', i);
-/** Which integration and stream the i-th subscription is for. */
+/** Returns the integration and the stream of a subscription by its number. */
 export const pairOf = (i: number) => ({
   integration: nameOf('integration', Math.floor(i / SUBSCRIPTIONS_EACH)),
   stream: nameOf('stream', i % SUBSCRIPTIONS_EACH),
 });
 
 /**
- * The objects of one tenant: every integration is subscribed to every stream, with an endpoint, and has as many open
- * group keys as the others.
+ * Returns the objects of one tenant. Every integration subscribes to every stream and has an endpoint. The open group
+ * keys are distributed evenly among the integrations.
  */
 export function populate({ activations, subscriptions }: Size): Wanted[] {
   const integrations = Math.ceil(subscriptions / SUBSCRIPTIONS_EACH);
@@ -61,13 +61,13 @@ export function populate({ activations, subscriptions }: Size): Wanted[] {
   return wanted;
 }
 
-/** Makes all of them, many at once. */
+/** Creates all objects, using `AT_ONCE` concurrent requests. */
 export async function createAll(client: KubeClient, wanted: readonly Wanted[]): Promise<void> {
   const rest = wanted.values();
   await Promise.all(
     Array.from({ length: AT_ONCE }, async () => {
       for (const { kind, namespace, name, spec } of rest) {
-        // An answer that was lost is asked for again by the client.
+        // If a response is lost, the client sends the request again.
         await client.create(resourceOf(KINDS[kind]), { namespace, name }, { spec }).catch((error: unknown) => {
           if (!isKubeError(error, 409)) throw error;
         });

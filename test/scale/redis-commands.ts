@@ -9,7 +9,7 @@ const PARTS = new URL('../../src/part/', import.meta.url);
 
 const shaOf = (source: string) => createHash('sha1').update(source).digest('hex');
 
-/** SHA-1 of each of our scripts → its name. */
+/** The name of each script by its SHA-1. */
 const NAMES = new Map([
   ...readdirSync(SCRIPTS)
     .filter(file => file.endsWith('.lua'))
@@ -23,10 +23,13 @@ const NAMES = new Map([
   }),
 ]);
 
-/** What a controller asks for at all times, whether or not anything changes. */
+/** Background commands that a controller sends even if nothing changes. */
 const AT_ALL_TIMES = new Set(['time', 'ping', 'info', 'hgetall {c}:meta', 'monitor', 'client', 'hello', 'select']);
 
-/** A command as it is counted: a script by its name, and so is what it is asked for at all times. */
+/**
+ * Returns the name used for counting a command, which is the script name for scripts. Undefined for background
+ * commands.
+ */
 export function nameCommand([command = '', first = '']: readonly string[]): string | undefined {
   const word = command.toLowerCase();
   if (AT_ALL_TIMES.has(word) || AT_ALL_TIMES.has(`${word} ${first}`)) return undefined;
@@ -36,12 +39,12 @@ export function nameCommand([command = '', first = '']: readonly string[]): stri
 }
 
 export interface CommandRecorder {
-  /** Commands that clients sent since the last call, scripts as one, in order. */
+  /** Returns the commands sent by clients since the last call, in order. Each script is one command. */
   readonly take: () => string[];
   readonly close: () => void;
 }
 
-/** Listens to all that one Redis is asked for. */
+/** Records the commands that clients send to a Redis server. */
 export async function recordCommands(url: string): Promise<CommandRecorder> {
   let taken: string[] = [];
   const close = await monitorRedis(url, (args, source) => {

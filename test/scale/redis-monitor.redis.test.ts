@@ -19,7 +19,7 @@ afterAll(async () => {
   await server?.stop();
 });
 
-test('records the commands of a busy Redis from the first one on', async () => {
+test('records the commands of a busy Redis server from the first one', async () => {
   for (let n = 0; n < ROUNDS; n++) {
     const heard: (readonly string[])[] = [];
     const work = client.pipeline(Array.from({ length: 2_000 }, () => ['set', 'a "quoted" key', 'b\r\nc'])).exec();

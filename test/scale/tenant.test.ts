@@ -26,12 +26,12 @@ import {
 import { AS_IN_A_CONTAINER, CONTAINER_MIB, readResident } from './process-memory.ts';
 import { type CommandRecorder, recordCommands } from './redis-commands.ts';
 
-/** Of the size that is promised for one tenant: 1 for all of it (`make test-scale`). */
+/** The size, as a fraction of the largest documented tenant. `make test-scale` uses 1. */
 const SHARE = Number(process.env.SCALE ?? 0.05);
 const SIZE: Size = { activations: 100_000 * SHARE, subscriptions: 10_000 * SHARE };
-/** The same at this size: an empty controller takes less than half of it. */
+/** The maximum memory for this size. An empty controller uses less than half of `CONTAINER_MIB`. */
 const MOST_MEMORY_MIB = (CONTAINER_MIB / 2) * (1 + SHARE);
-/** Of a step. */
+/** The timeout of each step, in milliseconds. */
 const MOST_MS = 240_000 + 3_600_000 * SHARE;
 
 let installed: Installation;
@@ -51,7 +51,7 @@ beforeAll(async () => {
   const startedMs = performance.now();
   await createAll(client, wanted);
   const tookMs = performance.now() - startedMs;
-  console.log(`${wanted.length} objects made in ${seconds(tookMs)} s`);
+  console.log(`created ${wanted.length} objects in ${seconds(tookMs)} s`);
 }, MOST_MS);
 
 afterAll(async () => {
@@ -61,7 +61,10 @@ afterAll(async () => {
   await installed?.stop();
 }, MOST_MS);
 
-/** Until nothing waits for a worker and none works, three times in a row, in a term: before it has begun, nothing does. */
+/**
+ * Waits until the controller leads and has no waiting keys and no active workers, three times in a row. Before its term
+ * begins, a controller has none either.
+ */
 async function settled(): Promise<void> {
   let quiet = 0;
   const isQuiet = async () => {
@@ -73,22 +76,25 @@ async function settled(): Promise<void> {
     quiet = busy === 0 && leads ? quiet + 1 : 0;
     return quiet === 3;
   };
-  // Each look costs the controller three scrapes.
+  // Each check scrapes the metrics of the controller several times.
   const everyMs = (elapsedMs: number) => (elapsedMs < 10_000 ? 200 : 2_000);
-  await eventually('nothing to do', isQuiet, { withinMs: MOST_MS, everyMs });
+  await eventually('the controller is idle', isQuiet, { withinMs: MOST_MS, everyMs });
 }
 
-/** Until a look at all of Redis, which takes seconds, is over. */
+/** Waits until clients stop sending commands to Redis. A sweep takes several seconds. */
 async function unread(): Promise<void> {
   let quiet = 0;
   const isQuiet = async () => {
     quiet = commands.take().length === 0 ? quiet + 1 : 0;
     return quiet === 3;
   };
-  await eventually('Redis is asked for nothing', isQuiet, { withinMs: MOST_MS, everyMs: 200 });
+  await eventually('Redis is idle', isQuiet, { withinMs: MOST_MS, everyMs: 200 });
 }
 
-/** Until a process that began at `beganMs` leads with all routes applied; how long that took, ms. */
+/**
+ * Waits until a process started at `beganMs` leads and has applied all routes. Returns the time this took, in
+ * milliseconds.
+ */
 async function ledAfterMs(beganMs: number): Promise<number> {
   const led = async () => {
     const lines = await sluice.logLines();
@@ -96,7 +102,7 @@ async function ledAfterMs(beganMs: number): Promise<number> {
       .map(({ msg, time }) => (msg === 'starting the controllers' ? Date.parse(String(time)) : 0))
       .find(ms => ms > beganMs);
   };
-  return (await eventually('leads', led, { withinMs: MOST_MS, everyMs: 100 })).value - beganMs;
+  return (await eventually('the controller leads', led, { withinMs: MOST_MS, everyMs: 100 })).value - beganMs;
 }
 
 interface Listed {
@@ -106,7 +112,7 @@ interface Listed {
   };
 }
 
-/** How many objects of the kind say the condition of their present generation. */
+/** Returns the number of objects whose condition is True for their current generation. */
 async function countSaying(kind: KindName, condition: string): Promise<number> {
   const says = ({ metadata, status }: Listed): boolean =>
     status?.conditions?.some(
@@ -123,7 +129,7 @@ const manifestOf = ({ kind, namespace, name, spec }: Wanted, more: object = {}) 
 });
 const findWanted = (name: string): Wanted => wanted.find(each => each.name === name) as Wanted;
 
-/** What it costs to apply a change once. */
+/** Applies a change once, and returns its cost. */
 async function costOf({ make }: Change, attempt: number): Promise<Cost> {
   await Promise.all([unread(), settled()]);
   const before = await readApiWrites(installed.cluster);
@@ -142,29 +148,31 @@ async function expectBounded(when: string): Promise<void> {
   if (process.platform === 'linux') expect(most).toBeLessThan(MOST_MEMORY_MIB);
 }
 
-/** CPU of the controller until everything was applied for the first time, ms. */
+/** The CPU time of the controller until everything was applied for the first time, in milliseconds. */
 let allCpuMs = Number.NaN;
 
-/** What an idle controller may use meanwhile, on a slow machine as well. */
+/** The CPU time that an idle controller may use during a measurement, even on a slow machine. */
 const IDLE_CPU_MS = 500;
 
-/** One change costs a small part of what all objects cost. */
+/** Returns whether a change uses a small fraction of the CPU time for applying all objects. */
 const isCheap = ({ cpuMs }: Cost): boolean =>
   process.platform !== 'linux' || cpuMs < Math.max(allCpuMs / 40, IDLE_CPU_MS);
 
 function expectCheap(what: string, cost: Cost): void {
   const { cpuMs, commands: sent } = cost;
-  console.log(`${what}: ${sent.length} commands, ${((cpuMs / allCpuMs) * 100).toFixed(3)} % of the CPU of all`);
+  console.log(
+    `${what}: ${sent.length} commands, ${((cpuMs / allCpuMs) * 100).toFixed(3)} % of the CPU time for all objects`,
+  );
   expect(isCheap(cost), `${cpuMs} ms of ${allCpuMs} ms`).toBe(true);
 }
 
 describe(`a tenant with ${SIZE.activations} activations and ${SIZE.subscriptions} subscriptions`, () => {
   const { activations, subscriptions } = SIZE;
 
-  it('is applied, with one status for each object, and one more for the salt of each subscription', {
+  it('is applied with one status for each object, and a second one for the salt of each subscription', {
     timeout: MOST_MS,
   }, async () => {
-    // A request that the server could not carry out is repeated, on a busy machine now and then.
+    // On a busy machine, the API server sometimes refuses a request, which the client then repeats.
     const before = await readApiWrites(installed.cluster, 'done');
     const beganMs = Date.now();
     sluice = await installed.start({ role: 'controller', env: AS_IN_A_CONTAINER });
@@ -181,14 +189,14 @@ describe(`a tenant with ${SIZE.activations} activations and ${SIZE.subscriptions
     const writes = writesBetween(before, await readApiWrites(installed.cluster, 'done'));
     console.log(writes);
     const warnings = (await sluice.logLines()).filter(({ level }) => level !== 'debug' && level !== 'info');
-    const why = `the controller said ${JSON.stringify(warnings.slice(0, 20), null, 2)}`;
+    const why = `the controller logged ${JSON.stringify(warnings.slice(0, 20), null, 2)}`;
     expect(writes['APPLY activations/status'], why).toBe(activations);
     // The salt must be stored before a signing secret is derived from it.
     expect(writes['APPLY subscriptions/status'], why).toBe(2 * subscriptions);
     await expectBounded('with everything applied');
   });
 
-  it('an activation costs its own few commands and one status', { timeout: MOST_MS }, async () => {
+  it('opens or closes an activation with one command for each part and one status', { timeout: MOST_MS }, async () => {
     const set = (revoked: boolean) => async (attempt: number) => {
       const name = activationName(attempt);
       await observer.apply(manifestOf(findWanted(name), { revoked }));
@@ -209,7 +217,7 @@ describe(`a tenant with ${SIZE.activations} activations and ${SIZE.subscriptions
     expect(opening.writes).toEqual(writes);
   });
 
-  it('a block costs what it covers', { timeout: MOST_MS }, async () => {
+  it('applies a block with one status for each subscription that it blocks', { timeout: MOST_MS }, async () => {
     const covered = (attempt: number) => attempt * SUBSCRIPTIONS_EACH + attempt;
     const live = (attempt: number, is: string) =>
       observer.until(['Subscription', subscriptionName(covered(attempt)), PARTNER, 'Live', is]);
@@ -230,28 +238,30 @@ describe(`a tenant with ${SIZE.activations} activations and ${SIZE.subscriptions
       { make: close, commands: 2, writes: blocked },
       { make: lift, commands: 2, writes: lifted },
     ]);
-    expectCheap('a block', blocking);
-    expectCheap('its end', lifting);
+    expectCheap('creating a block', blocking);
+    expectCheap('deleting a block', lifting);
     expect(blocking.commands).toEqual(['gate', 'patch']);
     expect(blocking.writes).toEqual(blocked);
-    // The part, and the record.
+    // The gate of the part, and the record.
     expect(lifting.commands).toEqual(['gate', 'patch']);
     expect(lifting.writes).toEqual(lifted);
   });
 
-  it('a subscription that goes, and one that comes, cost what they are', { timeout: MOST_MS }, async () => {
+  it('deletes and creates a subscription without reading other objects of the tenant', {
+    timeout: MOST_MS,
+  }, async () => {
     const name = (attempt: number) => subscriptionName(100 + attempt * (SUBSCRIPTIONS_EACH + 1));
     const remove = async (attempt: number) => {
       await observer.remove('Subscription', name(attempt), PARTNER);
       const isGone = async () => !(await observer.exists('Subscription', name(attempt), PARTNER));
-      await eventually('gone', isGone, { withinMs: 30_000 });
+      await eventually('the subscription is deleted', isGone, { withinMs: 30_000 });
     };
     const bring = async (attempt: number) => {
       await observer.apply(manifestOf(findWanted(name(attempt))));
       await observer.until(['Subscription', name(attempt), PARTNER, 'Live', 'True/Live']);
     };
     const gone = { 'DELETE subscriptions': 1, 'PATCH subscriptions': 1 };
-    // It has another salt than before, and thus another secret.
+    // The new subscription has a new salt, and therefore a new signing secret.
     const come = {
       'APPLY subscriptions': 1,
       'PATCH subscriptions': 1,
@@ -262,9 +272,9 @@ describe(`a tenant with ${SIZE.activations} activations and ${SIZE.subscriptions
       { make: remove, commands: 29, writes: gone },
       { make: bring, commands: 19, writes: come },
     ]);
-    expectCheap('a subscription that goes', going);
-    expectCheap('a subscription that comes', coming);
-    // Nothing of the tenant is read again.
+    expectCheap('deleting a subscription', going);
+    expectCheap('creating a subscription', coming);
+    // The controller does not read the tenant again.
     expect(going.commands).not.toContain('hashes');
     expect(going.commands.length).toBeLessThan(30);
     expect(coming.commands).not.toContain('hashes');
@@ -273,7 +283,7 @@ describe(`a tenant with ${SIZE.activations} activations and ${SIZE.subscriptions
     expect(coming.writes).toEqual(come);
   });
 
-  it('a new leader finds everything applied and writes no Event again', { timeout: MOST_MS }, async () => {
+  it('finds everything applied and writes no Event when a new leader starts', { timeout: MOST_MS }, async () => {
     await settled();
     const before = await readApiWrites(installed.cluster);
     expect((await sluice.stop()).signal).toBeNull();
@@ -290,8 +300,8 @@ describe(`a tenant with ${SIZE.activations} activations and ${SIZE.subscriptions
     const listedMs = performance.now() - listingMs;
     const ratio = (ms: number) => (ms / listedMs).toFixed(1);
     console.log(
-      `cold start: leads, with all routes applied, after ${ratio(coldMs)} times what listing all objects raw takes ` +
-        `(${seconds(listedMs)} s); has looked at every object after ${ratio(allMs)} times`,
+      `cold start: leads with all routes applied after ${ratio(coldMs)} times the time for listing all objects ` +
+        `(${seconds(listedMs)} s), and has reconciled all objects after ${ratio(allMs)} times`,
     );
   });
 });

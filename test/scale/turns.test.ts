@@ -11,9 +11,9 @@ import { activation, activationName, apply, integration } from '../system/suppor
 import { createAll, type Wanted } from './population.ts';
 import { AS_IN_A_CONTAINER, CONTAINER_MIB, readResident } from './process-memory.ts';
 
-/** Activations that one tenant applies at once. SCALE=1 for as many as a large one has: the size that is promised. */
+/** The number of activations that one tenant applies at once. With SCALE=1, this is the documented maximum. */
 const MANY = 40_000 * Number(process.env.SCALE ?? 0.1);
-/** How long a call of another tenant may take. */
+/** The maximum duration of a call of another tenant, in milliseconds. */
 const MOST_MS = 5_000;
 const LOUD = 'loud';
 const QUIET = 'quiet';
@@ -49,7 +49,10 @@ afterAll(async () => {
 const waiting = () => sluice.metric('workqueue_depth', { name: 'activation' });
 const reconciled = () => sluice.metric('controller_runtime_reconcile_total', { controller: 'activation' });
 
-/** Applies one activation of the quiet tenant, and returns how long it took and what was reconciled meanwhile. */
+/**
+ * Applies one activation of the quiet tenant. Returns the time this took, and the number of reconciliations in the
+ * meantime.
+ */
 async function applyOne(groupKey: string): Promise<{ tookMs: number; reconciles: number }> {
   const before = await reconciled();
   const beganMs = performance.now();
@@ -58,7 +61,7 @@ async function applyOne(groupKey: string): Promise<{ tookMs: number; reconciles:
   return { tookMs: performance.now() - beganMs, reconciles: (await reconciled()) - before };
 }
 
-/** Opens and closes a group key of the quiet tenant over REST until nothing of the loud one waits. */
+/** Opens and closes a group key of the quiet tenant using REST until no activation of the loud tenant is waiting. */
 async function changeWhileWaiting(): Promise<{ statuses: number[]; slowestMs: number }> {
   const wanted = {
     producerTenantPublicId: tenantId(QUIET),
@@ -77,7 +80,9 @@ async function changeWhileWaiting(): Promise<{ statuses: number[]; slowestMs: nu
   return { statuses, slowestMs };
 }
 
-it(`applies the activation of a tenant while another one has applied ${MANY}`, { timeout: 3_600_000 }, async () => {
+it(`applies an activation of one tenant while ${MANY} activations of another tenant are waiting`, {
+  timeout: 3_600_000,
+}, async () => {
   const alone = await applyOne('alone');
   const wanted = Array.from(
     { length: MANY },
@@ -92,19 +97,19 @@ it(`applies the activation of a tenant while another one has applied ${MANY}`, {
   const ahead = await waiting();
   const beside = await applyOne('beside');
   console.log(
-    `alone ${Math.round(alone.tookMs)} ms; behind ${ahead} waiting keys ${Math.round(beside.tookMs)} ms, ${beside.reconciles} reconciles`,
+    `alone: ${Math.round(alone.tookMs)} ms; behind ${ahead} waiting keys: ${Math.round(beside.tookMs)} ms, ${beside.reconciles} reconciliations`,
   );
-  // Otherwise there was nothing to wait for.
+  // Fails if no keys were waiting, because the test would then not measure anything.
   expect(ahead).toBeGreaterThan(MANY / 20);
   expect(await waiting()).toBeGreaterThan(0);
   expect(beside.reconciles).toBeLessThan(ahead / 2);
 
   const { statuses, slowestMs } = await changeWhileWaiting();
   expect(await reconciled()).toBeGreaterThanOrEqual(MANY);
-  console.log(`${statuses.length} changes over REST meanwhile, the slowest took ${Math.round(slowestMs)} ms`);
+  console.log(`${statuses.length} changes using REST in the meantime; the slowest took ${Math.round(slowestMs)} ms`);
   expect(new Set(statuses)).toEqual(new Set([200, 204]));
   expect(slowestMs).toBeLessThan(MOST_MS);
   const { most } = await readResident(sluice.pid);
-  console.log(`controller: ${Math.round(most)} MiB resident at most`);
+  console.log(`controller: at most ${Math.round(most)} MiB resident`);
   if (process.platform === 'linux') expect(most).toBeLessThan(CONTAINER_MIB);
 });

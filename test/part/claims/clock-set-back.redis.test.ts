@@ -14,13 +14,13 @@ onEachRedis(redis => {
     return { t, d, other, claim, keyOf };
   }
 
-  test.each([8, 1])('claims of a dispatcher that died are taken over after its time, cap %i', async cap => {
+  test.each([8, 1])('the claims of a failed dispatcher are taken over after the usual time, cap %i', async cap => {
     const { t, d, other, claim, keyOf } = await start(cap);
     await t.send('k', 'l');
     const held = await claim();
     expect(held).toHaveLength(2);
     t.clock.ms -= HOUR_MS;
-    // It may be at work still.
+    // This dispatcher may still be running.
     expect(await claim(other)).toEqual([]);
     expect(await t.evict(d.name)).toEqual({ answer: 'HELD' });
     t.clock.ms += READY_MS - 1;
@@ -34,7 +34,7 @@ onEachRedis(redis => {
     ]);
   });
 
-  test('an active dispatcher keeps its claims, and continues their lanes', async () => {
+  test('an active dispatcher keeps its claims and continues their lanes', async () => {
     const { t, d, other, claim } = await start();
     const [, second] = await t.send('k', 'k');
     const [first] = await claim();
@@ -60,7 +60,7 @@ onEachRedis(redis => {
     const answer = await d.exchange(64, NOT_PUSHED);
     expect(answer.claims.map(({ lane }) => keyOf(lane))).toEqual(['l']);
     expect(answer.dueMs).toBe(dueMs);
-    // The attempt stays recorded, with the new time.
+    // The attempt is still recorded, along with the new time.
     expect((await t.hash('tries'))[`${t.slot('a')}k\0${ref}`]).toBe(`1 0 ${dueMs},0 200 5`);
     t.clock.ms = dueMs - 1;
     expect(await claim()).toEqual([]);
@@ -68,7 +68,7 @@ onEachRedis(redis => {
     expect((await claim()).map(({ lane }) => keyOf(lane))).toEqual(['k']);
   });
 
-  test('a retry keeps its time where the clock is set back by less than it has waited', async () => {
+  test('a retry keeps its due time if the clock is set back by less than the elapsed delay', async () => {
     const { t, d, claim, keyOf } = await start();
     await t.send('k');
     const dueMs = t.clock.ms + HOUR_MS;
@@ -82,7 +82,7 @@ onEachRedis(redis => {
     expect((await claim()).map(({ lane }) => keyOf(lane))).toEqual(['k']);
   });
 
-  test('thousands of retries are moved a slice a call, each once, also where many are due at the same time', async () => {
+  test('thousands of retries are moved in slices, each exactly once, even if many of them are due at the same time', async () => {
     const { t, d } = await startPart(redis(), { a: { cap: 5_000, unordered: true } });
     const claims: Claim[] = [];
     for (let call = 0; call < 50; call++) {

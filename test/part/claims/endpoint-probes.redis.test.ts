@@ -16,7 +16,7 @@ onEachRedis(redis => {
     const { d, t } = it;
     const health = async () => parseEndpointHealth(healthText((await t.hash('health'))[it.slot] ?? ''));
     const lane = (name: string) => it.slot + name;
-    /** Fails claims, which are due again in `afterMs`. Returns the response of the exchange. */
+    /** Fails claims and schedules a retry in `afterMs`. Returns the response of the exchange. */
     async function fail(claims: readonly { lane: string }[], afterMs = 24 * HOUR_MS) {
       for (const claim of claims) {
         const own = d.held.get(lane(claim.lane));
@@ -27,7 +27,7 @@ onEachRedis(redis => {
     return { ...it, health, fail, lane };
   }
 
-  /** One whose breaker is open, with a probe due now, and a lane each of `keys` waiting. */
+  /** Starts a subscription with an open breaker, a probe that is due now, and a waiting lane for each of the keys. */
   async function startOpen(keys: readonly string[]) {
     const failing = Array.from({ length: FAILURES }, (_, i) => `f${i}`);
     const it = await start([...failing, ...keys]);
@@ -39,7 +39,7 @@ onEachRedis(redis => {
     return it;
   }
 
-  test('pauses between probes grow to a minute, and are small again after a rest', async () => {
+  test('pauses between probes increase to a minute, and are reset after a pause without probes', async () => {
     const it = await startOpen(['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h', 'i', 'j']);
     const pauses: number[] = [];
     for (let n = 0; n < 8; n++) {
@@ -56,7 +56,7 @@ onEachRedis(redis => {
     expect((await it.d.exchange(0, NOT_PUSHED)).dueMs).toBe(it.t.clock.ms + FIRST_PAUSE_MS);
   });
 
-  test('failures that were on their way when it opened make no pause longer', async () => {
+  test('failures of attempts that started before the breaker opened do not increase the pause', async () => {
     const keys = Array.from({ length: 40 }, (_, i) => `k${i}`);
     const it = await start(keys);
     await it.publish(keys);
@@ -71,7 +71,7 @@ onEachRedis(redis => {
   });
 
   test.each(['expired', 'dead'] as const)(
-    'a probe that ended as %s without an attempt lets the next one go',
+    'the next probe is sent after a probe that ended as %s without an attempt',
     async outcome => {
       const it = await startOpen(['a', 'b']);
       const [probe] = await it.claim();
@@ -90,7 +90,7 @@ onEachRedis(redis => {
     expect(await it.claim()).toHaveLength(1);
   });
 
-  test('a probe whose dispatcher died is repeated within a minute', async () => {
+  test('a probe of a failed dispatcher is repeated within a minute', async () => {
     const it = await startOpen(['a']);
     expect(await it.claim()).toHaveLength(1);
     await it.lapse();
@@ -98,7 +98,7 @@ onEachRedis(redis => {
     expect(await it.claim()).toMatchObject([{ lapses: 1 }]);
   });
 
-  test('the owner closes it', async () => {
+  test('the owner can close the breaker', async () => {
     const it = await startOpen(['a', 'b', 'c']);
     it.t.clock.ms -= 1;
     expect(await it.claim()).toEqual([]);
@@ -106,14 +106,14 @@ onEachRedis(redis => {
     expect(await it.claim()).toHaveLength(3);
   });
 
-  test('a clock that was set back does not block anything until it has caught up', async () => {
+  test('a clock that was set back does not block probes', async () => {
     const it = await startOpen(['a', 'b']);
     it.t.clock.ms -= FIRST_PAUSE_MS + HOUR_MS;
     expect(await it.claim()).toHaveLength(1);
     expect(await it.claim()).toEqual([]);
   });
 
-  test('five days of failures disable: not before, and not by fewer than ten', async () => {
+  test('an endpoint is disabled after five days and at least ten failures, and not before', async () => {
     const it = await start(['a']);
     await it.publish(['a']);
     const { clock } = it.t;
@@ -140,7 +140,7 @@ onEachRedis(redis => {
     expect(await it.count()).toMatchObject({ open: 1 });
   });
 
-  test('ignores answers to lapsed claims, and events that were not sent', async () => {
+  test('ignores results of lapsed claims, and events that were not sent', async () => {
     const it = await start(['a']);
     await it.publish(['a']);
     const [late] = await it.claim();
@@ -155,7 +155,7 @@ onEachRedis(redis => {
     expect(await it.health()).toBeUndefined();
   });
 
-  test('a test event that is answered with 410 ends, and disables', async () => {
+  test('a test event that receives the response 410 ends and disables the endpoint', async () => {
     const it = await start(['a']);
     await it.recovery.sendTest(it.inbox);
     const [tried] = await it.claim();

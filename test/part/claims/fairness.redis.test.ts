@@ -22,7 +22,9 @@ onEachRedis(redis => {
       for (const each of claims) d.end(each, outcome, { reason: '500', dueMs: atMs });
       await d.exchange(0, NOT_PUSHED);
     };
-    /** Lets all waiting events fail once, with one successful event after each turn so that no breaker opens. */
+    /**
+     * Fails all waiting events once. Each turn includes one successful event, which prevents the breaker from opening.
+     */
     async function failAll(): Promise<void> {
       for (let claims = await claim(); claims.length > 0; claims = await claim()) {
         await end(claims.slice(1), 'failed');
@@ -48,7 +50,7 @@ onEachRedis(redis => {
     expect((await claim()).map(({ ref }) => ref)).toContain(next);
   });
 
-  test('retries that hang leave a quarter of the claims to first attempts', async () => {
+  test('retries that do not respond leave a quarter of the claims to first attempts', async () => {
     const { send, claim, failAll } = await start(16);
     await send(60);
     await failAll();
@@ -58,7 +60,7 @@ onEachRedis(redis => {
     expect((await claim()).map(({ ref }) => ref)).toEqual(fresh.slice(0, 8));
   });
 
-  test('where first attempts never end, an eighth of those that go are retries', async () => {
+  test('an eighth of the claims are retries if there are always first attempts', async () => {
     const { t, send, claim, end, failAll } = await start(64);
     await send(200);
     await failAll();
@@ -74,7 +76,7 @@ onEachRedis(redis => {
     expect([firsts, retries]).toEqual([560, 80]);
   });
 
-  test('of two subscriptions the one with thousands of events holds up the other by no more than a turn', async () => {
+  test('a subscription with thousands of events delays another subscription by at most one turn', async () => {
     const { t, d } = await startPart(redis(), { busy: { cap: 8, unordered: true }, calm: { cap: 8 } }, []);
     await t.activate('busy', 'many');
     await t.activate('calm', 'few');

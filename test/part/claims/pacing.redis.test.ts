@@ -7,7 +7,7 @@ import { NOT_PUSHED } from '../../support/part/part-inbox.ts';
 const HOUR_MS = 3_600_000;
 
 onEachRedis(redis => {
-  /** A subscription without order with waiting events. */
+  /** Starts a subscription without order that has waiting events. */
   async function start(maxPerSecond: number | undefined, events: number) {
     const pace = maxPerSecond === undefined ? {} : { maxPerSecond };
     const { t, d } = await startPart(redis(), { a: { cap: 10_000, unordered: true, ...pace } }, ['k']);
@@ -17,8 +17,8 @@ onEachRedis(redis => {
   type Started = Awaited<ReturnType<typeof start>>;
 
   /**
-   * Two dispatchers which call as soon as they may, for the given time. Returns the start of each attempt, and the
-   * number of calls.
+   * Drives two dispatchers, which send each request as early as possible, for the given time. Returns the start of each
+   * attempt, and the number of requests.
    */
   async function drive({ t, dispatchers }: Started, forMs: number, lateMs = 0) {
     const begun: number[] = [];
@@ -37,16 +37,16 @@ onEachRedis(redis => {
   const mostIn = (times: readonly number[], windowMs: number): number =>
     Math.max(...times.map(from => times.filter(at => at >= from && at < from + windowMs).length));
 
-  test('never exceeds the rate in any second, and uses all of it', async () => {
+  test('never exceeds the rate in any second, and uses the full rate', async () => {
     const { begun, asked } = await drive(await start(10, 60), 5_000);
     expect(begun).toHaveLength(50);
     expect(mostIn(begun, 1_000)).toBe(10);
-    // Spread, not a burst at the begin of each.
+    // Attempts are distributed evenly, without a burst at the start of each second.
     expect(mostIn(begun, 100)).toBe(1);
     expect(asked).toBe(50);
   });
 
-  test('a timer that is late makes it slower, never faster', async () => {
+  test('a late timer reduces the rate, and never increases it', async () => {
     const { begun } = await drive(await start(10, 60), 3_000, 13);
     expect(mostIn(begun, 1_000)).toBeLessThanOrEqual(10);
     expect(begun.length).toBeGreaterThan(24);
@@ -59,7 +59,7 @@ onEachRedis(redis => {
     expect(asked).toBeLessThanOrEqual(41);
   });
 
-  test('an endpoint that rested has no more at once for it', async () => {
+  test('an idle endpoint does not receive a larger burst afterwards', async () => {
     const it = await start(40, 50);
     it.t.clock.ms += HOUR_MS;
     const { begun } = await drive(it, 500);
@@ -67,7 +67,7 @@ onEachRedis(redis => {
     expect(begun).toHaveLength(20);
   });
 
-  test('retries count as any attempt', async () => {
+  test('retries count as attempts', async () => {
     const { t, d } = await start(1, 1);
     const [first] = (await d.exchange(64, NOT_PUSHED)).claims;
     d.end(first as Claim, 'failed', { dueMs: t.clock.ms + 100 });
@@ -86,7 +86,7 @@ onEachRedis(redis => {
     expect(begun).toHaveLength(2);
   });
 
-  test('without a limit nothing is counted', async () => {
+  test('does not store anything without a limit', async () => {
     const { t, d } = await start(undefined, 3);
     expect((await d.exchange(64, NOT_PUSHED)).claims).toHaveLength(3);
     expect(await t.hash('health')).toEqual({});

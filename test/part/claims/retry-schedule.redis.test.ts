@@ -9,7 +9,7 @@ import { createPartInbox, NOT_PUSHED } from '../../support/part/part-inbox.ts';
 const HOUR_MS = 3_600_000;
 const KEYS = ['a', 'b', 'c', 'd', 'e'];
 
-/** Numbers in [0, 1) which are the same in each run, including the extremes. */
+/** Returns a generator for numbers in [0, 1) which are the same in each run, including the extremes. */
 function createRandom() {
   let state = 12_345;
   let turn = 0;
@@ -20,19 +20,19 @@ function createRandom() {
   };
 }
 
-test('the default schedule is that of the kinds, and takes 75 hours', () => {
+test('the default schedule matches the default of the kinds, and takes 75 hours', () => {
   expect(DEFAULT_RETRY_SCHEDULE_MS).toEqual(ENDPOINT_DEFAULTS.retrySchedule.map(parseDurationMs));
   const sumMs = DEFAULT_RETRY_SCHEDULE_MS.reduce((sum, ms) => sum + ms, 0);
   expect(Math.floor(sumMs / HOUR_MS)).toBe(75);
 });
 
 onEachRedis(redis => {
-  /** Five keys of five events each, at an endpoint that fails, on a clock that goes from one moment to the next. */
+  /** Publishes five events for each of five keys to an endpoint that fails, using a manual clock. */
   async function start() {
     const it = await createPartInbox(redis(), {}, KEYS);
     const refs = await it.publish([...KEYS, ...KEYS, ...KEYS, ...KEYS, ...KEYS]);
     const random = createRandom();
-    /** ref → when each of its attempts began, ms. */
+    /** The start of each attempt of an event, in milliseconds, by its ref. */
     const begun = new Map<string, number[]>();
     const delivered: string[] = [];
     const endpoint = { works: false };
@@ -67,7 +67,7 @@ onEachRedis(redis => {
     return { ...it, refs, begun, delivered, endpoint, attempt, vouch, keyOf };
   }
 
-  test('over all 75 hours no retry is early, and none later than a fifth; then dead letter; recovered, all arrive in order', async () => {
+  test('retries are never early and at most 20% late for 75 hours, followed by a dead letter, and recovered events arrive in order', async () => {
     const it = await start();
     const { t } = it;
     const begunMs = t.clock.ms;
@@ -76,7 +76,7 @@ onEachRedis(redis => {
     // Until the first event of each key is a dead letter, after which the next event of the key is processed.
     while (firstOf.some(ref => (it.begun.get(ref)?.length ?? 0) < 10)) {
       const dueMs = await it.attempt();
-      if (dueMs === undefined) throw new Error('nothing waits');
+      if (dueMs === undefined) throw new Error('no event is waiting');
       expect(dueMs).toBeGreaterThan(t.clock.ms);
       t.clock.ms = dueMs;
       await it.vouch();

@@ -7,14 +7,14 @@ import { NOT_PUSHED } from '../../support/part/part-inbox.ts';
 const KEYS = Array.from({ length: 64 }, (_, i) => `g${i}`);
 
 onEachRedis(redis => {
-  test('none of many events becomes a dead letter, however many dispatchers die that have claimed all they can', async () => {
+  test('no event becomes a dead letter, even if many dispatchers fail with as many claims as possible', async () => {
     const { t } = await startPart(redis(), { a: { cap: KEYS.length } }, KEYS);
     await t.send(...KEYS);
     for (let deaths = 0; deaths < POISON_LAPSES + 1; deaths++) {
       const { name, exchange } = t.dispatcher(`d${deaths}`);
       const { claims } = await exchange(KEYS.length, NOT_PUSHED);
       claims.push(...(await exchange(KEYS.length, NOT_PUSHED)).claims);
-      // After the second death, any of them may be the cause.
+      // After the second failure, each of these events may be the cause.
       expect(claims).toHaveLength(deaths < 2 ? KEYS.length : 1);
       t.clock.ms += READY_MS;
       await t.evict(name);

@@ -115,7 +115,7 @@ function compareCounts(of: Reference, dump: Dump): void {
       dump.deadLetters.get(slot),
       deaths && `${deaths.ms} ${deaths.first} ${deaths.youngest}`,
     );
-    // Invariant 13: whatever was routed or replayed is open or has its record.
+    // Invariant 13: every routed or replayed delivery is either open or has a record.
     const open = [...of.open.values()].filter(each => each.slot === slot && !isTest(each)).length;
     same(`conservation of ${slot}`, routed + replayed, open + delivered + dead + expired + skipped);
   }

@@ -57,32 +57,32 @@ export interface Dump
     Readonly<Record<(typeof SETS)[number], ReadonlyMap<string, number>>> {
   readonly log: readonly LogEntry[];
   readonly bodies: ReadonlySet<string>;
-  /** ref → slots that it was routed to later. */
+  /** The slots to which an event was routed later, by ref. */
   readonly late: ReadonlyMap<string, readonly string[]>;
-  /** slot → refs that its inbox lists. */
+  /** The refs in the inbox of a slot, by slot. */
   readonly lists: ReadonlyMap<string, readonly string[]>;
-  /** slot, ref (and `:replay`) → its records: more than one is a mistake. */
+  /** The records by slot, ref, and `:replay` for replays. There must not be more than one record. */
   readonly records: ReadonlyMap<string, readonly DeliveryRecord[]>;
   /** The bytes for failed deliveries, according to the keys of their records. */
   readonly failedBytes: number;
 }
 
-/** Ref up to which events are being removed by a sweep. */
+/** Returns the ref up to which a sweep is removing events. */
 export const cutOf = ({ meta }: Dump) => meta.get('cut')?.slice(0, 15) ?? '';
 
-/** The result of the attempts of a slot, and since when, or undefined before the first attempt. */
+/** Returns the result of the attempts of a slot, and its start time. Undefined before the first attempt. */
 export function endingOf({ counts }: Dump, slot: string): string | undefined {
   const note = counts.get(slot)?.split(' ')[8] ?? '-';
   return note.startsWith('-') ? undefined : note.slice(0, 12);
 }
 
-/** The first hour of which the ids of producers are stored, or undefined if there are none. */
+/** Returns the first hour with stored ids of producers, or undefined if there are none. */
 export function firstHourOfIds({ meta }: Dump): number | undefined {
   const text = meta.get('ids');
   return text === undefined ? undefined : Number(text.split(' ')[0]);
 }
 
-/** How many bytes the failed deliveries should use. As in `records/records.lua`. */
+/** Returns the number of bytes that failed deliveries should use. Must be the same as in `records/records.lua`. */
 export function failedBytesOf({ records }: Pick<Dump, 'records'>): number {
   let bytes = 0;
   for (const [name, all] of records) {

@@ -11,14 +11,17 @@ import {
   same,
 } from './reference/reference.ts';
 
-/** Lanes with something open. */
+/** Returns the lanes that have open deliveries. */
 function pendingLanes(of: Reference): Set<string> {
   const lanes = new Set<string>();
   for (const each of of.open.values()) lanes.add(each.lane);
   return lanes;
 }
 
-/** `w`, the class, and the due time. Followed by the ref of the first event, and `+` if more events are waiting. */
+/**
+ * The number of characters for `w`, the class, and the due time. They are followed by the ref of the first event, and
+ * by `+` if more events are waiting.
+ */
 const WAITING_CHARACTERS = 13;
 
 function memberOf(lane: string, state: string): string {
@@ -30,36 +33,37 @@ function checkLane(of: Reference, dump: Dump, lane: string): void {
   const name = JSON.stringify(lane);
   const head = pending[0];
   if (claim !== undefined) {
-    hold(state === undefined, () => `${name} is claimed, and ${state} as well`);
-    if (claim.startsWith('c')) hold(head === undefined, () => `${name} says that nothing is behind its claim`);
+    hold(state === undefined, () => `${name} is claimed, but its state is ${state}`);
+    if (claim.startsWith('c'))
+      hold(head === undefined, () => `the claim of ${name} is marked as the last one, but events are waiting`);
     return;
   }
   // A sweep removes the data of a deleted subscription in slices, starting with its lanes.
   if (state === undefined && !of.subs.has(lane.slice(0, 8))) return;
   hold(
     (state !== undefined) === (head !== undefined),
-    () => `${name} is ${state ?? 'idle'}, and ${pending.length} wait there`,
+    () => `${name} is ${state ?? 'idle'}, but ${pending.length} events are waiting`,
   );
   if (state === undefined || head === undefined) return;
   if (state.startsWith('w'))
-    hold(dump.waiting.has(memberOf(lane, state)), () => `${name} waits, and nobody would find it`);
+    hold(dump.waiting.has(memberOf(lane, state)), () => `${name} is waiting, but missing from P:wait`);
   const first = state.startsWith('w') ? state.slice(WAITING_CHARACTERS) : '';
   if (first !== '') same(`the first event of ${name}`, first, head.ref + (pending.length > 1 ? '+' : ''));
   if (state === 'r') same(`when ${name} is due`, dump.retries.get(lane), head.dueMs);
   else if (state !== 'p')
-    hold(head.dueMs <= of.nowMs, () => `${name} waits, and is due in ${head.dueMs - of.nowMs} ms`);
+    hold(head.dueMs <= of.nowMs, () => `${name} is waiting, but due in ${head.dueMs - of.nowMs} ms`);
   const mark = dump.off.get(lane.slice(0, 8) + head.groupKey);
   if (isTest(head) || !of.subs.has(head.slot)) return;
   if (isActive(of, head))
-    hold(state !== 'p' || mark?.startsWith('2') === true, () => `${name} is parked, and its group key is active`);
-  else hold(mark === '1', () => `${name} is not active, and P:off says ${mark}`);
+    hold(state !== 'p' || mark?.startsWith('2') === true, () => `${name} is parked, but its group key is active`);
+  else hold(mark === '1', () => `${name} is not active, but P:off contains ${mark}`);
 }
 
 function checkSlot(of: Reference, dump: Dump, slot: string): void {
   const waiting = (dump.counts.get(slot) ?? '0 0 0').split(' ')[2];
   const lanes = [...dump.lanes].filter(([lane, state]) => lane.startsWith(slot) && state.startsWith('w'));
   const health = of.health.get(slot);
-  const text = () => `${slot} has ${lanes.length} waiting lanes, and says ${waiting}`;
+  const text = () => `${slot} has ${lanes.length} waiting lanes, but its counters contain ${waiting}`;
   if (waiting === '0' || waiting === '3') hold(lanes.length === 0, text);
   if (waiting === '1' && lanes.length > 0) {
     const free = limitOf(of, slot) - flightOf(of, slot);
@@ -69,16 +73,19 @@ function checkSlot(of: Reference, dump: Dump, slot: string): void {
   }
   if (waiting === '2' && lanes.length > 0) {
     const isStopped = of.subs.get(slot)?.send !== 'open' || (health !== undefined && health.disabled !== '-');
-    hold(isStopped || dump.retries.has(`${slot}\x02`), () => `${text()}; and nothing starts it again`);
+    hold(isStopped || dump.retries.has(`${slot}\x02`), () => `${text()}; no retry starts it again`);
   }
 }
 
-/** Slots with events that could be claimed immediately, although there is no attempt whose end would cause this. */
+/**
+ * Returns the slots with events that could be claimed immediately, although no attempt is in progress whose end would
+ * cause this.
+ */
 export function claimableSlots(of: Reference, dump: Dump): Set<string> {
   const slots = new Set<string>();
   for (const delivery of of.open.values()) {
     const { slot, lane } = delivery;
-    // When a retry is due everybody knows before.
+    // Dispatchers know the due time of retries in advance.
     if (dump.lanes.get(lane) === 'r') continue;
     if (slots.has(slot) || flightOf(of, slot) > 0 || obstacleOf(of, delivery) !== undefined) continue;
     const health = of.health.get(slot);
@@ -88,7 +95,7 @@ export function claimableSlots(of: Reference, dump: Dump): Set<string> {
   return slots;
 }
 
-/** Invariants of each part. */
+/** Checks the invariants of each part. */
 export function checkInvariants(of: Reference, dump: Dump): void {
   const lanes = pendingLanes(of);
   for (const lane of new Set([...lanes, ...dump.claims.keys(), ...dump.lanes.keys()])) checkLane(of, dump, lane);

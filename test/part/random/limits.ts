@@ -53,7 +53,7 @@ export function withSmallLimits(redis: ScriptClient): ScriptClient {
   };
 }
 
-/** Bounds that no script has any more: this file is to be mended. */
+/** Returns the limits that are missing from the scripts. If there are any, update `SMALL`. */
 export function lostLimits(scripts: string): string[] {
   return SMALL.map(([text]) => text).filter(text => !scripts.includes(text));
 }

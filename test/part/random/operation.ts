@@ -41,7 +41,7 @@ export interface Operation {
   readonly x: number;
 }
 
-/** Numbers below 2^32 that follow from a seed (splitmix32). */
+/** Returns numbers below 2^32 that are determined by a seed (splitmix32). */
 export function randomOf(seed: number): () => number {
   let state = seed | 0;
   return () => {

@@ -22,7 +22,7 @@ export const GATES: Partial<Readonly<Record<Kind, Play>>> = {
     const slot = world.slot(nameOfSub(world, pick));
     const groupKey = pick(KEYS) as string;
     const isActive = world.of.active.has(slot + groupKey);
-    // Repeating an existing state has no effect.
+    // Setting the current state again has no effect.
     const kind = chance(isActive ? 50 : 10) ? 'off' : 'on';
     world.note(`${kind} ${world.nameOf.get(slot)} ${groupKey}`);
     await world.gate({ kind, slot, groupKey });

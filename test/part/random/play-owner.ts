@@ -14,7 +14,7 @@ import { KEYS, type World } from './world.ts';
 const checked = async (world: World) => world.check(await world.takePushes());
 const FINAL_STATES = ['dead', 'skipped', 'expired'] as const;
 const OPEN_STATES = ['pending', 'inflight', 'retrying'] as const;
-/** Maximum number of test events per millisecond. */
+/** The maximum number of test events per millisecond. */
 const TEST_NUMBERS = 32;
 
 function nameOf(world: World, { pick }: Choices): [name: string, slot: string] {
@@ -25,7 +25,7 @@ function nameOf(world: World, { pick }: Choices): [name: string, slot: string] {
 const operationsOf = (world: World) => createPartInboxOperations(world.client, world.findSlot);
 const refOf = ({ ref, replay: replayId }: Delivery) => ({ ref: inboxRefOf(ref), replayId });
 
-/** Some deliveries of a slot, rather open ones, each once. */
+/** Returns some distinct deliveries of a slot, preferably open ones. */
 function someOf({ of }: World, { pick, chance, below }: Choices, slot: string): Delivery[] {
   const all = [...of.deliveries.values()].filter(each => each.slot === slot);
   const open = all.filter(({ record }) => record === undefined);

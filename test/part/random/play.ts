@@ -29,7 +29,7 @@ async function ingestSome(world: World, { below, chance }: Choices): Promise<voi
   await world.check(await world.takePushes());
 }
 
-/** Claims from pushes that a process is now reading. */
+/** Processes the claims of all pushes that a process has received. */
 export function readPushes(process: Process): void {
   for (const push of process.inbox.splice(0)) {
     for (const { claims } of push.events) for (const claim of claims) process.held.set(claim.lane, claim);
@@ -65,7 +65,7 @@ export async function exchangeOnce(
     process.bytes = answer.bytes;
     for (const name of answer.lapsed) world.dead.add(name);
   }
-  // Who exchanges is told by the answer.
+  // The dispatcher which runs an exchange receives its claims in the response.
   await world.check(await world.takePushes(), true);
   return claims;
 }
@@ -103,7 +103,7 @@ function endOne(world: World, process: Process, { below, pick, chance }: Choices
   });
 }
 
-/** Compares the list of a process with its claims in Redis and returns unknown claims. */
+/** Compares the claims of a process with its claims in Redis, and releases those that the process does not know. */
 export async function reclaim(world: World, process: Process): Promise<void> {
   const own = await world.t.own(process.name);
   const expected = [...world.of.claims].filter(([, { by }]) => by === process.name);
@@ -120,7 +120,7 @@ export async function reclaim(world: World, process: Process): Promise<void> {
   for (const [lane, claim] of process.held) {
     if (!own.some(each => each.lane === lane && each.ref === claim.ref)) process.held.delete(lane);
   }
-  // Stale ones may still end what somebody else has claimed.
+  // A stale claim may still end an event which is claimed by another dispatcher.
   await world.check(await world.takePushes());
 }
 
@@ -153,7 +153,7 @@ const ATTEMPTS: Partial<Readonly<Record<Kind, Play>>> = {
   async 'call late'(world, c) {
     const process = processOf(world, c);
     const { number } = world.of.ready.get(process.name) ?? {};
-    // Of a call that the part answered with CLOSED or HELD it knows nothing.
+    // The part does not store calls to which it responded with CLOSED or HELD.
     if (process.earlier === undefined || number === undefined || process.earlier[0].number > number) return;
     await expect(world.exchange(world.t.part, ...process.earlier)).rejects.toThrow('later exchange');
     await world.check(await world.takePushes());
@@ -175,7 +175,7 @@ const ATTEMPTS: Partial<Readonly<Record<Kind, Play>>> = {
     const ms = chance(2) ? 3_600_000 : (pick(WAITS_MS) as number);
     world.note(`${ms} ms`);
     world.wait(ms);
-    // Changes caused by time alone.
+    // Checks changes that are only caused by time.
     await world.check(none, true);
   },
 };

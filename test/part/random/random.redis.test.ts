@@ -8,12 +8,15 @@ import { historyOf, type Kind, type Operation } from './operation.ts';
 import { comeToRest } from './rest.ts';
 import { runHistory, shrink, tell } from './run.ts';
 
-/** More histories than the suite plays: `SEEDS=1000 LENGTH=500` (`make test-model`: 100); one of an earlier failure: `HISTORY`. */
+/**
+ * `SEEDS=1000 LENGTH=500` plays more histories than by default (`make test-model` uses 100). `HISTORY` plays a history
+ * that has failed earlier.
+ */
 const SEEDS = Number(process.env.SEEDS || 10);
 const LENGTH = Number(process.env.LENGTH || 500);
 const FIRST_SEED = Number(process.env.SEED || 1);
 const HISTORY = process.env.HISTORY || undefined;
-/** Seeds that detected later defects. */
+/** Seeds that have detected defects, in addition to the first seeds. */
 const FOUND = [1067];
 
 let redis: RedisClient;
@@ -22,7 +25,7 @@ beforeAll(async () => {
 });
 afterAll(() => redis.close());
 
-test('the scripts have the bounds that are made small here', () => {
+test('the scripts contain the limits that are reduced by this test', () => {
   const cwd = new URL('../../../src/part/', import.meta.url);
   const scripts = globSync('**/*.lua', { cwd }).map(file => readFileSync(new URL(file, cwd), 'utf8'));
   expect(lostLimits(scripts.join('\n'))).toEqual([]);
@@ -38,7 +41,7 @@ function histories(): [name: string, history: Operation[]][] {
 }
 
 test.each(histories())(
-  'a part does what the reference does: %s',
+  'a part has the same state as the reference: %s',
   async (_name, history) => {
     const failure = await runHistory(redis, redisUrl(), history, comeToRest);
     if (failure === undefined) return;

@@ -8,7 +8,7 @@ const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 const MOST_ROUNDS = 300;
 /**
- * The keys of a part without subscriptions: an empty stream keeps its last id, reasons are counted for eight days, and
+ * The keys of a part without subscriptions. An empty stream keeps its last id, reasons are counted for eight days, and
  * responses for replays expire.
  */
 const REMAINS = ['keys', 'log', 'meta', 'ready', 'rpl', 'why'];
@@ -17,7 +17,7 @@ async function until(what: string, isDone: () => Promise<boolean>): Promise<void
   for (let round = 0; !(await isDone()); round++) hold(round < MOST_ROUNDS, () => `${what} does not end`);
 }
 
-/** Everything opens. */
+/** Opens all gates. */
 async function openAll(world: World): Promise<void> {
   const { of } = world;
   const slots = [...world.incs.keys()].map(world.slot);
@@ -37,7 +37,7 @@ async function openAll(world: World): Promise<void> {
   await world.check(await world.takePushes());
 }
 
-/** There are no more crashes or losses, so all events arrive. */
+/** Delivers all events, without any more failed dispatchers or lost data. */
 async function deliverAll(world: World): Promise<void> {
   const { of, processes } = world;
   const isOpen = () => [...of.open.values()].some(({ slot }) => of.subs.has(slot));
@@ -63,7 +63,7 @@ async function deliverAll(world: World): Promise<void> {
   }
 }
 
-/** Data without an owner is removed completely. */
+/** Removes all data that does not belong to a subscription. */
 async function deleteAll(world: World): Promise<void> {
   const { t, redis } = world;
   for (const slot of [...world.incs.keys()].map(world.slot)) {
@@ -93,7 +93,7 @@ async function deleteAll(world: World): Promise<void> {
   );
 }
 
-/** Lets a part come to rest, then removes everything. */
+/** Waits until a part is idle, and then removes everything. */
 export async function comeToRest(world: World): Promise<void> {
   // Attempts that ended before their endpoints were enabled are no longer counted.
   for (const process of world.processes) await exchangeOnce(world, process, 0, 1_000, { isPushed: false });

@@ -6,14 +6,14 @@ import { createWorld, type World } from './world.ts';
 
 export interface Failure {
   readonly wrong: string;
-  /** Up to the operation that failed. */
+  /** The operations up to and including the one that failed. */
   readonly history: readonly Operation[];
   readonly story: readonly string[];
 }
 
 const firstLine = (error: unknown) => (error instanceof Error ? error.message : String(error));
 
-/** Plays a history in a separate part and returns the violation. */
+/** Plays a history in a separate part. Returns the violation, or undefined if there is none. */
 export async function runHistory(
   redis: RedisClient,
   url: string,
@@ -46,7 +46,7 @@ export async function runHistory(
 
 const kindOf = (wrong: string) => wrong.replaceAll(/[0-9a-f]{8,}|\d+/g, '#').slice(0, 24);
 
-/** Leaves operations out while it still fails in the same way. */
+/** Omits operations as long as the history still fails in the same way. */
 export async function shrink(
   redis: RedisClient,
   url: string,

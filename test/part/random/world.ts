@@ -17,12 +17,12 @@ import { hold, newReference, same } from './reference/reference.ts';
 import { change, takePushed } from './reference/routing.ts';
 
 const HOUR_MS = 3_600_000;
-/** A hundred seconds before the end of a record bucket, and of an hour. */
+/** The start time, a hundred seconds before the end of both a record bucket and an hour. */
 export const START_MS = 82_871 * 6 * HOUR_MS - 100_000;
 export const RETENTION_MS = 60_000;
 export const KEYS = ['k', 'kk', 'é:0', 'l'] as const;
 
-/** Subscriptions by name. */
+/** Subscriptions, by name. */
 const SUBS: Readonly<Record<string, Partial<SubscriptionRow>>> = {
   narrow: { cap: 1 },
   two: { cap: 2 },
@@ -34,7 +34,7 @@ const SUBS: Readonly<Record<string, Partial<SubscriptionRow>>> = {
   ninth: { cap: 3 },
 };
 export const NAMES = Object.keys(SUBS);
-/** Endpoints that fail more often than not. */
+/** Endpoints which fail most of the time. */
 export const SICK: readonly string[] = ['two', 'eighth'];
 
 /** A dispatcher, including the data being sent to it. */
@@ -44,7 +44,7 @@ export interface Process {
   readonly ended: Completion[];
   readonly inbox: Push[];
   calls: number;
-  /** A call that Redis may make once more, later. */
+  /** A call that Redis may execute again later. */
   earlier: readonly [Holding, readonly Completion[], number] | undefined;
   pushed: number;
   bytes: number;
@@ -102,7 +102,7 @@ export async function createWorld(redis: RedisClient, url: string) {
     recovery: createPartInboxRecovery(client, findSlot),
     replays: 0,
     tests: 0,
-    /** The state after the last operation. */
+    /** Returns the state after the last operation. */
     claimable: new Set<string>(),
     before: undefined as unknown as Dump,
     dump: () => dumpPart(redis, t.part, START_MS, t.clock.ms + 1_000),
@@ -122,7 +122,7 @@ export async function createWorld(redis: RedisClient, url: string) {
       roomBytes: 4 * 2 ** 20,
       ...fields,
     }),
-    /** Writes changes, and expects the number of changes in the reference. */
+    /** Applies changes, and expects the number of changes that the reference returns. */
     async gate(...changes: GateChange[]): Promise<void> {
       for (let at = 0; ; at++) {
         const expected = changes.reduce((sum, each) => sum + change(of, each), 0);
@@ -130,16 +130,16 @@ export async function createWorld(redis: RedisClient, url: string) {
         if (answer.answer !== 'OK') throw new Error(answer.answer);
         if (changes[0]?.kind !== 'begin') same('changes', [answer.changes, answer.tail], [expected, of.tail]);
         if (!answer.more) return;
-        if (at > 1_000) throw new Error('there is always more to unpark');
+        if (at > 1_000) throw new Error('there are always more events to unpark');
       }
     },
     /**
-     * The initial group keys of a subscription. It doesn't use all keys, because each event would then be too wide for
+     * The initial group keys of a subscription. It does not use all keys because each event would then be too wide for
      * a single call.
      */
     activeKeys: (number: number) => KEYS.filter((_, i) => (i + number) % 4 > 1 || number === 0),
     rowOf: (name: string, fields: Partial<SubscriptionRow> = {}) => row({ ...SUBS[name], ...fields }),
-    /** Pushes since then, which each process still has to receive. */
+    /** Returns the new pushes, which each process still has to receive. */
     async takePushes(): Promise<Push[]> {
       const taken = await pushes.take();
       for (const process of processes) {
@@ -147,7 +147,7 @@ export async function createWorld(redis: RedisClient, url: string) {
       }
       return taken;
     },
-    /** Compares the complete state after an operation with the given pushes. */
+    /** Compares the complete state with the reference after an operation with the given pushes. */
     async check(taken: readonly Push[], mayBeSilent = false): Promise<void> {
       const after = await world.dump();
       takePushed(of, taken, world.before, after);
@@ -158,7 +158,7 @@ export async function createWorld(redis: RedisClient, url: string) {
       world.claimable = claimableSlots(of, after);
       if (mayBeSilent || taken.some(({ waiting }) => waiting)) return;
       for (const each of world.claimable) {
-        hold(before.has(each), () => `something of ${each} may be claimed now, and nobody is told`);
+        hold(before.has(each), () => `${each} has claimable events, but no push was sent`);
       }
     },
     close: pushes.close,

@@ -29,7 +29,7 @@ function giveBack(delivery: Delivery, { outcome, dueMs = 0 }: Completion): void 
   addFailed(delivery);
 }
 
-/** The response to a call that ends an attempt, and whether its result is from the last attempt of the slot. */
+/** The response to a call that ends an attempt, and whether this is the last attempt of the slot. */
 interface Completed {
   readonly answer: CompletionAnswer;
   readonly isLast: boolean;
@@ -41,7 +41,7 @@ function complete(of: Reference, completion: Completion, by: string, of_: Outcom
   const { lane, ref, outcome, reason, latencyMs } = completion;
   const claim = of.claims.get(lane);
   const isHeld = claim?.delivery.ref === ref && claim.by === by;
-  // Another dispatcher sends it again, and this attempt holds its lane until it is over.
+  // Another dispatcher is sending the event again. Its attempt holds the lane until it ends.
   const isResent = claim?.delivery.ref === ref && !isHeld && !claim.ended && outcome === 'delivered';
   if (isResent) claim.ended = true;
   if (isHeld && claim.ended) {
@@ -80,7 +80,7 @@ function completeAll(of: Reference, completions: readonly Completion[], by: stri
   return { completed, disabled };
 }
 
-/** How attempts ended: noted where a call changes something of the slot. */
+/** Records how attempts ended, for slots that are changed by the call. */
 function noteEndings(
   of: Reference,
   completions: readonly Completion[],
@@ -102,7 +102,7 @@ function noteEndings(
     if (!of.subs.has(slot)) continue;
     const before = of.endings.get(slot);
     const ending = before?.[0] === letter ? before : letter + of.nowMs.toString(16).padStart(11, '0');
-    // Of others it depends on what else the call did.
+    // For all other slots, this depends on the other changes of the call.
     const is = endingOf(after, slot) === before ? before : ending;
     const next = noted.has(slot) ? ending : is;
     if (next !== undefined) of.endings.set(slot, next);
@@ -110,8 +110,8 @@ function noteEndings(
 }
 
 /**
- * Whether a claimable lane may have to wait for others because the number of failed or expired events in progress is
- * limited.
+ * Returns whether a claimable lane may have to wait for others because the number of failed or expired events in
+ * progress is limited.
  */
 function mayHaveToWait(of: Reference, delivery: Delivery, after: Dump): boolean {
   const { slot, lane } = delivery;

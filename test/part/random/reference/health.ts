@@ -11,7 +11,7 @@ export interface Outcomes {
   readonly entries: Set<string>;
 }
 
-/** Removes data which is outdated according to the endpoint's owner. */
+/** Returns the health of an endpoint. Removes data from before its owner enabled it. */
 export function healthOf(of: Reference, slot: string): Health | undefined {
   const health = of.health.get(slot);
   if (health === undefined) return undefined;
@@ -47,7 +47,7 @@ function noteFailures(of: Reference, slot: string, { failed, gone, entries }: Ou
   return false;
 }
 
-/** Whether this disabled the endpoint. */
+/** Updates the health of an endpoint. Returns true if this disables the endpoint. */
 export function noteOutcomes(of: Reference, slot: string, outcomes: Outcomes): boolean {
   if (!of.subs.has(slot)) return false;
   const { failed, delivered, gone, entries } = outcomes;
@@ -62,7 +62,7 @@ export function noteOutcomes(of: Reference, slot: string, outcomes: Outcomes): b
   return false;
 }
 
-/** The claim of an event while the breaker is open. */
+/** Records that a probe was claimed while the breaker is open. */
 export function noteProbe({ health, nowMs }: Reference, slot: string, entry: string): void {
   const h = health.get(slot);
   if (h === undefined) return;

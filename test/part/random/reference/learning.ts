@@ -6,15 +6,15 @@ import { isFor, slotsOf } from './routing.ts';
 
 const HOUR_MS = 3_600_000;
 
-/** The position up to which a slot is routed. */
+/** Returns the position up to which a slot is routed. */
 const positionIn = (of: Reference, slot: string) =>
   of.positions.get(slot) ?? (of.hold === undefined ? of.tail : (of.position ?? ''));
 
 const laterIn = (of: Reference, ref: string) => [...of.events.values()].filter(each => each.ref > ref);
 
 /**
- * Each call decides how far it moves a slot. This reads the routed events, and checks that positions did not skip any
- * routable events, and that no event before a position was routed.
+ * Applies the result of a call, which decides how far to move each slot. Checks that positions did not skip any
+ * routable events, and that routed events are not after the position.
  */
 export function advance(of: Reference, answer: AdvanceAnswer, after: Dump): void {
   same('answer', answer.answer, of.isReady && of.hasMarker ? 'OK' : 'CLOSED');
@@ -27,7 +27,7 @@ export function advance(of: Reference, answer: AdvanceAnswer, after: Dump): void
         continue;
       const may =
         of.subs.get(slot)?.route === 'open' && event.ref > (before.get(slot) ?? 'g') && isFor(of, event, slot);
-      hold(may, () => `${event.ref} is routed to ${slot}, which it is not for`);
+      hold(may, () => `${event.ref} must not be routed to ${slot}`);
       routed.push(route(of, event, slot));
       event.late++;
     }
@@ -54,7 +54,7 @@ export function advance(of: Reference, answer: AdvanceAnswer, after: Dump): void
   same('why the part is held when there is no more to do', of.hold, 'tokens');
 }
 
-/** The event before which the part is held back. */
+/** Returns the event before which the part is held back. */
 const nextOfPart = (of: Reference) => (of.hold === undefined ? undefined : laterIn(of, of.position ?? '')[0]?.ref);
 
 function checkPassed(of: Reference, slot: string, from: string): void {
@@ -66,7 +66,7 @@ function checkPassed(of: Reference, slot: string, from: string): void {
   else {
     for (const event of laterIn(of, from)) {
       const isMissed = event.ref <= to && isFor(of, event, slot) && !event.slots.has(slot);
-      hold(!isMissed, () => `${slot} passes ${event.ref}, and does not get it`);
+      hold(!isMissed, () => `the position of ${slot} is after ${event.ref}, which was not routed`);
     }
   }
 }
@@ -78,9 +78,8 @@ function forget(of: Reference, delivery: Delivery): void {
 }
 
 /**
- * The records of an event that was delivered are removed with it, and those of a replay earlier.
- *
- * @param removed the events that were removed just now
+ * Removes the records of delivered events that were removed, and of old replays.
+ * @param removed the events removed by this call
  */
 function forgetRecords(of: Reference, removed: ReadonlySet<string>, kept: ReadonlySet<string>, after: Dump): void {
   for (const [name, records] of after.records) {
@@ -99,7 +98,7 @@ function forgetRecords(of: Reference, removed: ReadonlySet<string>, kept: Readon
   }
 }
 
-/** Ids of senders are removed an hour at a time, 25 hours after its end. */
+/** Removes ids of senders by hour, 25 hours after the end of the hour. */
 function forgetIds(of: Reference, after: Dump): void {
   const first = firstHourOfIds(after) ?? Number.POSITIVE_INFINITY;
   for (const ref of of.idRefs) {
@@ -111,7 +110,8 @@ function forgetIds(of: Reference, after: Dump): void {
 }
 
 /**
- * A sweep removes data in slices. This reads the removed data and checks that all of it was old enough and had ended.
+ * Applies the result of a sweep, which removes data in slices. Checks that all removed data was old enough and had
+ * ended.
  */
 export function sweep(of: Reference, expired: number, after: Dump): void {
   const cutMs = of.nowMs - of.retentionMs;
@@ -156,7 +156,7 @@ export function sweep(of: Reference, expired: number, after: Dump): void {
       // removed again.
       const isForgotten = delivery.replay !== undefined && !of.subs.has(delivery.slot);
       const stays = delivery.ref === ref && !isTest(delivery) && !isForgotten;
-      hold(!stays, () => `${delivery.entry} is open, and its event is removed`);
+      hold(!stays, () => `${delivery.entry} is open, but its event was removed`);
     }
     for (const slot of slotsOf(of, groupKey)) {
       const isBehind = positionIn(of, slot) < ref;

@@ -15,14 +15,14 @@ import {
 
 const MOST_TESTS = 10;
 
-/** Why a slot may not be given events now. */
+/** Returns the reason why a slot cannot receive events now, or undefined if it can. */
 export function permissionOf(of: Reference, slot: string): 'CLOSED' | 'GONE' | 'PAUSED' | undefined {
   if (!of.isReady || !of.hasMarker) return 'CLOSED';
   const route = of.subs.get(slot)?.route ?? 'closed';
   return route === 'closed' ? 'GONE' : route === 'paused' ? 'PAUSED' : undefined;
 }
 
-/** Ends an open delivery on request of its owner. An attempt in progress holds its lane until it is over. */
+/** Ends an open delivery as requested by its owner. An attempt in progress holds its lane until it ends. */
 function finishOne(of: Reference, delivery: Delivery, outcome: 'skipped' | 'delivered'): void {
   const claim = of.claims.get(delivery.lane);
   if (claim?.delivery === delivery) claim.ended = true;
@@ -40,7 +40,7 @@ export function finish(
   return deliveries.map(delivery => {
     if (delivery.forgotten) return 'UNKNOWN';
     if (delivery.record !== undefined) return delivery.record.outcome;
-    hold(of.events.has(delivery.ref) || isTest(delivery), () => `${delivery.entry} is open, and its event is removed`);
+    hold(of.events.has(delivery.ref) || isTest(delivery), () => `${delivery.entry} is open, but its event was removed`);
     finishOne(of, delivery, outcome);
     return 'OK';
   });
@@ -59,7 +59,8 @@ export function skipUpTo(of: Reference, slot: string, upTo: string, groupKey: st
 }
 
 /**
- * The events that can be pulled: the first event of each lane, or all events. A lane waiting for a retry is ignored.
+ * Returns the events that can be pulled: the first event of each lane, or all events. Ignores lanes that are waiting
+ * for a retry.
  */
 export function pullable(of: Reference, slot: string, all: boolean, before: Dump): Delivery[] {
   const lanes = new Set([...of.open.values()].filter(each => each.slot === slot).map(({ lane }) => lane));
@@ -74,7 +75,8 @@ export function pullable(of: Reference, slot: string, all: boolean, before: Dump
 
 /**
  * Makes failed events due immediately. Returns their number, and the number of dead letters that can only be delivered
- * by a replay: dead letters which were recovered before, and replays. Data being removed is ignored.
+ * by a replay, which are dead letters that have already been recovered, and replays. Ignores data that is being
+ * removed.
  */
 export function recover(of: Reference, slot: string, before: Dump): { recovered: number; replayRequired: number } {
   const cut = cutOf(before);
@@ -103,7 +105,9 @@ export function recover(of: Reference, slot: string, before: Dump): { recovered:
   return { recovered, replayRequired };
 }
 
-/** Puts events into lanes of a replay; answers a letter for each. Data being removed is treated as removed. */
+/**
+ * Adds events to lanes of a replay. Returns a letter for each event. Data that is being removed is treated as removed.
+ */
 export function replay(
   of: Reference,
   slot: string,
@@ -126,7 +130,7 @@ export function replay(
     .join('');
 }
 
-/** Sends a test event with this ref; a word where that is refused. */
+/** Sends a test event. Returns its ref, or a word if the test event is refused. */
 export function sendTest(of: Reference, slot: string, number: number): string {
   const word = permissionOf(of, slot);
   if (word !== undefined) return word;
@@ -141,7 +145,7 @@ export function sendTest(of: Reference, slot: string, number: number): string {
   return ref;
 }
 
-/** The state of a delivery, as seen by its owner. */
+/** Returns the state of a delivery, as seen by its owner. */
 export function stateOf(of: Reference, delivery: Delivery): string {
   if (delivery.record !== undefined) return delivery.record.outcome;
   if (isClaimed(of, delivery)) return 'inflight';

@@ -15,36 +15,36 @@ export function same(what: string, actual: unknown, expected: unknown): void {
   hold(is === should, () => `${what}: is ${is}, should be ${should}`);
 }
 
-/** An event for a subscription, from when it was routed on; or a replay or a test event. */
+/** A delivery of a routed event, a replay, or a test event. */
 export interface Delivery {
   readonly slot: string;
   readonly ref: string;
-  /** '' of a test event. */
+  /** Empty for a test event. */
   readonly groupKey: string;
   readonly replay: string | undefined;
   readonly lane: string;
   readonly entry: string;
-  /** Slot, ref and `:replay`: what records go by. */
+  /** The slot, ref, and `:replay` for replays, which identify a record. */
   readonly name: string;
-  /** Absent while it is open. */
+  /** Undefined while the delivery is open. */
   record: Pick<DeliveryRecord, 'outcome' | 'attempts' | 'endedMs' | 'reason'> | undefined;
-  /** It was delivered, and its record was removed with its event. */
+  /** Whether the event was delivered and its record was removed along with the event. */
   forgotten: boolean;
-  /** It was a dead letter, and its owner has recovered it. */
+  /** Whether the owner has recovered the dead letter. */
   recovered: boolean;
-  /** There was an attempt, or its claim has expired. */
+  /** Whether there was an attempt or an expired claim. */
   tried: boolean;
   attempts: number;
   lapses: number;
   dueMs: number;
-  /** Failed attempts that are kept. */
+  /** The number of failed attempts in the history. */
   failed: number;
 }
 
 export interface HeldClaim {
   readonly delivery: Delivery;
   readonly by: string;
-  /** Its owner has ended the event; the attempt is not over. */
+  /** Whether the owner has ended the delivery during the attempt. */
   ended: boolean;
 }
 
@@ -53,7 +53,7 @@ export interface StoredEvent {
   readonly groupKey: string;
   readonly tokens: number;
   readonly cost: number;
-  /** References written later, which cost extra. */
+  /** The number of references that were written later. They have an additional cost. */
   late: number;
   /** The slots to which it was routed. */
   readonly slots: Set<string>;
@@ -83,7 +83,7 @@ export interface Health {
   probe: string;
 }
 
-/** A dispatcher as the part knows it. */
+/** A dispatcher, as stored in the part. */
 export interface Ready {
   untilMs: number;
   limit: number;
@@ -91,7 +91,7 @@ export interface Ready {
   pushed: number;
   room: number;
   bytes: number;
-  /** From its last exchange. */
+  /** The number of its last exchange. */
   number: number;
 }
 
@@ -110,31 +110,31 @@ export interface Reference {
   /** The position of the part while it is held back. */
   position: string | undefined;
   readonly events: Map<string, StoredEvent>;
-  /** Sender's id → ref. */
+  /** The ref of an event, by the id that its sender has set. */
   readonly ids: Map<string, string>;
-  /** The refs of all ids of senders that are stored. */
+  /** The refs of all stored sender ids. */
   readonly idRefs: Set<string>;
   readonly subs: Map<string, SubscriptionRow>;
   readonly endpoints: Set<string>;
-  /** The slots of deleted subscriptions → the time at which their remaining data is removed. */
+  /** The time at which the remaining data of a deleted subscription is removed, by slot. */
   readonly dropped: Map<string, number>;
   /** The position of each slot that is behind. */
   readonly positions: Map<string, string>;
-  /** Slot and group key → ref since which it is active. */
+  /** The ref after which a group key is active, by slot and group key. */
   readonly active: Map<string, string>;
-  /** By entry. */
+  /** All deliveries, by entry. */
   readonly deliveries: Map<string, Delivery>;
   readonly open: Map<string, Delivery>;
   readonly claims: Map<string, HeldClaim>;
   readonly counts: Map<string, Counts>;
   readonly lists: Map<string, string[]>;
-  /** Slot → letter of how attempts end, and since when, as the end of the counters has it. */
+  /** The letter of the last result, and its start time, by slot. They are stored at the end of the counters. */
   readonly endings: Map<string, string>;
-  /** Slot → dead letters, as P:dead has them. */
+  /** The dead letters, by slot. They are stored in P:dead. */
   readonly deaths: Map<string, Deaths>;
   readonly health: Map<string, Health>;
   readonly ready: Map<string, Ready>;
-  /** Slot → when attempts began. */
+  /** The start of recent attempts, by slot. */
   readonly starts: Map<string, number[]>;
 }
 
@@ -190,7 +190,7 @@ export const isClaimed = ({ claims }: Reference, delivery: Delivery) => {
   return claim?.delivery === delivery && !claim.ended;
 };
 
-/** Opens a delivery, which waits in its lane. */
+/** Opens a delivery that waits in its lane. */
 export function openDelivery(
   of: Reference,
   { slot, ref, groupKey, replay }: Pick<Delivery, 'slot' | 'ref' | 'groupKey' | 'replay'>,
@@ -215,7 +215,7 @@ export function openDelivery(
   return delivery;
 }
 
-/** Routes an event to a slot, once. */
+/** Routes an event to a slot. An event can only be routed once. */
 export function route(of: Reference, event: StoredEvent, slot: string): Delivery {
   hold(!event.slots.has(slot), () => `${event.ref} is routed to ${slot} a second time`);
   event.slots.add(slot);
@@ -225,7 +225,7 @@ export function route(of: Reference, event: StoredEvent, slot: string): Delivery
   return openDelivery(of, { slot, ref: event.ref, groupKey: event.groupKey, replay: undefined });
 }
 
-/** The open and unclaimed deliveries of a lane, in order. */
+/** Returns the open deliveries of a lane that have not been claimed, in order. */
 export function pendingOf(of: Reference, lane: string): Delivery[] {
   return [...of.open.values()]
     .filter(each => each.lane === lane && !isClaimed(of, each))
@@ -263,14 +263,14 @@ export const isActive = (of: Reference, { slot, groupKey }: Pick<Delivery, 'slot
   groupKey === '' || of.active.has(slot + groupKey);
 
 /**
- * The reason why a delivery can't be claimed now, based on its subscription and its lane, or undefined if it can be
- * claimed.
+ * Returns the reason why the subscription or the lane does not allow a delivery to be claimed now, or undefined if it
+ * can be claimed.
  */
 export function obstacleOf(of: Reference, delivery: Delivery): string | undefined {
   const { slot, lane, dueMs } = delivery;
   const row = of.subs.get(slot);
-  if (row === undefined) return 'its subscription is gone';
-  if (row.send !== 'open') return 'its subscription is not sent to';
+  if (row === undefined) return 'its subscription was deleted';
+  if (row.send !== 'open') return 'its subscription is not open for sending';
   if (of.claims.has(lane)) return 'its lane is claimed';
   if (!isActive(of, delivery)) return 'its group key is not active';
   const head = pendingOf(of, lane)[0];
@@ -286,18 +286,18 @@ function checkPace(of: Reference, slot: string): void {
   const starts = [...(of.starts.get(slot) ?? []), of.nowMs].filter(ms => ms > of.nowMs - 1_000);
   of.starts.set(slot, starts);
   const most = pace + Math.max(1, Math.floor(pace / 20));
-  hold(starts.length <= most, () => `${starts.length} attempts of ${slot} begin in a second`);
+  hold(starts.length <= most, () => `${starts.length} attempts of ${slot} start within a second`);
 }
 
-/** Checks a claim that was created by a push or a response. */
+/** Applies and checks a claim that was created by a push or a response. */
 export function takeClaim(of: Reference, claim: Claim, by: string): Delivery {
   const { slot, lane, ref, replay, attempts, lapses, behind } = claim;
   const delivery = [...of.open.values()].find(each => each.lane === lane && each.ref === ref);
-  hold(delivery !== undefined, () => `${JSON.stringify(lane)} ${ref} is claimed, and not open`);
+  hold(delivery !== undefined, () => `${JSON.stringify(lane)} ${ref} is claimed, but not open`);
   const text = () => `the claim of ${JSON.stringify(delivery.entry)} by ${by}`;
   const obstacle = obstacleOf(of, delivery);
   hold(obstacle === undefined, () => `${text()}: ${obstacle}`);
-  hold(flightOf(of, slot) < limitOf(of, slot), () => `${text()}: ${flightOf(of, slot)} are under way`);
+  hold(flightOf(of, slot) < limitOf(of, slot), () => `${text()}: ${flightOf(of, slot)} attempts are in progress`);
   same(
     `${text()}: tries`,
     { attempts, lapses, replay },
@@ -305,7 +305,7 @@ export function takeClaim(of: Reference, claim: Claim, by: string): Delivery {
   );
   of.claims.set(lane, { delivery, by, ended: false });
   const more = pendingOf(of, lane).length > 0;
-  same(`${text()}: more behind it`, behind, more);
+  same(`${text()}: more events behind it`, behind, more);
   checkPace(of, slot);
   return delivery;
 }

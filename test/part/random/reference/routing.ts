@@ -10,7 +10,7 @@ import { hold, type Reference, route, type StoredEvent, same, takeClaim } from '
 const DAY_MS = 86_400_000;
 const LAST_SEQUENCE = 0xffdf;
 export const tokensOf = (bytes: number) => Math.ceil(Math.max(1, bytes) / 16_384);
-/** As in `log/cost.lua`. */
+/** Returns the cost of an event. Must be the same as in `log/cost.lua`. */
 const costOf = (event: PartEvent, references: number) =>
   event.body.length + event.meta.length + Buffer.byteLength(event.groupKey) + 250 + 110 * references;
 const ID_COST = 115;
@@ -24,19 +24,22 @@ function nextRef({ tail, nowMs }: Reference): string {
   return at.toString(16).padStart(11, '0') + number.toString(16).padStart(4, '0');
 }
 
-/** The used bytes of a part's quota. */
+/** Returns the number of used bytes of a part's quota. */
 const usedBytes = (of: Reference, before: Dump) =>
   [...of.events.values()].reduce((sum, { cost, late }) => sum + cost + 110 * late, 0) +
   ID_COST * of.idRefs.size +
   before.failedBytes;
 
-/** The number of fields of a group key. An event with more fields than a call may write is held back. */
+/** Returns the number of fields of a group key. An event with more fields than a call may write is held back. */
 function fieldsOf(before: Dump, groupKey: string): number {
   const first = before.keys.get(groupKey) ?? '';
   return first.length % 23 === 3 ? Number(first.slice(-3)) : 1;
 }
 
-/** The number of events taken by a call: it must not write too many references, but always takes at least one event. */
+/**
+ * Returns the number of events that a call stores. The number of references is limited, but at least one event is
+ * stored.
+ */
 function prefixOf(of: Reference, events: readonly PartEvent[], hasManyFields: (groupKey: string) => boolean): number {
   let references = 0;
   for (const [at, { groupKey }] of events.entries()) {
@@ -46,7 +49,7 @@ function prefixOf(of: Reference, events: readonly PartEvent[], hasManyFields: (g
   return events.length;
 }
 
-/** The expected response for storing these events. `now`: the claimable lanes, which are included in the pushes. */
+/** Stores events and returns the expected response. The pushes contain the claimable lanes. */
 export function ingest(of: Reference, events: readonly PartEvent[], before: Dump): EventAnswer[] | 'GONE' | 'CLOSED' {
   if (!of.isReady) return 'GONE';
   if (of.state !== 'open') return 'CLOSED';
@@ -93,24 +96,24 @@ export function ingest(of: Reference, events: readonly PartEvent[], before: Dump
   return answers;
 }
 
-/** Pushed claims, each for an idle lane of a slot without waiting events. */
+/** Applies and checks pushed claims. Each of them must be the first event of an idle lane, in a slot without waiting events. */
 export function takePushed(of: Reference, pushes: readonly Push[], before: Dump, after: Dump): void {
   for (const push of pushes) {
     const claims: readonly Claim[] = push.events.flatMap(each => each.claims);
     if (claims.length === 0) continue;
     const by = push.dispatcher as string;
     const ready = of.ready.get(by);
-    hold(ready !== undefined && ready.untilMs > of.nowMs, () => `${by} is pushed to, and not at work`);
-    hold(claims.length <= ready.limit - ready.held, () => `${by} is pushed ${claims.length}, and has no room`);
+    hold(ready !== undefined && ready.untilMs > of.nowMs, () => `${by} receives a push, but is not running`);
+    hold(claims.length <= ready.limit - ready.held, () => `${by} receives ${claims.length} claims, but has no room`);
     for (const claim of claims) {
       const [, , waiting] = (before.counts.get(claim.slot) ?? '0 0 0').split(' ');
-      same(`waiting of ${claim.slot}, which is pushed`, waiting, '0');
+      same(`waiting events of ${claim.slot}, which receives a push`, waiting, '0');
       const first = [...of.open.values()]
         .filter(each => each.lane === claim.lane)
         .map(({ ref }) => ref)
         .sort()[0];
       same(`the first of ${claim.lane}`, claim.ref, first);
-      hold(of.subs.get(claim.slot)?.maxPerSecond === undefined, () => `${claim.slot} has a pace, and is pushed`);
+      hold(of.subs.get(claim.slot)?.maxPerSecond === undefined, () => `${claim.slot} has a pace, but receives a push`);
       takeClaim(
         of,
         { ...claim, behind: [...of.open.values()].filter(each => each.lane === claim.lane).length > 1 },
@@ -121,7 +124,7 @@ export function takePushed(of: Reference, pushes: readonly Push[], before: Dump,
     ready.pushed += claims.length;
     same(`pushed to ${by}`, push.pushed, ready.pushed);
     const grown = push.bytes - ready.bytes;
-    hold(grown > 0, () => `${by} is pushed ${grown} bytes`);
+    hold(grown > 0, () => `${by} receives ${grown} bytes`);
     ready.bytes = push.bytes;
     ready.room -= grown;
     const text = after.ready.get(by)?.split(' ');
@@ -129,7 +132,7 @@ export function takePushed(of: Reference, pushes: readonly Push[], before: Dump,
   }
 }
 
-/** The position of a live slot. It may already have an event that is routed in slices. */
+/** Returns the position of a live slot. It may already have an event that is routed in slices. */
 function routedTo(of: Reference, slot: string): string {
   if (of.hold === undefined) return of.tail;
   const position = of.position as string;
@@ -190,7 +193,7 @@ function setMeta(of: Reference, field: string, value: string): number {
   return changes;
 }
 
-/** A change of the gate. Returns the number of changes. */
+/** Applies a change of the gate. Returns the number of changes. */
 export function change(of: Reference, each: GateChange): number {
   switch (each.kind) {
     case 'begin':
@@ -222,11 +225,11 @@ export function change(of: Reference, each: GateChange): number {
     case 'off':
       return of.active.delete(each.slot + each.groupKey) ? 1 : 0;
     default:
-      throw new Error(`${each.kind} is not a change that is made at random`);
+      throw new Error(`random histories do not contain the change ${each.kind}`);
   }
 }
 
-/** Whether an event is routed to a slot that was behind. */
+/** Returns whether an event is routed to a slot that was behind. */
 export function isFor(of: Reference, event: StoredEvent, slot: string): boolean {
   const since = of.active.get(slot + event.groupKey);
   return since !== undefined && since < event.ref && (of.subs.get(slot)?.since ?? 'g') < event.ref;
