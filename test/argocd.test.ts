@@ -20,7 +20,7 @@ describe.each(KIND_NAMES)('the health check of a %s', kind => {
     expect(reasons.filter(reason => !said.includes(reason))).toEqual([]);
   });
 
-  test('has each reason with a status that its description names', () => {
+  test('only uses statuses that the description of the reason contains', () => {
     const meanings: Readonly<Record<string, Readonly<Record<string, string>>>> = CONDITION_MEANING[kind];
     for (const { name, conditions } of SCENARIOS[kind] as readonly Scenario[]) {
       for (const [type, value] of Object.entries<string>(conditions)) {
@@ -32,7 +32,7 @@ describe.each(KIND_NAMES)('the health check of a %s', kind => {
     }
   });
 
-  test('uses different test data for each kind, and only quotes what it contains', () => {
+  test('uses different test data for each kind, and only quotes text that it contains', () => {
     const names = testCases(kind).map(({ name }) => name);
     expect(names).toEqual([...new Set(names)]);
     for (const { name, by = [], conditions } of SCENARIOS[kind] as readonly Scenario[]) {

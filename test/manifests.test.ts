@@ -9,7 +9,7 @@ import { CONFIGURED, ELSEWHERE } from '../tools/generate/manifests/settings.ts';
 import { ROLE_DEFINITIONS } from '../tools/generate/roles.ts';
 
 const ROOT = join(import.meta.dirname, '..');
-/** Written by hand. */
+/** Files that are not generated. */
 const BY_HAND = [
   'config/samples/**',
   'config/argocd/sample{,/**}',
@@ -18,7 +18,7 @@ const BY_HAND = [
 ];
 const MONITORING_BY_HAND = 'charts/sluice/templates/monitoring/{dashboard,kube-state-metrics,prometheus-rule}.yaml';
 
-test('the manifests and the chart are the files that make generate writes, and there are no others', async () => {
+test('the manifests and the chart are the output of make generate, and there are no other files', async () => {
   const generated = await renderAll();
   expect(driftedFiles(ROOT, generated), OUT_OF_DATE).toEqual([]);
   const written = globSync(['crds/**/*', 'config/**/*', 'charts/**/*'], {
@@ -34,13 +34,13 @@ function foldersOf(path: string): string[] {
   return parts.map((_, i) => parts.slice(0, i + 1).join('/'));
 }
 
-test('kubectl apply -k config/samples applies the same files as with -f', () => {
+test('kubectl apply -k config/samples applies the same files as -f', () => {
   const folder = join(ROOT, 'config', 'samples');
   const { resources } = parse(readFileSync(join(folder, 'Kustomization'), 'utf8')) as { resources: string[] };
   expect(resources).toEqual(globSync('*.yaml', { cwd: folder }).toSorted());
 });
 
-test('each variable is read from the ConfigMap, a Secret, or the pod', () => {
+test('each variable is set by the ConfigMap, a Secret, or a field of the pod', () => {
   expect([...CONFIGURED, ...ELSEWHERE].toSorted()).toEqual(Object.keys(ENVIRONMENT).toSorted());
 });
 
@@ -48,7 +48,7 @@ test('each role has manifests', () => {
   expect(ROLE_DEFINITIONS.map(({ name }) => name)).toEqual(ROLES);
 });
 
-test('no process is restarted while it waits or is slow: it has 5 minutes to start, and a minute to answer', () => {
+test('waiting or slow processes are not restarted: they have 5 minutes to start, and one minute to respond', () => {
   const workloads = globSync('config/default/*.yaml', { cwd: ROOT }).flatMap(path =>
     parseAllDocuments(readFileSync(join(ROOT, path), 'utf8')).flatMap(document => {
       const { kind, spec } = document.toJS() as {
@@ -60,7 +60,7 @@ test('no process is restarted while it waits or is slow: it has 5 minutes to sta
   );
   expect(workloads).toHaveLength(ROLES.length);
   for (const { startupProbe, livenessProbe } of workloads) {
-    // This path never depends on Redis or the API server.
+    // This path does not depend on Redis or the API server.
     for (const { httpGet } of [startupProbe, livenessProbe]) expect(httpGet.path).toBe('/healthz');
     expect(startupProbe.periodSeconds * startupProbe.failureThreshold).toBeGreaterThanOrEqual(300);
     expect(livenessProbe.periodSeconds * livenessProbe.failureThreshold).toBeGreaterThanOrEqual(60);

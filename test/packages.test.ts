@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 
 const ROOT = join(import.meta.dirname, '..');
-/** Anything that can add packages to a lockfile, or install others than those of the lockfile. */
+/** Options which can add packages to a lockfile, or install packages that are not part of the lockfile. */
 const OTHER_THAN_CI =
   /\bnpm(?:[ \t]+-\S+(?:[ \t]+[^-\s]\S*)?)*[ \t]+(?:i|install|add|update)(?![-\w])|'npm',\s*\[[^\]]*'(?:i|install|add|update)'/;
 
@@ -19,11 +19,11 @@ test.each([
   ['npm --prefix x ci', false],
   ['npm install-clean', false],
   ["execFile('npm', ['--prefix', 'x', 'ci'])", false],
-])('%s installs others than those of a lockfile: %s', (command, expected) => {
+])('%s installs packages that are not part of a lockfile: %s', (command, expected) => {
   expect(OTHER_THAN_CI.test(command)).toBe(expected);
 });
 
-test('all packages are installed with npm ci, from a lockfile', () => {
+test('all packages are installed from a lockfile, using npm ci', () => {
   const files = ['Makefile', '.ci/run', ...globSync('{test,tools}/**/*.{sh,ts}', { cwd: ROOT })];
   const scripts = files
     .filter(file => !file.includes('node_modules') && file !== 'test/packages.test.ts')

@@ -29,12 +29,12 @@ const manifests = files.flatMap(name =>
 );
 const named = (kind: string) => manifests.filter(found => found.kind === kind).map(({ metadata }) => metadata.name);
 
-test('the manifests in config/rbac are the files that make generate writes, and there are no others', () => {
+test('the manifests in config/rbac are the output of make generate, and there are no other files', () => {
   expect(driftedFiles(ROOT, renderRbac()), OUT_OF_DATE).toEqual([]);
   expect(files.map(name => `config/rbac/${name}`)).toEqual(renderRbac().map(({ path }) => path));
 });
 
-test('grants nothing by a wildcard, and grants every kind to a role', () => {
+test('does not use wildcards, and grants access to every kind to a role', () => {
   const rules = manifests.flatMap(({ rules: found = [] }) => found);
   expect(JSON.stringify(rules)).not.toContain('*');
   for (const { plural } of Object.values(KINDS)) {
@@ -43,7 +43,7 @@ test('grants nothing by a wildcard, and grants every kind to a role', () => {
   }
 });
 
-test('every binding binds a role that is there, to a service account that is there', () => {
+test('every binding references an existing role and an existing service account', () => {
   const bindings = manifests.filter(({ roleRef }) => roleRef !== undefined);
   expect(bindings.length).toBeGreaterThan(2);
   for (const { roleRef, subjects = [] } of bindings) {
@@ -52,12 +52,12 @@ test('every binding binds a role that is there, to a service account that is the
   }
 });
 
-/** The conditions of the policies that limit everybody. */
+/** Returns the conditions of the policies that apply to everybody. */
 const isForTenants = (expression: string) => expression.startsWith('object.roleRef.');
 const isForEverybody = (expression: string) =>
   isForTenants(expression) || expression === "object.metadata.?labels[?'sluice.dev/instance'].hasValue()";
 
-test('every policy is bound, and holds a service account or the roles for tenants that are there', () => {
+test('every policy is bound, and limits an existing service account or the roles for tenants', () => {
   const bound = manifests.flatMap(({ spec }) => spec?.policyName ?? []);
   expect(bound).toEqual(named('ValidatingAdmissionPolicy'));
   const held = manifests.flatMap(({ spec }) => spec?.matchConditions ?? []).map(({ expression }) => expression);
@@ -73,7 +73,7 @@ test('every policy is bound, and holds a service account or the roles for tenant
   }
 });
 
-test('under another name and namespace, the policies hold the accounts that the bindings give rights to', () => {
+test('the policies limit the accounts of the bindings if the name and the namespace are changed', () => {
   const other = { namespace: 'events', prefix: 'blue', instance: 'blue', accountOf: (role: string) => `blue-${role}` };
   const objects = Object.values(describeRights(other)).flat() as Manifest[];
   const given = objects.flatMap(({ subjects = [] }) => subjects.map(({ name, namespace }) => `${namespace}:${name}`));

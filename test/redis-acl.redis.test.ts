@@ -74,7 +74,7 @@ describe('the rights of users', () => {
     ['GET', 'unrelated'],
     ['PSUBSCRIBE', '*'],
     ['SWAPDB', '0', '1'],
-  ])('nobody may %s %s', async (...command) => {
+  ])('do not include %s %s', async (...command) => {
     expect(await whoMay(...command)).toEqual([]);
   });
 
@@ -180,7 +180,7 @@ describe('the rights of users', () => {
       ['SPUBLISH', CLUSTER_KEYS.partsChanged, ''],
       ['controller', 'dispatcher', 'all'],
     ],
-  ])('%j is only allowed to %j', async (command, users) => {
+  ])('grant %j only to %j', async (command, users) => {
     expect(await whoMay(...command)).toEqual(users);
   });
 
@@ -220,7 +220,7 @@ describe('the rights of users', () => {
 });
 
 describe('the file of the users', () => {
-  test('can be loaded, and lets nobody in without a password', async () => {
+  test('can be loaded, and requires a password for each user', async () => {
     const path = new URL(`../${ACL_FILE}`, import.meta.url).pathname;
     const other = await startRedis({ extra: ['--aclfile', path] });
     onTestFinished(other.stop);
@@ -249,7 +249,7 @@ describe('the file of the users', () => {
     expect(await readFile(join(folder.path, 'users.acl'), 'utf8')).toContain('user sluice-uninstall on #');
   });
 
-  test('can be applied again line by line, which keeps passwords and takes other rights away', async () => {
+  test('can be applied again line by line, which keeps passwords and removes other permissions', async () => {
     const user = redisUserOf('ingress');
     await server.command('ACL', 'SETUSER', user, '+flushall', '~*', '(~* +@all)');
     expect(await dryRun('ingress', 'FLUSHALL')).toBe(true);
@@ -263,7 +263,7 @@ describe('the file of the users', () => {
   });
 });
 
-/** Runs the same commands as each role does with its connections. */
+/** Runs the same commands as the connections of each role. */
 async function useConnections(client: RedisClient): Promise<void> {
   expect(await client.readHash(CLUSTER_KEYS.meta)).toEqual({});
   await client.callAll('INFO', 'memory');
@@ -271,7 +271,7 @@ async function useConnections(client: RedisClient): Promise<void> {
   await client.publish(CLUSTER_KEYS.alarm, 't:ten_a');
 }
 
-test('Redis Cluster lets each role in, and the channels of its nodes', async () => {
+test('each role can connect to Redis Cluster, including the channels of its nodes', async () => {
   const cluster = await startRedisCluster({ users: [] });
   onTestFinished(cluster.stop);
   for (const role of ROLES) {
@@ -294,7 +294,7 @@ test('Redis Cluster lets each role in, and the channels of its nodes', async () 
   for (const node of cluster.nodes) expect(await denialsOn(node)).toEqual([]);
 });
 
-test('Sentinel leads each role to the master', async () => {
+test('each role finds the master using Sentinel', async () => {
   const sentinels = await startSentinels({
     name: 'main',
     master: server.port,
@@ -319,7 +319,7 @@ test('Sentinel leads each role to the master', async () => {
   expect(await denialsOn(server)).toEqual([]);
 });
 
-test('a role whose user lacks a right reports the user, the command, and what to do', async () => {
+test('a role reports the user, the command, and the solution if a permission is missing', async () => {
   const other = await startRedis({ appendonly: true, extra: DOCUMENTED, users: [] });
   onTestFinished(other.stop);
   const redis = open('ingress', other.url);

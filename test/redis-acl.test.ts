@@ -7,9 +7,9 @@ import { REDIS_RIGHTS, type RedisRights, type RedisUser } from '../tools/generat
 
 interface Component {
   readonly start: readonly string[];
-  /** Commands in modules that are only loaded for a different purpose. No component may send CONFIG. */
+  /** Commands in modules which a component loads for another purpose. No component may send CONFIG. */
   readonly unused: readonly string[];
-  /** Scripts that are not run, or only with keys of sandbox runs. */
+  /** Scripts that are never run, or only with keys of sandbox runs. */
   readonly elsewhere: readonly string[];
 }
 
@@ -39,9 +39,9 @@ const COMPONENTS: Readonly<Record<Exclude<RedisUser, 'all'>, Component>> = {
   },
 };
 
-/** Sent for each connection, by ioredis or by the check of a Redis Cluster or of Sentinel. */
+/** Commands that are sent for each connection, by ioredis or by the check for Redis Cluster or Sentinel. */
 const CONNECTION = ['CLIENT', 'CLUSTER', 'INFO', 'SELECT', 'TIME'];
-/** Granted in the selector for scripts. */
+/** Commands that are granted by the selector for scripts. */
 const CALLS_SCRIPTS = ['EVAL', 'EVALSHA'];
 
 const PART_KEYS = partKeys({ tenant: 'ten_a', queue: 'q', gen: 'g', number: 0 });
@@ -81,7 +81,7 @@ describe.each(Object.entries(COMPONENTS))('%s', (name, { start, unused, elsewher
   const files = loadedWith(start);
   const where = 'in tools/generate/redis/rights.ts';
 
-  test('has exactly the commands in Redis that its code sends', () => {
+  test('only grants the Redis commands that its code sends', () => {
     const granted = grantedCommands(rights).map(command => (command.split('|')[0] as string).toUpperCase());
     const sent = [...commandsOf(files), ...CONNECTION].filter(
       command => !unused.includes(command) && !CALLS_SCRIPTS.includes(command),
@@ -90,7 +90,7 @@ describe.each(Object.entries(COMPONENTS))('%s', (name, { start, unused, elsewher
     expect([...new Set(granted)].toSorted(), problem).toEqual([...new Set(sent)].toSorted());
   });
 
-  test('may use the keys of its scripts as they do', () => {
+  test('grants access to the keys of its scripts', () => {
     const denied: string[] = [];
     const scripts = scriptsOf(files).filter(each => !elsewhere.some(other => each === `part/${other}.lua`));
     for (const script of scripts) {
@@ -103,12 +103,12 @@ describe.each(Object.entries(COMPONENTS))('%s', (name, { start, unused, elsewher
         }
       }
     }
-    expect(denied, `keys of ${name} ${where} lack what its scripts use`).toEqual([]);
+    expect(denied, `keys of ${name} ${where} are missing keys that its scripts use`).toEqual([]);
     expect(scripts.length).toBeGreaterThan(2);
   });
 });
 
-test('only the controller can write the keys that decide about routing', () => {
+test('only the controller can write keys that affect routing', () => {
   const { keys, subs, endpoints } = PART_KEYS;
   const { meta, keys: ingressKeys, index } = tenantKeys('ten_a');
   for (const key of [keys, subs, endpoints, meta, ingressKeys, index, CLUSTER_KEYS.meta, CLUSTER_KEYS.parts]) {
@@ -117,7 +117,7 @@ test('only the controller can write the keys that decide about routing', () => {
   }
 });
 
-test('all roles in one process have the rights of each of them', () => {
+test('all roles in one process have the permissions of each role', () => {
   const { commands: _, ...patterns } = REDIS_RIGHTS.all;
   const granted = grantedCommands(REDIS_RIGHTS.all);
   for (const name of ['controller', 'facade', 'ingress', 'dispatcher'] as const) {

@@ -10,17 +10,18 @@ import { makeSpecimens, readInvitationTokens } from '../system/rest/contract/spe
 import { openFacadeWorld } from '../system/rest/support/facade-world.ts';
 
 /**
- * Starts a whole Sluice and lets schemathesis loose on `/waas`, by the document that it serves; whatever the document
- * does not have, and every 5xx, fails. Argument: the program. EXAMPLES (default 100) is how many requests an operation
- * gets in each phase, SEED repeats a run.
+ * Starts Sluice and runs schemathesis on `/waas` with the OpenAPI document that it serves. Fails for every response
+ * that is not documented, and for every 5xx. The argument is the path of schemathesis. EXAMPLES (defaults to 100) is
+ * the number of requests for each operation in each phase. SEED repeats a run.
  */
 const [program = 'schemathesis'] = process.argv.slice(2);
 const EXAMPLES = process.env['EXAMPLES'] || '100';
 const SEED = process.env['SEED'] || '1';
 
 /**
- * Left out: what was deleted may be deleted again, and lists lag; whose something is decides, not the token alone; and
- * some rules are not ones that JSON Schema can say (a group key's bytes) so that what it takes may be refused.
+ * Checks that do not apply. Deleted objects can be deleted again, and lists may be outdated. Access depends on the
+ * owner of an object, and not only on the token. JSON Schema cannot express some rules (such as the number of bytes in
+ * a group key), so a request may be refused even though it is valid.
  */
 const LEFT_OUT = [
   'use_after_free',
@@ -50,7 +51,7 @@ try {
     ['run', file, '--url', sluice.facadeUrl, '--header', `Authorization: Bearer ${bearer}`],
     ['--checks', 'all', '--exclude-checks', LEFT_OUT.join()],
     ['--max-examples', EXAMPLES, '--seed', SEED, '--rate-limit', 'auto'],
-    // The longest poll takes 30 s. One worker: Python 3.11 parses from several threads with a chance of failure.
+    // The longest poll takes 30 s. Uses one worker because parsing in several threads sometimes fails with Python 3.11.
     ['--workers', '1', '--request-timeout', '45', '--max-response-time', '40'],
     ['--suppress-health-check', 'all', '--warnings', 'off', '--no-color'],
   ].flat();

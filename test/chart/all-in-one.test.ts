@@ -14,7 +14,7 @@ const OWNER = { apiVersion: 'v1', kind: 'ConfigMap', name: 'gone', uid: '0000000
 
 let rights: InstalledRights;
 let admin: KubeClient;
-/** Has the token of the service account of the one process. */
+/** The kubeconfig of the service account that all roles share. */
 let all: KubeClient;
 
 beforeAll(async () => {
@@ -33,7 +33,7 @@ const applying = (name: ObjectName, body: object, kind: Parameters<typeof of>[0]
   all.apply(of(kind), name, body, { fieldManager: 'test', force: true });
 
 describe('the service account of mode=all', () => {
-  test('is limited, as both roles find out at their start', async () => {
+  test('is limited, as both roles detect when they start', async () => {
     expect(await isUnlimited(all, controllerProbe(RELEASE))).toBe(false);
     expect(await isUnlimited(all, facadeProbe())).toBe(false);
   });
@@ -109,7 +109,7 @@ describe('the service account of mode=all', () => {
   });
 });
 
-test('without the REST API, it has the limits of the controller', async () => {
+test('has the limits of the controller if the REST API is disabled', async () => {
   const { open, objects } = await installRights(inject('kubeconfig'), 'together-less', {
     ...VALUE_SETS['all in one'],
     oidc: {},

@@ -46,37 +46,40 @@ function filesOf(
 test.each([
   ['certificates', 'sluice-ingress', 'sluice-facade'],
   ['all in one', 'sluice-all', 'sluice-all'],
-])('a role that serves TLS has its Secret, and each role the authorities: %s', async (set, ingress, facade) => {
-  const objects = await renderChart(helm, VALUE_SETS[set] ?? {});
-  const secret = (secretName: string) => ({ secret: { secretName } });
-  expect(filesOf(objects, ingress)).toMatchObject({
-    SLUICE_INGRESS_CERT_FILE: [secret('events-tls'), 'tls.crt'],
-    SLUICE_INGRESS_KEY_FILE: [secret('events-tls'), 'tls.key'],
-  });
-  expect(filesOf(objects, facade)).toMatchObject({
-    SLUICE_FACADE_CERT_FILE: [secret('api-tls'), 'tls.crt'],
-    SLUICE_FACADE_KEY_FILE: [secret('api-tls'), 'tls.key'],
-  });
-  const deployments = objects.filter(({ kind }) => kind === 'Deployment');
-  for (const { metadata } of deployments) {
-    const { NODE_EXTRA_CA_CERTS: trusted } = filesOf(objects, metadata.name);
-    expect(trusted).toEqual([
-      { configMap: { name: 'authorities', items: [{ key: 'ca.crt', path: 'ca.crt' }] } },
+])(
+  'a role that serves TLS mounts its Secret, and each role mounts the certificate authorities: %s',
+  async (set, ingress, facade) => {
+    const objects = await renderChart(helm, VALUE_SETS[set] ?? {});
+    const secret = (secretName: string) => ({ secret: { secretName } });
+    expect(filesOf(objects, ingress)).toMatchObject({
+      SLUICE_INGRESS_CERT_FILE: [secret('events-tls'), 'tls.crt'],
+      SLUICE_INGRESS_KEY_FILE: [secret('events-tls'), 'tls.key'],
+    });
+    expect(filesOf(objects, facade)).toMatchObject({
+      SLUICE_FACADE_CERT_FILE: [secret('api-tls'), 'tls.crt'],
+      SLUICE_FACADE_KEY_FILE: [secret('api-tls'), 'tls.key'],
+    });
+    const deployments = objects.filter(({ kind }) => kind === 'Deployment');
+    for (const { metadata } of deployments) {
+      const { NODE_EXTRA_CA_CERTS: trusted } = filesOf(objects, metadata.name);
+      expect(trusted).toEqual([
+        { configMap: { name: 'authorities', items: [{ key: 'ca.crt', path: 'ca.crt' }] } },
+        'ca.crt',
+      ]);
+    }
+    // Redis and its certificate authorities may have been removed before the Job that removes the finalizers.
+    expect(filesOf(objects, 'sluice-uninstall', 'Job').NODE_EXTRA_CA_CERTS).toEqual([
+      { configMap: { name: 'authorities', items: [{ key: 'ca.crt', path: 'ca.crt' }], optional: true } },
       'ca.crt',
     ]);
-  }
-  // Redis and its certificate authorities may have been removed before the Job that removes the finalizers.
-  expect(filesOf(objects, 'sluice-uninstall', 'Job').NODE_EXTRA_CA_CERTS).toEqual([
-    { configMap: { name: 'authorities', items: [{ key: 'ca.crt', path: 'ca.crt' }], optional: true } },
-    'ca.crt',
-  ]);
-  const protocols = objects
-    .filter(({ kind }) => kind === 'Service')
-    .map(({ spec }) => (spec as { ports: { appProtocol?: string }[] }).ports[0]?.appProtocol);
-  expect(protocols.filter(protocol => protocol === 'https')).toHaveLength(2);
-});
+    const protocols = objects
+      .filter(({ kind }) => kind === 'Service')
+      .map(({ spec }) => (spec as { ports: { appProtocol?: string }[] }).ports[0]?.appProtocol);
+    expect(protocols.filter(protocol => protocol === 'https')).toHaveLength(2);
+  },
+);
 
-test('helm test trusts the authorities, one of which may have issued the certificate of ingress', async () => {
+test('helm test trusts the certificate authorities, one of which may have issued the certificate of ingress', async () => {
   const args = ['template', 'sluice', CHART, '--show-only=templates/tests/delivery.yaml'];
   const objects = parseObjects(outputOf(await helm(args, { values: VALUE_SETS['certificates'] ?? {} })));
   type Pod = Manifest & { readonly spec: Workload['spec']['template']['spec'] };
@@ -91,7 +94,7 @@ test('helm test trusts the authorities, one of which may have issued the certifi
   });
 });
 
-test('a role has no certificate of another one', async () => {
+test('a role does not mount the certificate of another role', async () => {
   const objects = await renderChart(helm, VALUE_SETS['certificates'] ?? {});
   for (const name of ['controller', 'facade', 'dispatcher']) {
     expect(JSON.stringify(filesOf(objects, `sluice-${name}`))).not.toContain('events-tls');

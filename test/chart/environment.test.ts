@@ -54,7 +54,7 @@ interface Deployment extends Manifest {
   };
 }
 
-/** Secrets of the user, which are only referenced by the chart. */
+/** The Secrets of the user, which the chart only references. */
 const GIVEN: Readonly<Record<string, string>> = {
   'sluice-redis': 'redis://redis.example.com:6379',
   mail: 'smtps://user:password@mail.example.com',
@@ -74,7 +74,7 @@ function environmentOf({ spec }: Deployment, objects: readonly Manifest[]): Reco
     if (valueFrom?.secretKeyRef === undefined) return [[name, value ?? ''] as const];
     const { name: from, optional = false } = valueFrom.secretKeyRef;
     const found = secret(from);
-    if (found === undefined && !optional) throw new Error(`no Secret ${from}`);
+    if (found === undefined && !optional) throw new Error(`the Secret ${from} is missing`);
     return found === undefined ? [] : [[name, found] as const];
   });
   return { ...(config?.['data'] as Record<string, string>), ...Object.fromEntries(variables) };
@@ -116,7 +116,7 @@ test('each role connects with its own Redis user, and its pods only get that pas
   expect(keys.toSorted()).toEqual(['controller', 'dispatcher', 'facade', 'ingress', 'uninstall'].map(password));
 });
 
-test('the roles read what the values say', async () => {
+test('the roles read the values', async () => {
   const { controller, facade, ingress, dispatcher } = await configsOf(VALUE_SETS['production'] ?? {});
   expect(facade?.oidc).toMatchObject({
     issuers: ['https://a.example.com', 'https://b.example.com'],
@@ -149,7 +149,7 @@ test('the roles read what the values say', async () => {
   for (const role of [controller, facade, ingress, dispatcher]) expect(role?.instance).toBe('blue');
 });
 
-test('the roles read numbers that are 0', async () => {
+test('the roles read values that are 0', async () => {
   const limits = { ingressPerAddress: 0, ingressPerKey: 0, ingressPerWorkspace: 0 };
   const oidc = { ...REQUIRED.oidc, clockToleranceSeconds: 0, maxTokenAgeSeconds: 0 };
   const configs = await configsOf({ ...REQUIRED, oidc, limits, shutdownDelaySeconds: 0 });

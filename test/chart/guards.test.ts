@@ -34,7 +34,7 @@ describe('the NetworkPolicies', () => {
     );
   }
 
-  test('let only the controller, the facade and the uninstall Job connect to the API server', async () => {
+  test('only allow the controller, the facade, and the uninstall Job to connect to the API server', async () => {
     const rules = await egress();
     const toPort = (port: number) =>
       Object.keys(rules).filter(role => rules[role]?.some(({ ports = [] }) => ports.some(each => each.port === port)));
@@ -42,7 +42,7 @@ describe('the NetworkPolicies', () => {
     expect(toPort(6379).toSorted()).toEqual(['controller', 'dispatcher', 'facade', 'ingress', 'uninstall']);
   });
 
-  test('let only the dispatcher connect to any port, and not inside of the cluster', async () => {
+  test('only allow the dispatcher to connect to any port, but not within the cluster', async () => {
     const rules = await egress();
     const open = Object.entries(rules).filter(([, own]) => own.some(({ ports }) => ports === undefined));
     expect(open.map(([role]) => role)).toEqual(['dispatcher']);
@@ -83,7 +83,7 @@ describe('refusedNetworks', () => {
     return Object.fromEntries(addresses.map(address => [address, isOpen(address)]));
   }
 
-  test('are closed in public and in allowed networks', async () => {
+  test('are excluded from public and from allowed networks', async () => {
     const values = {
       allowedNetworks: ['10.8.0.0/16', '10.9.0.0/24', '192.0.2.0/23', 'fd00:8::/32', 'fd00:c000::/20'],
       refusedNetworks: [
@@ -114,7 +114,7 @@ describe('refusedNetworks', () => {
     expect(await reachable(values, Object.keys(expected))).toEqual(expected);
   });
 
-  test('are closed in every notation, as are the networks of the cluster', async () => {
+  test('are excluded in every notation, along with the networks of the cluster', async () => {
     const values = VALUE_SETS['networks in any notation'] ?? {};
     const expected = {
       '10.1.0.9': true,
@@ -147,14 +147,14 @@ describe('refusedNetworks', () => {
     expect(await reachable({ networkPolicy, allowedNetworks }, Object.keys(expected))).toEqual(expected);
   });
 
-  test('can be everything, which leaves no rule that allows it', async () => {
+  test('can include all addresses, even if other networks are allowed', async () => {
     const values = { allowedNetworks: ['10.8.0.0/16'], refusedNetworks: ['0.0.0.0/0', '::/0'] };
     const expected = { '10.8.0.9': false, '198.51.100.9': false, '2001:db8:65::1': false };
     expect(await reachable(values, Object.keys(expected))).toEqual(expected);
   });
 });
 
-test('whoever may view a namespace does not see the addresses in Integrations', async () => {
+test('users with the view role cannot read the addresses in Integrations', async () => {
   const label = 'rbac.authorization.k8s.io/aggregate-to-view';
   const viewers = (objects: readonly Manifest[]) =>
     objects.filter(({ metadata }) => metadata.labels?.[label] === 'true');
@@ -173,7 +173,7 @@ interface StatefulSet extends Manifest {
   };
 }
 
-test('Redis for evaluation has the image that belongs to Sluice, unless another one is set', async () => {
+test('the evaluation Redis uses the image of Sluice by default', async () => {
   const imageOf = (objects: readonly Manifest[]) =>
     (objects.filter(({ kind }) => kind === 'StatefulSet') as StatefulSet[])[0]?.spec.template.spec.containers[0]?.image;
   expect(imageOf(await render('evaluation'))).toBe(`registry.example.com/sluice-redis:${packageJson.version}`);
@@ -182,7 +182,7 @@ test('Redis for evaluation has the image that belongs to Sluice, unless another 
   expect(imageOf(ofKustomize)).toBe(imageOf(await render('evaluation')));
 });
 
-test('Redis for evaluation has the settings that the roles ask for', async () => {
+test('the evaluation Redis has the settings required by the roles', async () => {
   const objects = await render('evaluation');
   const [set] = objects.filter(({ kind }) => kind === 'StatefulSet') as StatefulSet[];
   const args = set?.spec.template.spec.containers[0]?.args ?? [];

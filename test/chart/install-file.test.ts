@@ -36,7 +36,7 @@ describe.each([
     expect(objects.length).toBeGreaterThan(40);
   });
 
-  test('the API server accepts it as one file', async () => {
+  test('is accepted by the API server as one file', async () => {
     const file = renderInstallFile(REGISTRY, options);
     const [namespace] = parseObjects(file);
     expect(namespace?.kind).toBe('Namespace');

@@ -21,7 +21,7 @@ function commandsOf(section: string, level: '##' | '###' = '##'): string[] {
   );
 }
 
-/** Enough for a slow machine; a command that hangs is named. */
+/** Enough time for a slow machine. If a command does not end, the error names it. */
 const COMMANDS_WITHIN_MS = 100_000;
 
 /** Runs commands like a reader would, in a copy of the project folder. */
@@ -40,7 +40,7 @@ async function runShell(commands: string): Promise<string> {
   const ended = new Promise<number>(resolve => child.once('close', code => resolve(code ?? 1)));
   const [stdout, stderr, code] = await Promise.all([text(child.stdout), text(child.stderr), ended]);
   clearTimeout(late);
-  // The trace on standard error ends with the command that failed, or hung.
+  // The trace on standard error ends with the command that failed or did not end.
   return outputOf({ stdout, stderr, code });
 }
 
@@ -81,9 +81,10 @@ describe.each(Object.entries(SECTIONS))('docs/install.md: %s', (section, followi
   beforeAll(() => beginReading());
   afterAll(() => target?.stop());
 
-  test('its commands work, one after the other', async () => {
+  test('all commands work if they are run in order', async () => {
     const all = commandsOf(section);
-    // The first block installs Sluice, or the second block if the first block writes the required files.
+    // The first block installs Sluice, unless it writes the required files. In that case, the second block installs
+    // Sluice.
     const installing = all.findIndex(commands => /^(kubectl apply|helm install)/m.test(commands));
     const told: string[] = [];
     for (const commands of all.slice(0, installing + 1)) told.push(await runShell(commands));
@@ -125,7 +126,7 @@ describe('docs/install.md: Rotate the root key', () => {
     return (keys ?? []).map(({ name, isRetired }) => (isRetired ? `${name} retired` : name));
   }
 
-  test('its commands add a key, back it up, retire the oldest key, and remove another one', async () => {
+  test('all commands work: they add a key, back it up, retire the oldest key, and remove another key', async () => {
     const [install = ''] = commandsOf('Install with Helm');
     const [add = '', backUp = '', retire = '', remove = '', ...others] = commandsOf('Rotate the root key', '###');
     expect(others).toEqual([]);
@@ -151,13 +152,13 @@ describe('docs/install.md: Rotate the root key', () => {
 });
 
 describe('docs/install.md: Two installations in one cluster', () => {
-  // Deleted namespaces stay Terminating without it.
+  // Deleted namespaces stay Terminating without the controller manager.
   beforeAll(() => beginReading({ controllerManager: true }));
   afterAll(() => target?.stop());
 
   const restOfFirst = () => target.kubectl('get', 'clusterroles,validatingadmissionpolicies,crds', '-o=name');
 
-  test('a second release comes and goes beside the first', async () => {
+  test('a second release can be installed and removed without changing the first release', async () => {
     const [first = ''] = commandsOf('Install with Helm');
     const [install = '', create = '', remove = '', list = '', ...others] = commandsOf(
       'Two installations in one cluster',
@@ -176,7 +177,7 @@ describe('docs/install.md: Two installations in one cluster', () => {
     outputOf(await target.cluster.kubectl(['create', '-f', '-'], { stdin }));
     await runShell(list);
     await runShell(remove);
-    // Without a kubelet, the preceding Job would not run.
+    // Without a kubelet, the Job in the previous command would not run.
     await runShell('helm uninstall blue --no-hooks --namespace blue-system');
     expect((await target.kubectl('get', 'workspaces,accounts', '-o=name')).trim()).toBe('workspace.sluice.dev/acme');
     expect(await restOfFirst()).toBe(before);

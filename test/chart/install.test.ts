@@ -67,7 +67,7 @@ describe('a release under another name and namespace', () => {
     expect(await install('--set=instance=green')).toMatchObject({ code: 0 });
   });
 
-  test('an upgrade keeps the root key, and a newer one that was added', async () => {
+  test('an upgrade keeps the root key, including a new key that was added', async () => {
     const added = { 'root.key.2': Buffer.alloc(32, 2).toString('base64') };
     const patch = JSON.stringify({ data: added });
     await target.kubectl('patch', 'secret', 'blue-sluice-root-key', '-n=events', '--type=merge', '-p', patch);
@@ -79,7 +79,7 @@ describe('a release under another name and namespace', () => {
     ).toBe('5');
   });
 
-  test('a rollback keeps a root key that was added since', async () => {
+  test('a rollback keeps a root key that was added in the meantime', async () => {
     await target.helm(['rollback', 'blue', '1', '--namespace=events'], { kubeconfig: target.cluster.kubeconfig });
     expect(await rootKey()).toMatchObject({ metadata: { uid: first.metadata.uid }, data: first.data });
   });
@@ -87,7 +87,7 @@ describe('a release under another name and namespace', () => {
   test.each([
     ['an upgrade', ['upgrade', 'blue', CHART, '--reuse-values']],
     ['a rollback', ['rollback', 'blue', '1']],
-  ])('%s with --force keeps both of them', async (_, command) => {
+  ])('%s with --force keeps both keys', async (_, command) => {
     const ended = await target.helm([...command, '--force', '--namespace=events'], {
       kubeconfig: target.cluster.kubeconfig,
     });
@@ -124,7 +124,7 @@ describe('a release under another name and namespace', () => {
     return outputOf(await target.helm(list, { kubeconfig: target.cluster.kubeconfig }));
   };
 
-  /** Uninstalls the release. Nothing runs the Job of the hook here, so it gets a status by hand. */
+  /** Uninstalls the release. There is nothing that runs the Job of the hook, so this sets its status. */
   async function uninstall(outcome: 'Failed' | 'Complete') {
     const uid = async () => {
       const args = [
@@ -153,7 +153,7 @@ describe('a release under another name and namespace', () => {
     return ended;
   }
 
-  test('a refused uninstall removes nothing', async () => {
+  test('an uninstallation that is refused does not remove anything', async () => {
     const { code, stderr } = await uninstall('Failed');
     expect(code).not.toBe(0);
     expect(stderr).toContain('job blue-sluice-uninstall failed');
@@ -163,7 +163,7 @@ describe('a release under another name and namespace', () => {
     );
   });
 
-  test('what is uninstalled, after a refusal, leaves the kinds and the root key', async () => {
+  test('an uninstallation after a refusal keeps the kinds and the root key', async () => {
     const { code } = await uninstall('Complete');
     expect(code).toBe(0);
     expect(await releases('--all')).toBe('');
@@ -181,7 +181,7 @@ describe('a release under another name and namespace', () => {
     ).toBe('');
   });
 
-  test('installed again, it finds the root key', async () => {
+  test('a new installation uses the existing root key', async () => {
     await run(['install', 'blue', CHART, '--take-ownership']);
     expect((await rootKey()).data).toEqual(first.data);
   });

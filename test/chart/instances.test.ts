@@ -41,7 +41,7 @@ beforeAll(async () => {
 const keyOf = ({ kind, metadata }: Manifest) => `${kind} ${metadata.namespace ?? ''}/${metadata.name}`;
 const ofKind = (objects: readonly Manifest[], kind: string) => objects.filter(object => object.kind === kind);
 
-test('two releases have no object in common', () => {
+test('two releases have no objects in common', () => {
   const [first, second] = releases.map(objects => objects.map(keyOf));
   expect(second?.length).toBeGreaterThan(20);
   expect(first?.filter(key => second?.includes(key))).toEqual([]);
@@ -72,12 +72,12 @@ test('docs/install.md: only deletes objects without a namespace of one release',
   expect(second.filter(isDeleted).map(keyOf)).toEqual([]);
 });
 
-test('only the first has the kinds', () => {
+test('only the first release contains the kinds', () => {
   const crds = releases.map(objects => ofKind(objects, 'CustomResourceDefinition').length);
   expect(crds).toEqual([Object.keys(KINDS).length, 0]);
 });
 
-test('the policies of each limit its own service accounts and roles, and grant only to them', () => {
+test('the policies of each release limit its own service accounts and roles, and only grant access to them', () => {
   for (const [objects, namespace, prefix] of [
     [releases[0], 'sluice-system', 'sluice'],
     [releases[1], 'blue-system', 'blue-sluice'],
@@ -102,7 +102,7 @@ test('the policies of each limit its own service accounts and roles, and grant o
   }
 });
 
-test('only the second has a name, which all of its pods read', () => {
+test('only the second release has a name, which all of its pods read', () => {
   const [first, second] = releases.map(
     objects =>
       objects.find(({ kind, metadata }) => kind === 'ConfigMap' && metadata.name.endsWith('-config'))?.['data'],
@@ -111,7 +111,7 @@ test('only the second has a name, which all of its pods read', () => {
   expect(second).toMatchObject({ SLUICE_INSTANCE: 'blue' });
 });
 
-test('only removes the finalizers of its own installation, even without the ConfigMap', () => {
+test('the uninstall Job only removes the finalizers of its own installation, even without the ConfigMap', () => {
   type Job = { readonly template: { readonly spec: { readonly containers: readonly [{ readonly env: object[] }] } } };
   const names = releases.map(objects => {
     const [job] = ofKind(objects, 'Job') as [Manifest & { readonly spec: Job }];
@@ -130,6 +130,6 @@ test.each(['123', 'no'])('helm test belongs to an installation called %s', async
   expect(namespace?.metadata.labels).toMatchObject({ 'sluice.dev/instance': instance });
 });
 
-test.each(['Blue', 'b'.repeat(33), '-blue', 'blue_green'])('a name that is none is refused: %s', async instance => {
+test.each(['Blue', 'b'.repeat(33), '-blue', 'blue_green'])('an invalid name is refused: %s', async instance => {
   await expect(renderChart(helm, { ...REQUIRED, instance })).rejects.toThrow(/instance.*does not match pattern/s);
 });

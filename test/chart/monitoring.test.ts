@@ -24,7 +24,7 @@ async function rulesOf(prometheusRule: object) {
   return rule?.spec.groups.flatMap(({ rules }) => rules) ?? [];
 }
 
-test('the alerts of a release select its own metrics, and name its runbooks', async () => {
+test('the alerts of a release select its own metrics and reference its runbooks', async () => {
   const rules = await rulesOf({ runbookUrl: 'https://runbooks.example.com/sluice' });
   expect(rules.length).toBeGreaterThan(30);
   for (const { expr, annotations } of rules) {
@@ -34,7 +34,7 @@ test('the alerts of a release select its own metrics, and name its runbooks', as
   }
 });
 
-test('the alerts select another job, if the metrics have another one', async () => {
+test('the alerts select another job if the metrics have another job', async () => {
   for (const { expr } of await rulesOf({ job: 'kubernetes-pods' })) {
     expect(expr).toContain('{namespace="events",job="kubernetes-pods"');
   }

@@ -15,7 +15,7 @@ beforeAll(async () => {
 /** Labels and annotations that only Helm writes. */
 const HELM_ONLY = /^(helm\.sh\/|checksum\/|app\.kubernetes\.io\/(managed-by|version)$)/;
 
-/** Leaves out what only Helm writes, and what is empty: to the API server, it is as good as not there. */
+/** Removes fields that only Helm writes, and empty fields, which the API server treats as missing. */
 function plain(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(plain);
   if (typeof value !== 'object' || value === null) return value;
@@ -30,7 +30,7 @@ const nameOf = ({ kind, metadata }: Manifest) => `${kind} ${metadata.namespace ?
 
 function byName(objects: readonly Manifest[]): Record<string, unknown> {
   const named = objects.map(object => [nameOf(object), plain(object)] as const);
-  expect(new Set(named.map(([name]) => name)).size, 'no object is there twice').toBe(named.length);
+  expect(new Set(named.map(([name]) => name)).size, 'there are duplicate objects').toBe(named.length);
   return Object.fromEntries(named.toSorted(([a], [b]) => a.localeCompare(b)));
 }
 
@@ -66,7 +66,7 @@ test('redis.usersSecret and config/components/redis-users connect with the same 
     buildOverlays({ resources: ['default'], ...REQUIRED_OVERLAY }, { components: ['components/redis-users'] }),
     buildOverlays({ resources: ['uninstall'], images }, { components: ['components/redis-users'] }),
   ]);
-  // The lists of a pod in any order because a patch adds items to the start.
+  // Sorts the lists of a pod because a patch adds items to the start.
   const pods = (objects: readonly Manifest[]) => {
     const found = objects.filter(({ kind }) => kind === 'Deployment' || kind === 'Job') as Pods[];
     const entries = found.map(({ metadata, spec: { template } }) => {
@@ -89,12 +89,12 @@ test('the hook of the chart and config/uninstall are the same objects', async ()
   const expected = byName(ofKustomize);
   expect(Object.keys(expected)).toHaveLength(6);
   expect(byName(hooks)).toEqual(expected);
-  // Whoever may remove finalizers is there before the Job that does so.
+  // The permissions for removing finalizers are created before the Job.
   const weights = hooks.map(({ kind, metadata }) => [kind, Number(metadata.annotations?.['helm.sh/hook-weight'])]);
   expect(weights.toSorted(([, a], [, b]) => Number(a) - Number(b)).at(-1)).toEqual(['Job', 5]);
 });
 
-test('the Job of the hook ignores undelivered events only if told to', async () => {
+test('the Job of the hook ignores undelivered events only if the value is set', async () => {
   const argsOf = async (uninstall: object) => {
     const objects = await renderChart(helm, { ...REQUIRED, uninstall });
     return ofKind<Workload>(objects, 'Job').map(({ spec }) => spec.template.spec.containers[0]?.args);
@@ -104,7 +104,7 @@ test('the Job of the hook ignores undelivered events only if told to', async () 
   expect(await argsOf({ enabled: false })).toEqual([]);
 });
 
-test('docs/install.md: the Job takes the changes for undelivered events, and for another installation', async () => {
+test('docs/install.md: the Job can be changed for undelivered events, and for another installation', async () => {
   const page = await readFile(join(ROOT, 'docs', 'install.md'), 'utf8');
   const [, section = ''] = page.split('\n### Remove the finalizers\n');
   const blocks = [...(section.split('\n## ')[0] ?? '').matchAll(/```yaml\n([\s\S]*?)```/g)];
@@ -122,14 +122,14 @@ test('docs/install.md: the Job takes the changes for undelivered events, and for
   });
 });
 
-test('the linter finds nothing', async () => {
+test('the linter does not report anything', async () => {
   const { code, stdout } = await helm(['lint', '--strict', CHART], { values: REQUIRED });
   expect(stdout).not.toMatch(/\[(WARNING|ERROR)\]/);
   expect(code).toBe(0);
 });
 
 describe('wrong values', () => {
-  test.each(REFUSALS)('%s: the refusal says what to change', async (_, values, sentence) => {
+  test.each(REFUSALS)('%s: the error says what to change', async (_, values, sentence) => {
     const { code, stderr } = await helm(['template', 'sluice', CHART], { values });
     expect(stderr).toMatch(sentence);
     expect(code).not.toBe(0);
@@ -141,7 +141,7 @@ describe('wrong values', () => {
     expect(code).not.toBe(0);
   });
 
-  test('all contradictions are told at once', async () => {
+  test('all contradictions are reported together', async () => {
     const { stderr } = await helm(['template', 'sluice', CHART]);
     expect(stderr.match(/^- /gm)).toHaveLength(3);
   });
@@ -166,7 +166,7 @@ interface Workload extends Manifest {
 const ofKind = <Kind extends Manifest = Manifest>(objects: readonly Manifest[], kind: string) =>
   objects.filter(object => object.kind === kind) as Kind[];
 
-test('names that only have digits stay text', async () => {
+test('names that consist of digits are rendered as text', async () => {
   const values = { ...REQUIRED, fullnameOverride: 'events' };
   for (const { metadata } of await renderChart(helm, values, { release: '2026', namespace: '11' })) {
     expect(metadata.namespace ?? '11').toBe('11');
@@ -177,7 +177,7 @@ test('names that only have digits stay text', async () => {
 describe('a release under another name and namespace', () => {
   const elsewhere = { release: 'blue', namespace: 'events' };
 
-  test.each(Object.entries(VALUE_SETS))('%s: nothing has a name of another installation', async (_, values) => {
+  test.each(Object.entries(VALUE_SETS))('%s: no object has the name of another installation', async (_, values) => {
     const objects = await renderChart(helm, values, elsewhere);
     const given = { ...REQUIRED, redis: values['redis'] };
     const text = JSON.stringify(objects.filter(({ kind }) => kind !== 'CustomResourceDefinition'))
@@ -191,7 +191,7 @@ describe('a release under another name and namespace', () => {
   });
 
   test.each(Object.entries(VALUE_SETS))(
-    '%s: the policies hold the accounts of the pods that get a token',
+    '%s: the policies limit the accounts of the pods that have a token',
     async (_, values) => {
       const objects = await renderChart(helm, values, elsewhere);
       const users = ofKind<Workload>(objects, 'Deployment')
@@ -228,7 +228,7 @@ describe.each(Object.entries(VALUE_SETS))('%s', (_, values) => {
   });
 });
 
-test('values reach the pods', async () => {
+test('pods contain the values', async () => {
   const objects = await renderChart(helm, VALUE_SETS['production'] ?? {});
   const dispatcher = ofKind<Workload>(objects, 'Deployment').find(({ metadata }) =>
     metadata.name.endsWith('dispatcher'),

@@ -21,7 +21,7 @@ interface Account {
   readonly inside?: readonly PolicyRule[];
 }
 
-/** The service accounts with a token, by set of values. */
+/** Returns the service accounts that have a token, by set of values. */
 const ACCOUNTS: Readonly<Record<string, readonly Account[]>> = {
   minimal: [
     { role: 'controller', everywhere: [...CONTROLLER_RULES, ...SECRETS_RULES], inside: LEASE_RULES },
@@ -65,14 +65,17 @@ describe.each(Object.entries(ACCOUNTS))('%s: kubectl auth can-i --list', (name, 
     await Promise.all(clients.map(client => client.close()));
   });
 
-  test.each(accounts)('$role has the rights in the list, and no others', async ({ role, everywhere, inside = [] }) => {
-    const client = await rights.open(role);
-    clients.push(client);
-    const own = async (namespace: string) =>
-      (await listRights(client, namespace)).filter(line => !anybody.includes(line));
-    expect(await own('default')).toEqual(linesOf(everywhere));
-    expect(await own(release)).toEqual(linesOf([...everywhere, ...inside]));
-  });
+  test.each(accounts)(
+    '$role has the permissions in the list, and no others',
+    async ({ role, everywhere, inside = [] }) => {
+      const client = await rights.open(role);
+      clients.push(client);
+      const own = async (namespace: string) =>
+        (await listRights(client, namespace)).filter(line => !anybody.includes(line));
+      expect(await own('default')).toEqual(linesOf(everywhere));
+      expect(await own(release)).toEqual(linesOf([...everywhere, ...inside]));
+    },
+  );
 
   test('the roles for tenants can only be bound in workspaces', async () => {
     const workspace = `${release}-workspace`;
@@ -115,7 +118,7 @@ describe.each(Object.entries(ACCOUNTS))('%s: kubectl auth can-i --list', (name, 
     expect(await create(own, release, { name: 'sluice-controller', labels })).toMatchObject({ code: 0 });
   });
 
-  test('requests for the Lease are apart from those of others', async () => {
+  test('requests for the Lease use a separate priority level', async () => {
     const [{ role } = { role: '' }] = accounts;
     const kubeconfig = await kubeconfigOf({ kubectl: rights.kubectl }, `${release}-${role}`, release);
     /** Returns the FlowSchema that matches a request. */

@@ -80,15 +80,15 @@ test.each(Object.entries(VALUE_SETS))('the API server accepts the chart: %s', as
   await validate(await renderChart(helm, values, { release: 'blue', namespace: NAMESPACE, apis: APIS }));
 });
 
-describe('what kustomize builds', () => {
+describe('the output of kustomize', () => {
   const elsewhere = { namespace: NAMESPACE };
 
-  test.each(['default', 'evaluation'])('the API server accepts config/%s', async folder => {
+  test.each(['default', 'evaluation'])('is accepted by the API server: config/%s', async folder => {
     const objects = await buildOverlays({ ...elsewhere, resources: [folder], ...REQUIRED_OVERLAY });
     await validate(objects.filter(({ kind }) => kind !== 'Namespace'));
   });
 
-  test('the API server accepts config/evaluation with all components, in another namespace', async () => {
+  test('is accepted for config/evaluation with all components in another namespace', async () => {
     const objects = await buildOverlays(
       {
         ...elsewhere,
@@ -113,7 +113,7 @@ describe('what kustomize builds', () => {
   });
 });
 
-test('a chart for another cluster has no objects of an API that is not there', async () => {
+test('a chart for another cluster does not contain objects of an API that is missing', async () => {
   for (const name of ['monitoring', 'certificates']) {
     const objects = await renderChart(helm, VALUE_SETS[name] ?? {});
     expect(objects.filter(({ apiVersion }) => APIS.includes(apiVersion))).toEqual([]);

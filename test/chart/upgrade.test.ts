@@ -63,8 +63,8 @@ describe('a release of an earlier version of the chart', () => {
     expect(await read()).toEqual(keys);
   });
 
-  test('keeps them when a failed upgrade is rolled back', async () => {
-    // No pod gets ready because there are no nodes.
+  test('keeps them if a failed upgrade is rolled back', async () => {
+    // Pods do not become ready because there are no nodes.
     const { code, stderr } = await helm(['upgrade', 'sluice', CHART, '--atomic', '--timeout=5s'], VALUES);
     expect(code).not.toBe(0);
     expect(stderr).toContain('rolling back the release');
@@ -83,7 +83,7 @@ describe('a release of an earlier version of the chart', () => {
   });
 });
 
-test('only an installation looks for others in the cluster, unless that is disabled', async () => {
+test('only an installation searches the cluster for other installations, unless this is disabled', async () => {
   const rules = [
     { apiGroups: ['*'], resources: ['*'], verbs: ['get'] },
     { apiGroups: [''], resources: ['secrets', 'configmaps'], verbs: ['list'] },

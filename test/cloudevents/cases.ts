@@ -1,12 +1,13 @@
 import type { Described } from './peers.ts';
 
-/** An event that every SDK sends and reads. */
+/** An event that every SDK can send and read. */
 export interface Case {
   readonly what: string;
   readonly event: Omit<Described, 'attributes'> & { readonly attributes: Readonly<Record<string, string>> };
   /**
-   * Whether the attributes have the same meaning in every SDK. Those for JavaScript and Go neither encode nor decode
-   * headers in binary mode: what arrives is compared then, but not what was meant.
+   * Set to false if the attributes do not have the same meaning in every SDK. In binary mode, the SDKs for JavaScript
+   * and Go neither encode nor decode headers. In this case, the test only compares the received event with the event
+   * without Sluice.
    */
   readonly plain?: false;
 }

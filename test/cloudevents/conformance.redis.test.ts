@@ -34,7 +34,7 @@ const peers = new Map<Sdk, Peer>();
 let pipeline: Pipeline;
 /** Requests sent by producers to ingress. */
 let outgoing: Tap;
-/** What a partner gets, as it is on the wire. */
+/** Requests received by a partner, as transmitted. */
 let incoming: Tap;
 
 beforeAll(async () => {
@@ -87,7 +87,7 @@ async function produce(producer: Sdk, mode: Mode, event: Case['event'], id: stri
 async function readDirectly(receiver: Peer, sent: Message, id: string): Promise<Reading> {
   const headers = endToEnd(sent).filter(([name]) => name !== 'x-api-key');
   expect(await send(receiver.url, [...headers, ['webhook-id', id]], sent.body)).toMatchObject({ status: 204 });
-  return poll(() => receiver.read(id), 'the event without Sluice');
+  return poll(() => receiver.read(id), 'the event was received without Sluice');
 }
 
 function bytesOf(data: Data | null): Buffer | undefined {
@@ -95,14 +95,14 @@ function bytesOf(data: Data | null): Buffer | undefined {
   return 'text' in data ? Buffer.from(data.text) : Buffer.from(data.base64, 'base64');
 }
 
-/** Excludes a time that was not sent, because the JavaScript SDK adds the current time in this case. */
+/** Removes a time that was not sent. The JavaScript SDK adds the current time in this case. */
 function comparable(reading: Reading, { attributes }: Case['event']): unknown {
   if ('error' in reading || attributes['time'] !== undefined) return reading;
   const { time: _, ...others } = reading.attributes;
   return { ...reading, attributes: others };
 }
 
-/** Holds a reading against the event as the test describes it. */
+/** Compares the event read by an SDK with the description of the event. */
 function expectMeant(reading: Reading, { attributes, extensions = {}, data }: Case['event'], id: string): void {
   if ('error' in reading) throw new Error(reading.error);
   const { time, datacontenttype, ...texts } = attributes;
@@ -123,23 +123,29 @@ function expectMeant(reading: Reading, { attributes, extensions = {}, data }: Ca
   } else expect(bytesOf(reading.data)).toEqual(bytesOf(data));
 }
 
-describe.each(SDKS)('CloudEvents of the SDK for %s', producer => {
+describe.each(SDKS)('CloudEvents with the SDK for %s', producer => {
   const reason = reasonOf(producer);
   const title = reason === undefined ? 'arrive as they were sent' : `are NOT TESTED: ${reason}`;
   describe.skipIf(reason !== undefined)(`${title}`, () => {
     for (const mode of ['binary', 'structured'] as const) {
-      test.each(CASES)(`in ${mode} mode: $what`, async ({ what, event, plain = true }) => {
+      test.each(CASES)(`are unchanged in ${mode} mode: $what`, async ({ what, event, plain = true }) => {
         const id = `${producer}-${mode}-${CASES.findIndex(each => each.what === what)}`;
         const sent = await produce(producer, mode, event, id);
         if (sent === undefined) return expect([producer, mode, plain]).toEqual(['JavaScript', 'binary', false]);
-        const got = await poll(() => incoming.messages.find(each => header(each, 'webhook-id') === id), 'on the wire');
+        const got = await poll(
+          () => incoming.messages.find(each => header(each, 'webhook-id') === id),
+          'the tap received the event',
+        );
         expect(got.body.equals(sent.body)).toBe(true);
         expect(header(got, 'content-type')).toBe(header(sent, 'content-type'));
         expect(attributesIn(got)).toEqual(attributesIn(sent));
         expect(attributesIn(got).length > 0).toBe(mode === 'binary');
         expect(header(got, 'x-sluice-group-key')).toBe(GROUP_KEY);
         for (const [name, receiver] of peers) {
-          const reading = await poll(() => receiver.read(id), `at the receiver with the SDK for ${name}`);
+          const reading = await poll(
+            () => receiver.read(id),
+            `the receiver with the SDK for ${name} received the event`,
+          );
           const direct = await readDirectly(receiver, sent, `direct-${id}`);
           expect(comparable(reading, event), name).toEqual(comparable(direct, event));
           if (plain) expectMeant(reading, event, id);
@@ -147,7 +153,7 @@ describe.each(SDKS)('CloudEvents of the SDK for %s', producer => {
       });
     }
 
-    test('in a batch: 415 explains what to send', async () => {
+    test('in a batch are refused with 415, which explains what to send instead', async () => {
       const order = { url: pipeline.eventsUrl, headers: { 'x-api-key': INGRESS_KEY }, mode: 'batch' as const };
       const event = { attributes: { ...(CASES[0] as Case).event.attributes, id: `${producer}-batch` } };
       const answer = await (peers.get(producer) as Peer).produce({ ...order, event });

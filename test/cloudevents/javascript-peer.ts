@@ -19,7 +19,7 @@ function messageOf({ event, mode }: Order): { headers: Headers; body: unknown } 
   const made = eventOf(event);
   if (mode === 'binary') return HTTP.binary(made);
   if (mode === 'structured') return HTTP.structured(made);
-  // The SDK makes no batches: a batch is a JSON array of events.
+  // The SDK does not support batches. A batch is a JSON array of events.
   return {
     headers: { 'content-type': 'application/cloudevents-batch+json' },
     body: JSON.stringify([made.toJSON(), made.toJSON()]),
@@ -51,7 +51,7 @@ function dataOf(value: unknown): Data | null {
 }
 
 function read(headers: IncomingHttpHeaders, body: Buffer): Reading {
-  // As Express passes bodies: bytes for a type of bytes, else text.
+  // Like Express: bytes for a binary content type, and text otherwise.
   const isBytes = headers['content-type'] === 'application/octet-stream';
   try {
     const event = HTTP.toEvent({ headers, body: isBytes ? body : body.toString('utf8') });
@@ -59,7 +59,7 @@ function read(headers: IncomingHttpHeaders, body: Buffer): Reading {
     event.validate();
     const { data, data_base64: _, ...attributes } = event as unknown as Record<string, unknown>;
     const texts = Object.entries(attributes).filter(([, value]) => value !== undefined && value !== null);
-    // The time is a getter of the class.
+    // In the SDK, the time is a getter of the class.
     if (event.time !== undefined) texts.push(['time', event.time]);
     return {
       attributes: Object.fromEntries(texts.map(([name, value]) => [name, String(value)])),

@@ -2,7 +2,7 @@ import { createServer, request as httpRequest } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { buffer } from 'node:stream/consumers';
 
-/** A request as it was on the wire: names in lower case, values one character a byte, in order. */
+/** A transmitted request: names in lower case, values with one character per byte, in order. */
 export interface Message {
   readonly headers: readonly (readonly [name: string, value: string])[];
   readonly body: Buffer;
@@ -10,7 +10,7 @@ export interface Message {
 
 export interface Tap {
   readonly url: string;
-  /** Every request so far, in order. */
+  /** All requests so far, in order. */
   readonly messages: readonly Message[];
   readonly close: () => Promise<void>;
 }
@@ -39,7 +39,7 @@ export async function send(
   });
 }
 
-/** Of the connection, not of the message. */
+/** Headers of the connection, which are not part of the message. */
 const OF_CONNECTION = new Set(['host', 'connection', 'keep-alive', 'transfer-encoding', 'content-length', 'te']);
 
 /** Headers that are always included in a message. */

@@ -13,7 +13,7 @@ export interface Extension {
 
 export type Data = { readonly json: object } | { readonly text: string } | { readonly base64: string };
 
-/** An event as a test describes it, for every SDK. */
+/** The description of an event, for every SDK. */
 export interface Described {
   readonly attributes: Readonly<Record<string, string>>;
   readonly extensions?: Readonly<Record<string, Extension>>;
@@ -33,14 +33,14 @@ export interface Order {
 /** The response to the producer. `unsendable`: the SDK created a request that its HTTP client refuses. */
 export type Produced = { readonly status: number; readonly body: string } | { readonly unsendable: string };
 
-/** An event as a receiver's SDK reads it: attributes as text, data as the SDK presents it. */
+/** An event as read by the SDK of a receiver: attributes as text, and data in the format of the SDK. */
 export type Reading =
   | { readonly attributes: Readonly<Record<string, string>>; readonly data: Data | null }
   | { readonly error: string };
 
-/** A producer and receiver with one SDK. */
+/** A producer and a receiver that use the same SDK. */
 export interface Peer {
-  /** Where deliveries go; any path below it, too. */
+  /** The URL for deliveries. Paths below it can be used, too. */
   readonly url: string;
   readonly produce: (order: Order) => Promise<Produced>;
   /**
@@ -56,7 +56,7 @@ const CACHE = join(ROOT, '.cache', 'cloudevents');
 interface Program {
   readonly command: string;
   readonly args: readonly string[];
-  /** Is there when the program can be started. */
+  /** A file that exists if the program can be started. */
   readonly needs: string;
 }
 

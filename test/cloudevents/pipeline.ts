@@ -21,7 +21,7 @@ const ROOT_KEY = randomBytes(32);
 const SEAL_KEYS = deriveSealKeys(ROOT_KEY);
 
 export interface Pipeline {
-  /** Where events of the producer go. */
+  /** The URL to which the producer publishes events. */
   readonly eventsUrl: string;
   readonly close: () => Promise<void>;
 }
@@ -45,7 +45,7 @@ function integrationTo(name: string, url: string): IntegrationRoute {
 
 /**
  * Starts a Redis, an ingress, and a dispatcher for a single stream, with one subscription for each endpoint. Every
- * endpoint gets the events of `groupKeys`.
+ * endpoint receives the events of `groupKeys`.
  */
 export async function startPipeline(
   endpoints: Readonly<Record<string, string>>,

@@ -10,14 +10,14 @@ import { missingLines, readExamples } from '../support/tour/readme.ts';
 
 const ROOT = join(import.meta.dirname, '..', '..');
 
-/** Commands that are not run here, including the reason. */
+/** Commands that this test does not run, with the reason. */
 const SKIPPED: readonly { readonly commands: RegExp; readonly because: string }[] = [
   { commands: /^make run +#.*\nmake test +#/, because: 'this is part of `make test`' },
   { commands: /^make run$/, because: 'the tour runs already' },
-  { commands: /^\. \/tmp\/sluice-run-XXXXXX\/env$/, because: 'the real line stands before each example' },
+  { commands: /^\. \/tmp\/sluice-run-XXXXXX\/env$/, because: 'the real line is run before each example' },
 ];
 
-/** Every page with commands, in the order in which a reader comes to them: one sets what the next uses. */
+/** The pages with commands, in reading order. Commands can use the results of previous commands. */
 const PAGES = [
   'README.md',
   'docs/tour.md',
@@ -27,7 +27,7 @@ const PAGES = [
   'docs/telemetry.md',
   'CONTRIBUTING.md',
 ];
-/** Pages whose commands another suite runs: `redis`, `image`, `chart`, and `node`. */
+/** Pages whose commands are run by another project: `redis`, `image`, `chart`, or `node`. */
 const ELSEWHERE = ['docs/configuration.md', 'docs/image.md', 'docs/install.md', 'docs/quickstart.md'];
 
 const examples = PAGES.flatMap(page =>
@@ -69,19 +69,19 @@ async function run(commands: string): Promise<{ code: number; output: string }> 
   return { code, output: `${stdout}${stderr}` };
 }
 
-/** These commands are read-only, so they can be repeated. A counter is available shortly after the counted event. */
+/** Read-only commands, which can be repeated. A counter is available shortly after the counted event. */
 function isReading(commands: string): boolean {
   return /^(curl -s "\$OPS_URL|kubectl (get|describe))/.test(commands) && commands.trim().split('\n').length === 1;
 }
 
-test('no page with commands is left out', () => {
+test('all pages with commands are listed', () => {
   const pages = globSync(['*.md', 'docs/**/*.md'], { cwd: ROOT }).filter(page =>
     readFileSync(join(ROOT, page), 'utf8').includes('```sh\n'),
   );
   expect(pages.toSorted()).toEqual([...PAGES, ...ELSEWHERE].toSorted());
 });
 
-test('the skipped examples are the known ones, and the others are many', () => {
+test('the skipped examples are known, and most examples are not skipped', () => {
   expect(examples.filter(({ skipped }) => skipped !== undefined)).toHaveLength(SKIPPED.length);
   expect(examples.length).toBeGreaterThan(12);
 });
@@ -97,9 +97,9 @@ function row(name = '', type = '', help = ''): string {
   return `${name} (${type}): ${help}`;
 }
 
-test('docs/metrics.md has every metric that a process with all roles has, in the same words', async () => {
+test('docs/metrics.md describes every metric of a process with all roles, using the same text', async () => {
   const { output } = await run('curl -s "$OPS_URL/metrics"');
-  // The metrics of prom-client for every Node process are described in one sentence.
+  // One sentence describes the metrics of prom-client for all Node processes.
   const live = [...output.matchAll(/^# HELP (?!process_|nodejs_)(\S+) (.*)\n# TYPE \S+ (\S+)/gm)];
   const page = await renderMetrics();
   const documented = [...page.matchAll(/^\| `(\w+)` \| (\w+) \| .* \| (.*) \|$/gm)];
@@ -108,7 +108,7 @@ test('docs/metrics.md has every metric that a process with all roles has, in the
   );
 });
 
-test('the tour ends on request, and leaves nothing behind', async () => {
+test('the tour ends on request without leaving any processes or files behind', async () => {
   tour.kill('SIGTERM');
   expect(await tour.exited).toBe(143);
   await rm(state);

@@ -11,16 +11,16 @@ import { type TemporaryFolder, temporaryFolder } from '../support/temporary-fold
 
 const ROOT = join(import.meta.dirname, '..', '..');
 const EXAMPLES = join(ROOT, 'examples', 'receivers');
-/** This folder is kept because compiling the packages takes longer than all tests in this file. */
+/** The compiled packages are kept in this folder because compiling takes longer than all tests in this file. */
 const RUST_TARGET = join(ROOT, '.cache', 'rust');
 const run = promisify(execFile);
 
 interface Language {
   readonly name: string;
-  /** Program that must be on PATH. */
+  /** The program that must be on the PATH. */
   readonly needs: string;
   readonly file: string;
-  /** Compiles into `folder`, if the language needs to be compiled. */
+  /** Compiles the receiver into `folder` if the language needs to be compiled. */
   readonly build?: (folder: string) => Promise<unknown>;
   readonly start: (folder: string) => readonly [command: string, ...args: string[]];
 }
@@ -56,14 +56,14 @@ function isThere(program: string): boolean {
 
 const key = randomBytes(32);
 const SECRET = `whsec_${key.toString('base64')}`;
-/** Signs as the dispatcher does. */
+/** Signs a delivery like the dispatcher. */
 const sign = createSigner([key]);
 
 interface Request {
   readonly id?: string;
   readonly body: Uint8Array;
   readonly ageSeconds?: number;
-  /** Changes the signature that the key makes. */
+  /** Changes the signature created with the key. */
   readonly signature?: (good: string) => string | undefined;
 }
 

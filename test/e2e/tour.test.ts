@@ -8,7 +8,7 @@ async function start(...options: Parameters<typeof startTour>): Promise<TourProc
   return tour;
 }
 
-test('completes the tour, and leaves nothing behind', async () => {
+test('completes the tour without leaving any processes or files behind', async () => {
   const tour = await start(['--once']);
   const code = await tour.exited;
   const output = tour.output();
@@ -41,17 +41,17 @@ test('completes the tour, and leaves nothing behind', async () => {
   expect(await tour.leftovers()).toEqual([]);
 });
 
-test('Ctrl-C in the middle of the start leaves nothing behind', async () => {
+test('Ctrl-C during startup leaves no processes or files behind', async () => {
   const tour = await start();
   await tour.waitForLine(/Redis answers/, 60_000);
-  // So that an empty list at the end means something.
+  // Makes sure that processesOf finds running processes.
   expect(await processesOf(tour.folder)).not.toEqual([]);
   tour.kill('SIGINT');
   expect(await tour.exited).toBe(130);
   expect(await tour.leftovers()).toEqual([]);
 });
 
-test('make run shows a link for each interface, and Ctrl-C ends it in order, from a path with spaces', async () => {
+test('make run prints a link for each interface, supports paths with spaces, and stops in order after Ctrl-C', async () => {
   const tour = await start([], MAKE_RUN, 'sluice tour of ');
   await tour.waitForLine(/What globex receives is shown here/, 120_000);
   for (const line of [
@@ -74,7 +74,7 @@ test('make run shows a link for each interface, and Ctrl-C ends it in order, fro
   expect(await tour.leftovers()).toEqual([]);
 });
 
-test('a crash leaves nothing behind', async () => {
+test('a crash leaves no processes or files behind', async () => {
   const tour = await start();
   await tour.waitForLine(/sluice is ready/, 60_000);
   tour.kill('SIGKILL');
@@ -82,7 +82,7 @@ test('a crash leaves nothing behind', async () => {
   expect(await tour.leftovers()).toEqual([]);
 });
 
-test('a signal to make alone ends everything too', async () => {
+test('a signal that is only sent to make ends all processes', async () => {
   const tour = await start([], MAKE_RUN);
   await tour.waitForLine(/sluice is ready/, 120_000);
   tour.kill('SIGTERM');
@@ -90,7 +90,7 @@ test('a signal to make alone ends everything too', async () => {
   expect(await tour.leftovers()).toEqual([]);
 });
 
-test('when sluice ends, its log is printed and everything ends', async () => {
+test('if sluice ends, its log is printed and all processes end', async () => {
   const tour = await start();
   await tour.waitForLine(/Everything runs/, 120_000);
   const line = (await processesOf(tour.folder)).find(each => each.includes('src/sluice.ts all'));

@@ -8,15 +8,15 @@ import { ensureBinaries, moduleFolder } from '../support/kubernetes/binaries.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { ARGOCD, judge, KIND_NAMES, runProgram } from './support.ts';
 
-/** Argo CD does not ask the script about an object that is being deleted. */
+/** Argo CD does not run the script for objects that are being deleted. */
 const PENDING_DELETION = { status: 'Progressing', message: 'Pending deletion' };
 
 let argocd: string;
 let argocdHealth: string;
-/** A file with the ConfigMap of Argo CD, to which the component of config/argocd was added. */
+/** A file with the ConfigMap of Argo CD and the component of config/argocd. */
 let configMap: string;
 let kubectl: string;
-/** The ConfigMap as it comes with Argo CD. */
+/** The original ConfigMap of Argo CD. */
 let original: string;
 
 beforeAll(async () => {
@@ -57,10 +57,10 @@ function verdictsOf(cases: readonly TestCase[]): Promise<{ status: string; messa
 
 const isBeingDeleted = ({ object }: TestCase) => 'deletionTimestamp' in (object.metadata as object);
 
-describe.each(KIND_NAMES)('Argo CD judges a %s', kind => {
+describe.each(KIND_NAMES)('Argo CD evaluates the health of a %s', kind => {
   const cases = testCases(kind);
 
-  test('by its conditions', async () => {
+  test('from its conditions', async () => {
     const verdicts = await verdictsOf(cases);
     const expected = cases.map(one => (isBeingDeleted(one) ? PENDING_DELETION : one.health));
     expect(named(cases, verdicts)).toEqual(named(cases, expected));
@@ -87,7 +87,7 @@ describe.each(KIND_NAMES)('Argo CD judges a %s', kind => {
     );
   });
 
-  test('the same with its command for administrators', async () => {
+  test('with the same result in its command for administrators', async () => {
     const [first] = cases;
     const file = join((await temporaryFolder('object')).path, 'object.yaml');
     await writeFile(file, stringify(first?.object));

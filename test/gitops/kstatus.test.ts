@@ -6,8 +6,8 @@ import { ensureBinaries } from '../support/kubernetes/binaries.ts';
 import { judge, KIND_NAMES } from './support.ts';
 
 /**
- * The corresponding status in kstatus. It does not have a status for paused objects. A change that waits for the end of
- * a pause is not in force, so `helm upgrade --wait` must not succeed.
+ * The corresponding status in kstatus, which has no status for paused objects. A change that waits for the end of a
+ * pause is not in force, so `helm upgrade --wait` must not succeed.
  */
 const KSTATUS: Record<Health, string> = {
   Healthy: 'Current',
@@ -17,8 +17,8 @@ const KSTATUS: Record<Health, string> = {
 };
 
 /**
- * kstatus evaluates whether the last change is in force, but not what happens afterwards. These changes are in force:
- * `helm upgrade --wait` must not fail because of an endpoint that does not respond.
+ * Exceptions. kstatus only evaluates whether the last change is in force, which is true for these objects. `helm
+ * upgrade --wait` must not fail because of an endpoint that does not respond.
  */
 const IN_FORCE: Partial<Record<KindName, readonly string[]>> = {
   Subscription: [
@@ -38,14 +38,14 @@ beforeAll(async () => {
   ({ kstatus } = await ensureBinaries(['kstatus']));
 });
 
-test.each(KIND_NAMES)('kstatus says the same about a %s as Argo CD', async kind => {
-  // The API server adds a status to every object so that there is none without; see the default in the CRD.
+test.each(KIND_NAMES)('kstatus and Argo CD evaluate a %s in the same way', async kind => {
+  // Every object has a status because the API server adds a default (see the CRD).
   const cases = testCases(kind).filter(({ name }) => name !== 'without-status' && name !== 'deleting');
   const inForce = IN_FORCE[kind] ?? [];
   const verdicts = await statusesOf(cases);
   const expected = cases.map(({ name, health }) => (inForce.includes(name) ? 'Current' : KSTATUS[health.status]));
   expect(named(cases, verdicts)).toEqual(named(cases, expected));
-  // An exception that does not apply contains an incorrect value.
+  // If an exception does not apply, it is incorrect.
   for (const { name, health } of cases) {
     if (inForce.includes(name)) expect(KSTATUS[health.status], name).not.toBe('Current');
   }

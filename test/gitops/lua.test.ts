@@ -7,7 +7,7 @@ import type { KindName } from '../../src/api/kinds/kinds.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { ARGOCD, KIND_NAMES, runProgram } from './support.ts';
 
-/** The Lua package of Debian has the same language version as Argo CD, and supports a hook for each line. */
+/** The Lua package of Debian. It has the same language version as Argo CD, and supports a hook for each line. */
 const LUA = 'lua5.1';
 const HARNESS = join(import.meta.dirname, 'lines.lua');
 
@@ -22,7 +22,7 @@ interface HealthTests {
 interface Run {
   readonly verdicts: readonly { readonly status: string | undefined; readonly message: string | undefined }[];
   readonly expected: readonly { readonly status: string; readonly message: string }[];
-  /** The lines of code that were run, and the lines that were not run, without indentation. */
+  /** The executed lines of code, and the lines that were not executed, without indentation. */
   readonly ran: readonly string[];
   readonly idle: readonly string[];
 }
@@ -51,26 +51,26 @@ async function runCheck(kind: KindName): Promise<Run> {
   };
 }
 
-/** Returns whether a line contains code. It defines a function on its last line. */
+/** Returns whether a line contains code. The function that is defined here is on the last line. */
 function isCode(line: string): boolean {
   return line !== '' && line !== 'end' && line !== '}' && !/^(--|local function )/.test(line);
 }
 
-/** Returns a value of JSON as an expression of Lua. */
+/** Returns a JSON value as a Lua expression. */
 function toLua(value: unknown): string {
   if (Array.isArray(value)) return `{${value.map(toLua).join(',')}}`;
   if (typeof value !== 'object' || value === null) return JSON.stringify(value);
   return `{${Object.entries(value).map(([key, one]) => `[${JSON.stringify(key)}]=${toLua(one)}`)}}`;
 }
 
-test('the checks give the health that their test data names', async () => {
+test('the checks return the health in their test data', async () => {
   for (const kind of KIND_NAMES) {
     const { verdicts, expected } = await runCheck(kind);
     expect(verdicts, kind).toEqual(expected);
   }
 });
 
-test('every line of the checks runs', async () => {
+test('every line of the checks is executed', async () => {
   const runs = await Promise.all(KIND_NAMES.map(runCheck));
   // The checks only differ in their remarks, none of which results in a Degraded Account.
   const ran = new Set(runs.flatMap(run => run.ran));

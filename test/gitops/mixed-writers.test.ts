@@ -22,7 +22,7 @@ import { observeQuiet } from './quiet.ts';
 import { type GitOpsWorld, openGitOpsWorld, ROOT } from './world.ts';
 
 const ARGOCD = 'argocd-controller';
-/** How long nobody may write, once everything is applied. */
+/** The time during which nothing may be written after everything was applied, in milliseconds. */
 const QUIET_MS = Number(process.env['IDLE_MINUTES'] || 3) * 60_000;
 const FILE = 'shop/objects.yaml';
 
@@ -40,11 +40,11 @@ function manifest(kind: string, name: string, spec: object): Manifest {
   return { apiVersion: API_VERSION, kind, metadata: { name, namespace: 'shop' }, spec };
 }
 
-/** An Activation with the name that REST uses. */
+/** Returns an Activation with the same name that REST uses. */
 const activationOfRest = (groupKey: string, spec: object = {}) =>
   manifest('Activation', activationObjectName('shop', 'ada', groupKey), { integration: 'ada', groupKey, ...spec });
 
-/** Git's workspaces: a producer and a partner, which their owners also change through REST. */
+/** The workspaces in Git: a producer and a partner. Their owners also change them using REST. */
 function objectsOfGit(): Manifest[] {
   const owned = (name: string, subject: string) =>
     tenant(name, {
@@ -68,7 +68,7 @@ function objectsOfGit(): Manifest[] {
   ];
 }
 
-/** Objects that were created through REST, and which Git contains later. */
+/** Objects that are created using REST and added to Git later. */
 const RETURNS = stream('shop', 'returns', { description: 'of Git' });
 
 const sync = (...more: readonly Manifest[]) => world.sync('shop', FILE, [...objectsOfGit(), ...more]);
@@ -88,7 +88,7 @@ async function succeed<T>(call: Promise<Reply<T>>): Promise<T> {
   return body;
 }
 
-/** Expects a refusal that names Argo CD. */
+/** Expects that Argo CD is named as the reason for a refusal. */
 async function refusedForGit(call: Promise<Reply>, code: string): Promise<void> {
   const { status, body } = (await call) as Problem;
   expect([status, body.code], JSON.stringify(body)).toEqual([409, code]);
@@ -115,21 +115,23 @@ beforeAll(async () => {
 
 afterAll(() => world?.stop());
 
-test('Argo CD puts back what kubectl changed in a field of Git', async () => {
+test('Argo CD reverts changes by kubectl to fields in Git', async () => {
   const description = async () => (await read('catalogstream', 'stock')).spec['description'];
   const patch = ['--type=merge', '--field-manager=kubectl-edit', '-p', '{"spec":{"description":"edited"}}'];
   await kubectl(world.cluster, ['patch', 'catalogstream', 'stock', '-n', 'shop', ...patch]);
-  await eventually('it is put back', async () => (await description()) === 'of Git', { withinMs: 60_000 });
+  await eventually('Argo CD has reverted the change', async () => (await description()) === 'of Git', {
+    withinMs: 60_000,
+  });
 });
 
-test('an invitation of Git is accepted through REST', async () => {
+test('REST accepts an invitation in Git', async () => {
   const path = ['-n', 'shop', '-o', 'jsonpath={.data.token}'];
   const secret = await kubectl(world.cluster, ['get', 'secret', 'invited-invitation', ...path]);
   await succeed(carol.post('/waas/invitations/accept', { token: Buffer.from(secret, 'base64').toString() }));
   expect((await read('integration', 'invited')).spec).toHaveProperty('workspace');
 });
 
-test('REST adds streams to a package of Git, unless Git lists them', async () => {
+test('REST adds streams to a package in Git, unless Git lists them', async () => {
   await succeed(owner.post(`${packageOf('open')}/streams`, { catalogEntryPublicId: cat('carts') }));
   expect((await read('package', 'open')).spec).toMatchObject({ streams: ['carts'] });
   await refusedForGit(
@@ -139,14 +141,14 @@ test('REST adds streams to a package of Git, unless Git lists them', async () =>
   expect((await read('package', 'fixed')).spec).toMatchObject({ streams: ['orders'] });
 });
 
-test('REST makes keys for a workspace of Git', async () => {
+test('REST creates keys for a workspace in Git', async () => {
   await succeed(owner.post(`/waas/producer/${shop}/ingress-keys`, { id: 'by-rest' }));
   expect((await read('workspace', 'shop')).spec['ingressKeys']).toMatchObject([{ id: 'by-rest' }]);
 });
 
-test('REST deactivates a group key of Git, unless Git says that it is not revoked', async () => {
+test('REST deactivates a group key in Git, unless Git sets revoked to false', async () => {
   const pair = (groupKey: string) => ({ producerTenantPublicId: shop, groupKey, integrationPublicId: grantee });
-  // An object of its own beside the one of Git, and the same object.
+  // The first group key gets a separate object, and the second uses the object in Git.
   for (const groupKey of ['of-git', 'shared']) {
     await succeed(owner.remove('/waas/activations', pair(groupKey)));
     const own = await read('activation', activationObjectName('shop', 'ada', groupKey));
@@ -155,12 +157,12 @@ test('REST deactivates a group key of Git, unless Git says that it is not revoke
   await refusedForGit(owner.remove('/waas/activations', pair('said')), 'field_managed');
 });
 
-test('REST cannot delete a subscription of Git', async () => {
+test('REST cannot delete a subscription in Git', async () => {
   const path = `/waas/integrations/${grantee}/subscriptions/${publicId('Subscription', 'ada', 'shop-orders')}`;
   await refusedForGit(ada.remove(path), 'managed_elsewhere');
 });
 
-test('Git takes over a stream that was made through REST, by force', async () => {
+test('Git takes over a stream that was created using REST, by force', async () => {
   const put = (description: string) =>
     owner.put('/waas/streams', { producerTenantPublicId: shop, name: 'Returns', description, isPublic: true });
   await succeed(put('by REST'));
@@ -171,7 +173,7 @@ test('Git takes over a stream that was made through REST, by force', async () =>
   await refusedForGit(put('by REST again'), 'field_managed');
 });
 
-test('Git takes over a subscription that was made through REST, and leaves its sealed header and its salt', async () => {
+test('Git takes over a subscription that was created using REST without changing its sealed header and its salt', async () => {
   const [name, url] = [subscriptionObjectName('shop', 'ada', 'stock'), 'http://127.0.0.1:9/hooks'];
   const subscriptions = `/waas/integrations/${grantee}/subscriptions`;
   const endpointOf = (to: string, value: string) => ({ url: to, headers: [{ name: 'authorization', value }] });
@@ -197,7 +199,7 @@ test('Git takes over a subscription that was made through REST, and leaves its s
   await refusedForGit(put('http://127.0.0.1:9/elsewhere', 'Bearer second'), 'field_managed');
 });
 
-test('limits of an account of Git are in force, and REST cannot change its members', async () => {
+test('limits of an account in Git are in force, and REST cannot change its members', async () => {
   const path = `/waas/accounts/${publicId('Account', '', 'shop')}`;
   const { limits } = await succeed(
     owner.get<{ limits: Record<string, { limit: number; used: number }> }>(`${path}/limits`),
@@ -211,13 +213,13 @@ test('limits of an account of Git are in force, and REST cannot change its membe
 });
 
 test(
-  `then nobody writes for ${QUIET_MS / 60_000} minutes, and everything is Synced and Healthy`,
+  `nothing is written for ${QUIET_MS / 60_000} minutes afterwards, and everything is Synced and Healthy`,
   async () => {
     const { before, after, writes, compared } = await observeQuiet(world.cluster, ['shop'], QUIET_MS);
     expect(after.versions).toEqual(before.versions);
     expect(after.syncs).toEqual(before.syncs);
     expect(writes).toEqual({});
-    // It looked, and saw no difference.
+    // Argo CD has compared the objects, and found no differences.
     expect(compared).toBeGreaterThan(0);
     const application = await readApplication(world.cluster, 'shop');
     expect([application?.status?.sync?.status, application?.status?.health?.status], explain(application)).toEqual([

@@ -6,14 +6,14 @@ import { type Application, readApplication, refresh } from '../support/argocd/ap
 import type { Cluster } from '../support/kubernetes/cluster.ts';
 import { kubectl } from '../system/support/world.ts';
 
-/** Argo CD notes in its Applications when it compared them. */
+/** Argo CD writes the time of a comparison to its Applications. */
 const OF_ARGOCD = /^\w+ applications(\/|$)/;
 
-/** State of a cluster in which nobody should write. */
+/** The state of a cluster in which nothing should be written. */
 export interface Quiet {
-  /** `<kind>/<namespace>/<name>` → version of the object, which each write moves, and who last wrote what. */
+  /** The version of each object and its writers, by `<kind>/<namespace>/<name>`. Each write changes the version. */
   readonly versions: Readonly<Record<string, string>>;
-  /** When each Application was last synced, and how often. */
+  /** The time of the last sync of each Application, and the number of syncs. */
   readonly syncs: Readonly<Record<string, string>>;
 }
 
@@ -46,7 +46,7 @@ export async function readQuiet(cluster: Cluster, applications: readonly string[
   return { versions: Object.fromEntries(versions), syncs: Object.fromEntries(syncs) };
 }
 
-/** Returns what was written, by request; dry runs, which Argo CD compares with, write nothing. */
+/** Returns the number of writes by request. Excludes dry runs, which Argo CD uses for comparisons. */
 async function readWrites(cluster: Cluster) {
   const metrics = await kubectl(cluster, ['get', '--raw', '/metrics']);
   const lines = metrics.split('\n').filter(line => !line.includes('dry_run="All"'));
@@ -54,9 +54,9 @@ async function readWrites(cluster: Cluster) {
 }
 
 /**
- * Waits and compares with the state before.
- *
- * @returns the state before and after, the write requests in between, and how often Argo CD compared each Application
+ * Waits and reads the state again.
+ * @returns the state before and after, the write requests in between, and the number of comparisons by Argo CD for each
+ * Application
  */
 export async function observeQuiet(cluster: Cluster, applications: readonly string[], forMs: number) {
   const [before, writesBefore, comparedBefore] = await Promise.all([
@@ -64,7 +64,7 @@ export async function observeQuiet(cluster: Cluster, applications: readonly stri
     readWrites(cluster),
     readComparisons(cluster),
   ]);
-  // Each object is compared again, instead of using the previous result.
+  // Forces a new comparison of each object, instead of using the previous result.
   for (const name of applications) await refresh(cluster, name);
   await delay(forMs);
   const [after, writesAfter, comparedAfter] = await Promise.all([
@@ -76,7 +76,7 @@ export async function observeQuiet(cluster: Cluster, applications: readonly stri
   return { before, after, writes: Object.fromEntries(writes), compared: comparedAfter - comparedBefore };
 }
 
-/** Returns how often Argo CD has compared our objects with Git, which it does using a dry run of each object. */
+/** Returns the number of times Argo CD has compared our objects with Git. It uses a dry run for each object. */
 async function readComparisons(cluster: Cluster): Promise<number> {
   const metrics = await kubectl(cluster, ['get', '--raw', '/metrics']);
   return metrics

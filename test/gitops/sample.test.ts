@@ -11,11 +11,11 @@ import { type Receiver, startReceiver } from '../system/support/receiver.ts';
 import { activation, apply, ingressKey, kubectl, type Manifest, tenant } from '../system/support/world.ts';
 import { type GitOpsWorld, openGitOpsWorld, SAMPLE, SAMPLE_PATH, yamlOf } from './world.ts';
 
-/** Only a kubelet and the controllers beside it can make these healthy; here, Sluice runs in a process instead. */
+/** Objects that only become healthy on a node. In this test, Sluice runs in a process instead. */
 const NEEDS_A_NODE = new Set(['Deployment', 'PodDisruptionBudget']);
 const APPLICATION = 'sluice';
 const FILE = join(SAMPLE_PATH, 'objects.yaml');
-/** A reference may be missing for five minutes. */
+/** A missing reference only results in Degraded after five minutes. */
 const DEGRADED_WITHIN_MS = 400_000;
 
 let world: GitOpsWorld;
@@ -37,21 +37,21 @@ afterAll(async () => {
   await receiver?.close();
 });
 
-/** The partner's endpoint is a receiver of this test. */
+/** Replaces the endpoint of the partner with the receiver of this test. */
 function toReceiver(object: Manifest): Manifest {
   if (object.kind !== 'Subscription') return object;
   const spec = object['spec'] as { endpoint: object };
   return { ...object, spec: { ...spec, endpoint: { ...spec.endpoint, url: receiver.urlOf('globex') } } };
 }
 
-/** Runs after everything else is healthy. */
+/** Returns a hook that runs once all other objects are healthy. */
 const hook = (name: string): Manifest => ({
   apiVersion: 'v1',
   kind: 'ConfigMap',
   metadata: { name, namespace: 'acme', annotations: { 'argocd.argoproj.io/hook': 'PostSync' } } as Manifest['metadata'],
 });
 
-/** An Activation of the sample, in its sync wave. */
+/** Returns an Activation of the sample, in its sync wave. */
 function opened(groupKey: string): Manifest {
   const object = activation('acme', 'globex', groupKey);
   const annotations = { 'argocd.argoproj.io/sync-wave': '2' };
@@ -93,7 +93,7 @@ async function publish(id: string, groupKey: string): Promise<void> {
   }
 }
 
-test('from an empty cluster, each wave waits for the one before it, and a PostSync hook for all of them', async () => {
+test('in an empty cluster, each wave waits for the previous wave, and a PostSync hook waits for all waves', async () => {
   const revision = await world.repository.commit({ [FILE]: yamlOf([...sample, hook('first')]) });
   await world.follow(APPLICATION);
   await untilApplication(world.cluster, APPLICATION, ({ status }) => {
@@ -130,7 +130,7 @@ test('from an empty cluster, each wave waits for the one before it, and a PostSy
   await receiver.arrival('first', 'globex');
 });
 
-test('an Application with a misspelt reference is applied, and progresses at first', async () => {
+test('an Application with a misspelled reference is applied and Progressing at first', async () => {
   const path = 'mistaken';
   const objects = [
     ...tenant('mistaken').filter(({ kind }) => kind !== 'Namespace'),
@@ -176,13 +176,13 @@ test('pruning an Activation closes its gate', async () => {
     await receiver.arrival(`open-${attempt}`, 'globex');
     return !receiver.delivered('globex').has(`closed-${attempt}`);
   }
-  // `delete` returns before the gate is closed.
+  // kubectl returns before the gate is closed.
   let attempts = 0;
   await eventually('the gate is closed', () => isClosed(`${++attempts}`), { withinMs: 30_000 });
   expect(await isClosed('again')).toBe(true);
 });
 
-test('a paused Workspace is Suspended, which is no difference from Git', async () => {
+test('a paused Workspace is Suspended and does not differ from Git', async () => {
   const annotate = (value: string) =>
     kubectl(world.cluster, ['annotate', 'workspace', 'acme', `${PAUSED_ANNOTATION}${value}`]);
   await annotate('=true');
@@ -197,7 +197,7 @@ test('a paused Workspace is Suspended, which is no difference from Git', async (
   await untilApplication(world.cluster, APPLICATION, ({ status }) => status?.health?.status === 'Healthy');
 });
 
-test('deleting the Application deletes its objects, and leaves no namespace that hangs', async () => {
+test('deleting the Application deletes its objects, and no namespace stays Terminating', async () => {
   await kubectl(world.cluster, ['delete', 'application', APPLICATION, '-n', 'argocd', '--timeout=180s']);
   const kinds = 'activations,catalogstreams,integrations,subscriptions';
   const left = await kubectl(world.cluster, ['get', kinds, '-n', 'acme', '-o', 'name']);
@@ -210,7 +210,7 @@ test('deleting the Application deletes its objects, and leaves no namespace that
   expect(await readApplication(world.cluster, APPLICATION)).toBeUndefined();
 });
 
-test('a misspelt reference is Degraded after five minutes, and stays Synced', async () => {
+test('a misspelled reference is Degraded after five minutes and stays Synced', async () => {
   const degraded = await untilApplication(
     world.cluster,
     'mistaken',

@@ -24,7 +24,7 @@ export async function runProgram(command: string, args: readonly string[], stdin
   return stdout;
 }
 
-/** Sends objects to a program as lines of JSON and returns its answers. */
+/** Sends objects to a program as lines of JSON. Returns the responses of the program. */
 export async function judge<Verdict>(
   command: string,
   args: readonly string[],

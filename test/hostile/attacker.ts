@@ -3,7 +3,10 @@ import { parentPort } from 'node:worker_threads';
 import { createClient, createTally } from './client.ts';
 import type { Answers, Attack } from './messages.ts';
 
-/** Worker thread of the hostile tenant: floods a server as each message says and returns the answers. */
+/**
+ * The worker thread of the hostile tenant. Floods a server as described by each message, and returns the number of
+ * responses.
+ */
 
 // A hostile tenant uses the CPU of its own machines. On Linux, this sets the priority of the calling thread only.
 setPriority(constants.priority.PRIORITY_LOW);

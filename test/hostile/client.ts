@@ -1,10 +1,10 @@
 import { Agent, request } from 'node:http';
 import type { Answers, FloodRequest } from './messages.ts';
 
-/** Longer than any call may wait. */
+/** A timeout that is longer than any call may take. */
 const PATIENCE_MS = 45_000;
 
-/** Sends requests to one server over a limited number of kept connections. */
+/** Sends requests to one server using a limited number of persistent connections. */
 export interface Client {
   /** Resolves with the status and the problem code, e.g. `429 rate_limited`, or `none` if there was no response. */
   readonly send: (sent: FloodRequest) => Promise<string>;
@@ -40,7 +40,7 @@ function codeOf(text: string): string {
   return /"code":"(\w+)"/.exec(text)?.[1] ?? '';
 }
 
-/** Counts answers. */
+/** Counts responses. */
 export function createTally() {
   const answers: Record<string, number> = {};
   return {

@@ -12,17 +12,19 @@ export interface Flood {
   readonly role: 'facade' | 'ingress';
   readonly requests: readonly FloodRequest[];
   readonly connections: number;
-  /** Answer that the flood must meet, e.g. its limit. Undefined if the flood may end before it reaches a limit. */
+  /**
+   * The response that the flood must receive, e.g. its limit. Undefined if the flood may end before it reaches a limit.
+   */
   readonly limit?: string;
 }
 
 /** The hostile tenant, including its objects and credentials. */
 export interface Attacker extends Specimens {
   readonly ingressKey: string;
-  /** Queue with a subscription whose endpoint never answers. */
+  /** The stream with a subscription whose endpoint never responds. */
   readonly queue: string;
   readonly groupKey: string;
-  /** The subscription to this queue, whose inbox contains 1 GiB of events. */
+  /** The subscription to this stream, whose inbox contains 1 GiB of events. */
   readonly fullInbox: string;
   /** Returns the token of another person with the same permissions and a separate number of points. */
   readonly token: () => Promise<string>;
@@ -34,7 +36,10 @@ const FORWARDED = { 'x-forwarded-for': '198.51.100.7' };
 /** Operations that end the resources used by other operations, which are flooded last. */
 const FINAL = new Set(['archivePackage', 'unsubscribe', 'leaveIntegration', 'revokeIntegration']);
 
-/** One flood for each operation of the document: its example, about the attacker's own objects. */
+/**
+ * Returns one flood for each operation of the document. Each flood uses the example of the operation with the objects
+ * of the attacker.
+ */
 export async function routeFloods(document: OpenApiDocument, attacker: Attacker): Promise<Flood[]> {
   const floods: Flood[] = [];
   const rank = (operationId: string) => [...FINAL].indexOf(operationId);
@@ -54,7 +59,7 @@ export async function routeFloods(document: OpenApiDocument, attacker: Attacker)
   return floods;
 }
 
-/** Floods that are more expensive than expected, in addition to the floods of individual routes. */
+/** Returns floods that are more expensive than expected, in addition to the floods of individual routes. */
 export async function specialFloods(attacker: Attacker): Promise<Flood[]> {
   const { ids, ingressKey, queue, groupKey, fullInbox } = attacker;
   const signedIn = async () => ({

@@ -25,15 +25,18 @@ import type { Answers, Attack, NeighbourFigures, NeighbourSettings } from './mes
 
 /**
  * One tenant floods each route of the facade, ingress, and operations that are more expensive than expected, one after
- * another. Another tenant must not notice: `make test-hostile` prints its latencies during each flood, compared to the
- * latencies immediately before.
+ * another. Another tenant must not be affected. `make test-hostile` prints its latencies during each flood, compared to
+ * the latencies immediately before.
  */
 
 const FLOOD_MS = Number(process.env['FLOOD_MS'] || 3_000);
 const NAMES = (process.env['FLOOD'] ?? '').split(',').filter(name => name !== '');
-/** Streams with payload schemas of 128 KiB, on one page of a list. */
+/** The number of streams with payload schemas of 128 KiB, which are on the same page of a list. */
 const LARGE_STREAMS = 250;
-/** What the stream of the endpoint that never answers contains before the first flood: almost its quota of 1 GiB. */
+/**
+ * The size of the events that wait for the endpoint before the first flood. This is slightly less than the quota of 1
+ * GiB.
+ */
 const FULL = { events: 4_000, bytes: 262_000 };
 const LIMITS = {
   SLUICE_TRUSTED_PROXIES: '127.0.0.0/8',
@@ -43,7 +46,7 @@ const LIMITS = {
 const QUEUE = 'orders';
 const GROUP_KEY = 'customer-42';
 
-/** Figures right before a flood and beside it. */
+/** The measurements immediately before and during a flood. */
 interface Pair {
   readonly flood: Flood;
   readonly answers: Answers;
@@ -70,7 +73,7 @@ function ask<T>(worker: Worker, message: unknown): Promise<T> {
 
 const firstMessage = <T>(worker: Worker): Promise<T> => new Promise(resolve => worker.once('message', resolve));
 
-/** Starts the workspaces of the neighbor. It publishes events to a stream that is delivered to its own endpoint. */
+/** Creates the workspaces of the neighbor, which publishes events to a stream that is delivered to its own endpoint. */
 async function startNeighbour(roles: { readonly facade: Sluice; readonly ingress: Sluice }): Promise<void> {
   neighbour = spawn('neighbour');
   const url = `http://127.0.0.1:${await firstMessage<number>(neighbour)}/`;
@@ -100,7 +103,7 @@ async function startNeighbour(roles: { readonly facade: Sluice; readonly ingress
   neighbour.postMessage(settings);
 }
 
-/** Makes the attacker's objects: one of everything, large streams, and an endpoint that never answers. */
+/** Creates the objects of the attacker: one of each kind, large streams, and an endpoint that never responds. */
 async function makeAttacker(both: Sluice): Promise<Attacker> {
   const specimens = await makeSpecimens(world, both, 'evil');
   const { producer, partner } = specimens;
@@ -133,7 +136,7 @@ async function makeAttacker(both: Sluice): Promise<Attacker> {
   };
 }
 
-/** Fills the stream of the attacker through an ingress without limits. */
+/** Fills the stream of the attacker using an ingress without limits. */
 async function fillStream(url: string, { ingressKey: key, queue, groupKey, ids }: Attacker): Promise<void> {
   const client = createClient(url, 16);
   const headers = {
@@ -207,14 +210,14 @@ function describePair({ flood, answers, quiet, beside }: Pair): string {
   return `${flood.name} (${sent} answers: ${JSON.stringify(answers)}): ${figures.join(', ')}`;
 }
 
-/** The p99 that the neighbor may have beside a flood, ms. */
+/** The maximum p99 of the neighbor during a flood, in milliseconds. */
 const GOALS = {
   reads: (quiet: number) => 2 * quiet + 20,
   changes: (quiet: number) => 2 * quiet + 20,
   deliveries: (quiet: number) => 1.1 * quiet,
 };
 
-/** Medians over all floods of the neighbor's p99 beside a flood, and right before, and how often it met the goal. */
+/** Returns the medians of the neighbor's p99 before and during all floods, and the number of floods within the goal. */
 function summary(): string {
   const of = (name: keyof typeof GOALS) => {
     const [before, beside] = [pairs.map(({ quiet }) => quiet[name].p99), pairs.map(pair => pair.beside[name].p99)];
@@ -231,7 +234,7 @@ const failuresOf = ({ reads, changes, deliveries }: NeighbourFigures) =>
     .flatMap(({ answers }) => Object.keys(answers))
     .filter(answer => !/^20[02]$/.test(answer));
 
-test('the neighbour is never refused, and gets all of its events', () => {
+test('never refuses the neighbor, and delivers all of its events', () => {
   const noticed = pairs.flatMap(({ flood, beside }) => {
     const failures = failuresOf(beside);
     const missing = beside.missing > 0 ? [`${beside.missing} events missing`] : [];
@@ -241,7 +244,7 @@ test('the neighbour is never refused, and gets all of its events', () => {
   expect(noticed).toEqual([]);
 });
 
-test('a flood is answered with its limit, and never with a failure of the server', () => {
+test('limits each flood, and never responds with a server error', () => {
   const wrong = pairs.flatMap(({ flood, answers }) => {
     const failures = Object.keys(answers).filter(answer => answer.startsWith('5'));
     const unlimited = flood.limit === undefined || flood.limit in answers ? [] : [`no ${flood.limit}`];

@@ -6,7 +6,7 @@ export interface FloodRequest {
   readonly body?: string;
 }
 
-/** The requests sent by the attacker, using this number of connections, as fast as possible. */
+/** The requests sent by the attacker as fast as possible, and the number of connections. */
 export interface Attack {
   readonly url: string;
   readonly requests: readonly FloodRequest[];
@@ -14,7 +14,10 @@ export interface Attack {
   readonly forMs: number;
 }
 
-/** Number of answers by status and problem code, e.g. `429 rate_limited`. `none` means that the connection was closed. */
+/**
+ * The number of responses by status and problem code, e.g. `429 rate_limited`. `none` means that the connection was
+ * closed.
+ */
 export type Answers = Readonly<Record<string, number>>;
 
 /** How the neighbor accesses its workspace. */
@@ -31,18 +34,18 @@ export interface NeighbourSettings {
   readonly stream: string;
 }
 
-/** Latencies in ms, and responses. */
+/** Latencies in milliseconds, and responses. */
 export interface Latencies {
   readonly p50: number;
   readonly p99: number;
   readonly answers: Answers;
 }
 
-/** The measurements of the neighbor: its reads and changes over REST, and the time between a 202 and the delivery. */
+/** The measurements of the neighbor: its reads and changes using REST, and the time between a 202 and the delivery. */
 export interface NeighbourFigures {
   readonly reads: Latencies;
   readonly changes: Latencies;
   readonly deliveries: Latencies;
-  /** Number of accepted events that did not arrive. */
+  /** The number of accepted events that did not arrive. */
   readonly missing: number;
 }

@@ -29,18 +29,17 @@ export async function readCommands(): Promise<Example[]> {
 /** A copy of the project in which the image was built. */
 export type Build = {
   readonly folder: string;
-  /** Standard output of the build. */
+  /** The standard output of the build. */
   readonly output: string;
 };
 
-/** A first line of standard error by which the build says that this machine cannot build an image. */
+/** The line of standard error which contains the reason why this machine cannot build an image. */
 const REFUSAL = /^make image: (.+)/m;
 
 /**
  * Copies the project into two folders and builds the image in each, with different umasks and time zones. The first
- * build is the command of docs/image.md.
- *
- * @returns both builds, or why this machine cannot build an image
+ * build uses the command in docs/image.md.
+ * @returns both builds, or the reason why this machine cannot build an image
  * @throws if a build fails for another reason
  */
 export async function buildTwice(parent: string): Promise<readonly [Build, Build] | string> {
@@ -62,8 +61,8 @@ async function build(folder: string, command: string, variables: NodeJS.ProcessE
     await mkdir(join(folder, input, '..'), { recursive: true });
     await cp(join(ROOT, input), join(folder, input), { recursive: true });
   }
-  // The copies don't include git, which would provide the commit time. Below another make, make would print the folder
-  // that it enters.
+  // The copies do not include git, which would provide the commit time. If this process was started by make, another
+  // make would print its folder.
   const env = { ...process.env, ...variables, SOURCE_DATE_EPOCH: '1700000000', MAKEFLAGS: '', MAKELEVEL: undefined };
   const { stdout } = await run('sh', ['-ec', command], { cwd: folder, env, maxBuffer: 16 * 1_048_576 });
   return { folder, output: stdout };

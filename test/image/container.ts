@@ -4,7 +4,7 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type ChildProcess, type Exit, startChild } from '../support/child-process.ts';
 
-/** How a process gets into the image: in namespaces, like in a container, or at least in its root folder. */
+/** The isolation of a process in an image: namespaces (like in a container), or only a root folder. */
 export type Isolation = 'namespaces' | 'chroot';
 
 const NAMESPACES = ['--mount', '--pid', '--fork', '--kill-child'];
@@ -16,7 +16,10 @@ export function findIsolation(): Isolation | undefined {
   return spawnSync('chroot', ['/', 'true']).status === 0 ? 'chroot' : undefined;
 }
 
-/** Makes the root read-only and becomes the program, as process 1. The mounts end with their namespace. */
+/**
+ * Makes the root file system read-only and runs the program as process 1. The mounts are removed along with their
+ * namespace.
+ */
 const ENTER = [
   'root=$1; user=$2; volume=$3; shift 3',
   'mount --bind "$root" "$root" && mount -o remount,bind,ro "$root" && mount -t proc proc "$root/proc"',
@@ -24,15 +27,15 @@ const ENTER = [
   'exec chroot --userspec="$user" --groups= "$root" "$@"',
 ].join('\n');
 
-/** An unpacked image, with what a container engine and Kubernetes add to it. */
+/** An unpacked image, along with the files that a container engine and Kubernetes add. */
 export type Container = {
   readonly root: string;
   readonly isolation: Isolation;
-  /** Entry point of the image. */
+  /** The entry point of the image. */
   readonly entrypoint: readonly string[];
-  /** The path of an empty volume that is writable for all users. */
+  /** The environment variables of the image, as `NAME=value`. */
   readonly env: readonly string[];
-  /** Path of an empty volume that every user can write to. A process does not have a volume in its root folder. */
+  /** The path of an empty volume that is writable for all users. With `chroot`, there is no volume. */
   readonly volume?: string;
 };
 
@@ -64,7 +67,7 @@ function commandFor(
 }
 
 function environment(container: Container, env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
-  // The programs used to enter the container are found on the PATH of the machine.
+  // The PATH of the machine is used to find the programs that enter the container.
   const image = Object.fromEntries(
     container.env.map(each => each.split(/=(.*)/s, 2)).filter(([name]) => name !== 'PATH'),
   );
@@ -79,9 +82,9 @@ export function runToEnd(container: Container, user: string, args: readonly stri
 }
 
 export type Program = ChildProcess & {
-  /** Id on this machine of the process that is the program of the image. */
+  /** Returns the process id of the program on this machine. */
   readonly programPid: () => number;
-  /** Sends SIGTERM to the program alone, as a container engine does. */
+  /** Sends SIGTERM only to the program, as a container engine does. */
   readonly terminate: () => Promise<Exit>;
 };
 

@@ -5,9 +5,9 @@ import { join } from 'node:path';
 
 /** An entry of a layer, as listed by `tar`. */
 export type LayerEntry = {
-  /** Such as `-rwxr-xr-x`. */
+  /** For example, `-rwxr-xr-x`. */
   readonly mode: string;
-  /** Such as `0/0`. */
+  /** For example, `0/0`. */
   readonly owner: string;
   readonly time: string;
   readonly path: string;
@@ -29,7 +29,7 @@ function readEntries(file: string): LayerEntry[] {
     .split('\n');
   return lines.map(line => {
     const match = /^(\S{10}) +(\S+) +\d+ (\S+ \S+) (.+?)(?: -> .*)?$/.exec(line);
-    if (match === null) throw new Error(`tar lists an entry that cannot be read: ${line}`);
+    if (match === null) throw new Error(`cannot parse a line of tar: ${line}`);
     const [, mode = '', owner = '', time = '', path = ''] = match;
     return { mode, owner, time, path };
   });
@@ -40,7 +40,7 @@ export function digestOf(content: Buffer): string {
   return `sha256:${createHash('sha256').update(content).digest('hex')}`;
 }
 
-/** Unpacks layers over each other, with the modes they have. */
+/** Unpacks layers over each other, keeping their file modes. */
 export function unpackLayers(files: readonly string[], folder: string): void {
   for (const file of files) {
     execFileSync('tar', ['--extract', '--gzip', '--preserve-permissions', '--file', file, '--directory', folder]);
@@ -65,7 +65,7 @@ export function listFiles(folder: string): string[] {
     .map(entry => join(entry.parentPath, entry.name).slice(folder.length + 1));
 }
 
-/** Returns the package URLs of everything below a root file system that describes itself as a package. */
+/** Returns the package URLs of all packages below a root file system, according to their own metadata. */
 export function findPackages(root: string, architecture: string): string[] {
   const npm = globSync('**/node_modules/{*,@*/*}/package.json', { cwd: root }).flatMap(path => {
     const { name, version } = JSON.parse(readFileSync(join(root, path), 'utf8')) as { name?: string; version?: string };
@@ -79,7 +79,7 @@ export function findPackages(root: string, architecture: string): string[] {
   return [...new Set([...npm, ...debian])].toSorted();
 }
 
-/** A place where a module is loaded: `require('x')`, `from 'x'`, `import('x')`. */
+/** Matches the places where a module is loaded: `require('x')`, `from 'x'`, `import('x')`. */
 const LOADED = /(?:\brequire\(\s*|\bfrom\s+|\bimport\(\s*|\bimport\s+)['"]([^'"\n]+)['"]/g;
 const ENDINGS = ['', '.js', '.cjs', '.mjs', '.json', '/index.js', '/index.cjs', '/index.mjs', '/package.json'];
 
@@ -93,7 +93,7 @@ export function findLost(image: string, complete: string): string[] {
   const lost: string[] = [];
   for (const file of listFiles(image).filter(path => /^node_modules\/.*\.[cm]?js$/.test(path))) {
     for (const [, name = ''] of readFileSync(join(image, file), 'utf8').matchAll(LOADED)) {
-      // Type comments import declarations, which are never loaded.
+      // Comments with types can import declarations, which are never loaded.
       if (/\.d\.[cm]?ts$/.test(name)) continue;
       for (const path of name.startsWith('.') ? [join(file, '..', name)] : placesOf(name, file)) {
         if (find(complete, path)) {

@@ -16,7 +16,7 @@ import type { Manifest, OciLayout } from './oci-layout.ts';
 const BUDGET_BYTES = 75_000_000;
 const SBOM = 'application/vnd.cyclonedx+json';
 
-/** The differences between the platforms, independent of the table used by the build. */
+/** The differences between the platforms. Does not use the table of the build. */
 const EXPECTED = {
   amd64: { machine: 62, linker: 'lib/x86_64-linux-gnu/ld-linux-x86-64.so.2', libc: 'lib/x86_64-linux-gnu/libc.so.6' },
   arm64: {
@@ -46,7 +46,7 @@ describeImage(([one, another]) => {
   });
   afterAll(() => folder.remove());
 
-  test('has the same digest whatever the folder, umask and time zone', () => {
+  test('has the same digest regardless of the folder, umask, and time zone', () => {
     const read = (build: Build) => readFileSync(join(build.folder, 'dist', 'image', 'index.json'), 'utf8');
     expect(another.output).toBe(one.output);
     expect(read(another)).toBe(read(one));
@@ -70,7 +70,7 @@ describeImage(([one, another]) => {
     expect(layout.entries[0]?.annotations).toEqual({ 'org.opencontainers.image.ref.name': packageJson.version });
   });
 
-  test.each(ARCHITECTURES)('stays within its budget on %s, and a release replaces less than 1 MB', architecture => {
+  test.each(ARCHITECTURES)('stays within its size limit on %s, and a release replaces less than 1 MB', architecture => {
     const sizes = imageOf(architecture).manifest.layers.map(({ size }) => size);
     expect(sizes).toHaveLength(3);
     expect(sizes.reduce((sum, size) => sum + size, 0)).toBeLessThan(BUDGET_BYTES);
@@ -103,13 +103,13 @@ describeImage(([one, another]) => {
     }
   });
 
-  test.each(ARCHITECTURES)('contains no program but Node on %s', architecture => {
+  test.each(ARCHITECTURES)('contains no program except for Node on %s', architecture => {
     const { linker, libc } = EXPECTED[architecture];
     const executable = imageOf(architecture)
       .layers.flatMap(listLayer)
       .filter(({ mode }) => mode.startsWith('-') && mode.includes('x'))
       .map(({ path }) => path);
-    // The linker and libc can be run, but run nothing that isn't there.
+    // The linker and libc are executable, but cannot run programs that do not exist.
     expect(executable).toEqual([linker, libc, 'usr/bin/node']);
   });
 
@@ -119,7 +119,7 @@ describeImage(([one, another]) => {
     expect(existsSync(join(rootOf(architecture), 'home', 'nonroot'))).toBe(true);
   });
 
-  test.each(ARCHITECTURES)('has exactly the libraries that Node loads, for %s', architecture => {
+  test.each(ARCHITECTURES)('has exactly the libraries that Node loads on %s', architecture => {
     const root = rootOf(architecture);
     const binaries = listFiles(root)
       .map(path => ({ path, file: readFileSync(join(root, path)) }))
@@ -154,7 +154,7 @@ describeImage(([one, another]) => {
     );
   });
 
-  test('has everything that its packages load', async () => {
+  test('contains all modules that its packages load', async () => {
     expect(findLost(join(rootOf('amd64'), 'app'), await ensureDependencies(ROOT))).toEqual([]);
   });
 
@@ -168,7 +168,7 @@ describeImage(([one, another]) => {
     }
   });
 
-  test.each(ARCHITECTURES)('has an SBOM that names exactly its packages on %s', architecture => {
+  test.each(ARCHITECTURES)('has an SBOM that lists exactly its packages on %s', architecture => {
     const text = readFileSync(join(one.folder, 'dist', 'image-sbom', `linux-${architecture}.cdx.json`), 'utf8');
     const sbom = JSON.parse(text) as {
       bomFormat: string;

@@ -14,7 +14,7 @@ export type PlatformImage = {
   readonly layers: readonly string[];
 };
 
-/** Describes the image; skipped with the reason in its name where it cannot be built. */
+/** Describes the image. If it cannot be built, the tests are skipped, and the name contains the reason. */
 export function describeImage(tests: (builds: readonly [Build, Build]) => void): void {
   const image = inject('image');
   const isBuilt = typeof image !== 'string';

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** The used part of a descriptor, a manifest, an index and a configuration of OCI. */
+/** The fields of OCI descriptors, manifests, indexes, and configurations which the tests use. */
 export type Descriptor = {
   readonly mediaType: string;
   readonly digest: string;
@@ -38,7 +38,7 @@ type Index = { readonly manifests: readonly Descriptor[] };
 /** Reads an OCI image layout and checks each blob against its descriptor. */
 export class OciLayout {
   readonly folder: string;
-  /** Entries of index.json. */
+  /** The entries of index.json. */
   readonly entries: readonly Descriptor[];
   readonly #read = new Set<string>();
 
@@ -51,7 +51,7 @@ export class OciLayout {
     return join(this.folder, 'blobs', ...digest.split(':'));
   }
 
-  /** @throws if the blob is not what its descriptor says */
+  /** @throws if the blob does not match its descriptor */
   read(descriptor: Descriptor): Buffer {
     const blob = readFileSync(this.pathOf(descriptor));
     const digest = `sha256:${createHash('sha256').update(blob).digest('hex')}`;

@@ -42,7 +42,7 @@ describeImage(([one, another]) => {
     });
     afterAll(() => folder.remove());
 
-    test('has the same digest whatever the folder, umask and time zone', () => {
+    test('has the same digest regardless of the folder, umask, and time zone', () => {
       const read = (build: Build) => readFileSync(join(build.folder, 'dist', 'redis-image', 'index.json'), 'utf8');
       expect(read(another)).toBe(read(one));
       expect(one.output).toContain(`\nindex ${layout.entries[0]?.digest}\n`);
@@ -62,7 +62,7 @@ describeImage(([one, another]) => {
       expect(layout.entries[0]?.annotations).toEqual({ 'org.opencontainers.image.ref.name': packageJson.version });
     });
 
-    test.each(ARCHITECTURES)('contains how to run it, and stays within its budget on %s', architecture => {
+    test.each(ARCHITECTURES)('contains how to run it, and stays within its size limit on %s', architecture => {
       const { manifest, config } = imageOf(architecture);
       expect(config.config).toMatchObject({
         User: '65532:65532',
@@ -72,7 +72,7 @@ describeImage(([one, another]) => {
       expect(manifest.layers.reduce((sum, { size }) => sum + size, 0)).toBeLessThan(BUDGET_BYTES);
     });
 
-    test.each(ARCHITECTURES)('belongs to root, and contains no program but Redis on %s', architecture => {
+    test.each(ARCHITECTURES)('is owned by root, and contains no program except for Redis on %s', architecture => {
       const entries = imageOf(architecture).layers.flatMap(listLayer);
       const wrong = entries.filter(
         ({ mode, owner, time }) =>
@@ -83,7 +83,7 @@ describeImage(([one, another]) => {
       expect(programs.map(({ path }) => path)).toEqual(['usr/bin/redis-check-rdb', 'usr/bin/redis-server']);
     });
 
-    test.each(ARCHITECTURES)('has exactly the libraries that Redis loads, for %s', architecture => {
+    test.each(ARCHITECTURES)('has exactly the libraries that Redis loads on %s', architecture => {
       const root = rootOf(architecture);
       const binaries = listFiles(root)
         .map(path => ({ path, file: readFileSync(join(root, path)) }))
@@ -101,14 +101,14 @@ describeImage(([one, another]) => {
       expect(new Set(binaries.map(({ file }) => readElf(file).machine)).size).toBe(1);
     });
 
-    test.each(ARCHITECTURES)('has an SBOM that names exactly its packages, and their licenses on %s', architecture => {
+    test.each(ARCHITECTURES)('has an SBOM that lists exactly its packages and their licenses on %s', architecture => {
       const text = readFileSync(join(one.folder, 'dist', 'redis-image-sbom', `linux-${architecture}.cdx.json`), 'utf8');
       const { components } = JSON.parse(text) as { components: { name: string; purl: string }[] };
       const found = findPackages(rootOf(architecture), architecture);
       expect(found.length).toBeGreaterThan(10);
       expect(components.map(({ purl }) => purl).toSorted()).toEqual(found);
       for (const { name } of components) {
-        // Some are links to the folder of another package.
+        // Some of these folders are links to the folder of another package.
         const path = join(rootOf(architecture), 'usr/share/doc', name, 'copyright');
         expect(readFileSync(path, 'utf8').length, name).toBeGreaterThan(0);
       }
@@ -126,7 +126,7 @@ describeImage(([one, another]) => {
         container = { root, isolation: isolation as Isolation, entrypoint, env, volume: '/data' };
       });
 
-      test.each(['65532:65532', '1234567890:0'])('as %s, it stores data and ends with 0 after SIGTERM', async user => {
+      test.each(['65532:65532', '1234567890:0'])('stores data as %s, and exits with 0 after SIGTERM', async user => {
         const port = await freePort();
         const settings = ['--dir', '/data', '--appendonly', 'yes', '--appendfsync', 'always'];
         const running = startContainer(container, {
@@ -146,7 +146,7 @@ describeImage(([one, another]) => {
         expect(await running.terminate()).toEqual({ code: 0, signal: null });
       });
 
-      test('it has no shell', () => {
+      test('has no shell', () => {
         const version = runToEnd(container, '65532:65532', ['--version']);
         expect([version.status, version.stdout]).toEqual([0, expect.stringMatching(/^Redis server v=7\./)]);
         const shell = { ...container, entrypoint: ['/bin/sh'] };

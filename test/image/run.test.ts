@@ -23,10 +23,10 @@ import {
 import { describeTree, unpackLayers } from './files.ts';
 import { describeImage, openLayout, readImages } from './image.ts';
 
-/** The user of the image, and a user that is not known to the image, like the users assigned by OpenShift. */
+/** The user of the image, and a user that does not exist in the image. OpenShift assigns such users. */
 const USERS = ['65532:65532', '1234567890:0'];
 
-/** Commands of docs/image.md that are not run, including the reason. */
+/** The commands of docs/image.md that are not run, with the reason. */
 const SKIPPED: readonly { readonly commands: RegExp; readonly because: string }[] = [
   { commands: /^make image$/, because: 'the set-up has run it' },
   { commands: /--update-debian$/, because: 'it locks what Debian has today' },
@@ -90,7 +90,7 @@ describeImage(([one]) => {
           SLUICE_INGRESS_PORT: `${ingress}`,
           SLUICE_FACADE_PORT: `${facade}`,
           SLUICE_SHUTDOWN_DELAY_SECONDS: '0',
-          // Everything that is optional is loaded, too.
+          // Optional modules are loaded, too.
           SLUICE_OIDC_ISSUERS: 'https://127.0.0.1:1',
           SLUICE_OIDC_AUDIENCE: 'sluice',
           SLUICE_SMTP_URL: 'smtp://127.0.0.1:1',
@@ -106,7 +106,7 @@ describeImage(([one]) => {
       return { running, ingress, facade };
     }
 
-    test.each(USERS)('as %s, --help prints the roles, and --version the version', user => {
+    test.each(USERS)('prints the roles with --help and the version with --version as %s', user => {
       expect(runToEnd(container, user, ['--version'])).toEqual({
         status: 0,
         stdout: `${packageJson.version}\n`,
@@ -117,7 +117,7 @@ describeImage(([one]) => {
       expect(help.stdout).toMatch(/^Usage: sluice <role or command>/);
     });
 
-    test.each(USERS)('as %s, a role gets ready, writes no file, and ends with 0 after SIGTERM', async user => {
+    test.each(USERS)('becomes ready as %s, does not write any files, and exits with 0 after SIGTERM', async user => {
       const before = describeTree(join(container.root, 'app'));
       const { running } = await start('dispatcher', user, status => status === 200);
       const status = readFileSync(`/proc/${running.programPid()}/status`, 'utf8');
@@ -128,14 +128,14 @@ describeImage(([one]) => {
       expect(describeTree(join(container.root, 'app'))).toEqual(before);
     });
 
-    test('the controller has its flags, in the process that was started', async () => {
+    test('runs the controller with its Node options in the same process', async () => {
       const { running } = await start('controller', '65532:65532', (status, body) => status === 503 && body !== '');
       const command = readFileSync(`/proc/${running.programPid()}/cmdline`, 'utf8').split('\0');
       expect(command).toEqual(expect.arrayContaining(['/usr/bin/node', '--max-semi-space-size=4', 'controller']));
       expect(await running.terminate()).toEqual({ code: 0, signal: null });
     });
 
-    test('all roles load all that they may need, and the facade serves its reference', async () => {
+    test('loads all modules that the roles may need, and serves the API reference', async () => {
       const { running, ingress, facade } = await start('all', '1234567890:0', (_, body) =>
         body.includes('facade: The caches of '),
       );
@@ -152,13 +152,13 @@ describeImage(([one]) => {
       expect(await running.terminate()).toEqual({ code: 0, signal: null });
     });
 
-    test('certificate authorities of Debian can be added to those of Node', () => {
+    test("can use Debian's certificate authorities in addition to those of Node", () => {
       const script = 'console.log(tls.getCACertificates("system").length)';
       const { stdout } = runToEnd({ ...container, entrypoint: ['/usr/bin/node', '-e'] }, '65532:65532', [script]);
       expect(Number(stdout)).toBeGreaterThan(100);
     });
 
-    test('a user without a name has a home', () => {
+    test('has a home folder for a user without a name', () => {
       const node = { ...container, entrypoint: ['/usr/bin/node', '-p'] };
       expect(runToEnd(node, '1234567890:0', ['os.homedir()']).stdout).toBe('/home/nonroot\n');
     });

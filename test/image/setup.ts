@@ -4,12 +4,12 @@ import { type Build, buildTwice } from './builds.ts';
 
 declare module 'vitest' {
   interface ProvidedContext {
-    /** Two builds of the image, or the reason why this machine can't build it. */
+    /** Two builds of the image, or the reason why this machine cannot build it. */
     image: readonly [Build, Build] | string;
   }
 }
 
-/** Global set-up of the project `image`. */
+/** The global setup of the project `image`. */
 export async function setup(project: TestProject): Promise<() => Promise<void>> {
   const folder = await temporaryFolder('image');
   try {

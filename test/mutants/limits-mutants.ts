@@ -10,7 +10,7 @@ function limitsMutantsOf(file: string, changes: readonly Change[]): Mutant[] {
   return changes.map(([name, from, to, test]) => ({ name, file, from, to, test }));
 }
 
-/** Wrong changes of what keeps one tenant from hurting others: limits, prices, and shares. */
+/** Mutants of the code that protects tenants from each other: limits, prices, and shares. */
 export const LIMITS_MUTANTS: readonly Mutant[] = [
   ...limitsMutantsOf(`${INGRESS}sender-limits.ts`, [
     [

@@ -4,7 +4,7 @@ import { MUTANTS } from './mutants.ts';
 
 describe('mutants', () => {
   test.each(MUTANTS.map(({ name, ...mutant }) => [name, mutant] as const))(
-    '%s: still fits its file',
+    'the text of the mutant occurs once in its file: %s',
     (_name, mutant) => {
       const text = readFileSync(new URL(`../../${mutant.file}`, import.meta.url), 'utf8');
       expect(text.split(mutant.from)).toHaveLength(2);
@@ -12,12 +12,12 @@ describe('mutants', () => {
     },
   );
 
-  test('each test that a mutant names exists', () => {
+  test('each test file of a mutant exists', () => {
     const named = new Set(MUTANTS.flatMap(({ test: file }) => file ?? []));
     expect([...named].filter(file => !existsSync(new URL(`../../${file}`, import.meta.url)))).toEqual([]);
   });
 
-  test('no name is used twice', () => {
+  test('names of mutants are unique', () => {
     expect(new Set(MUTANTS.map(({ name }) => name)).size).toBe(MUTANTS.length);
   });
 });

@@ -6,12 +6,12 @@ import { SECURITY_MUTANTS } from './security-mutants.ts';
 export interface Mutant {
   /** The effect of the mutant, described as the rule it violates. */
   readonly name: string;
-  /** In the project's folder. */
+  /** The path of the file, relative to the project folder. */
   readonly file: string;
   /** A text that occurs exactly once, and its replacement. */
   readonly from: string;
   readonly to: string;
-  /** The file of tests that notices it. By default, the quick tests of all parts are run. */
+  /** The test file that detects the mutant. By default, the quick tests of all parts are run. */
   readonly test?: string;
 }
 

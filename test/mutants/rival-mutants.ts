@@ -3,7 +3,7 @@ import type { Mutant } from './mutants.ts';
 const ELECTION = 'src/controller/election.test.ts';
 const RIVALS = 'src/controller/rivals.kube.test.ts';
 
-/** Mutants with which two installations with the same name lead, or none of them. */
+/** Mutants which cause two installations with the same name to lead, or neither of them. */
 export const OF_RIVALS: readonly Mutant[] = [
   {
     name: 'a Lease that was deleted is created again without a question',

@@ -7,13 +7,13 @@ import { runStage, type Stage, stagesOf } from './stage.ts';
 
 /**
  * Applies one mutant at a time to a copy of the project and runs the quick tests that should detect it. Prints the
- * survivors; exit code 0 only without one. Arguments: words that a mutant's name or file must contain. FROM=20 in the
- * environment begins with the twentieth.
+ * mutants that were not detected, and exits with 0 if there are none. Arguments are words that the name or the file of
+ * a mutant must contain. Set the environment variable FROM=20 to begin with the twentieth mutant.
  */
 
 const ROOT = join(import.meta.dirname, '..', '..');
 const COPIED = ['src', 'test', 'tools', 'config', 'crds', 'docs', 'package.json', 'tsconfig.json', 'vitest.config.ts'];
-/** One that takes so many times as long as without a change waits for what never comes: noticed, too. */
+/** A mutant is detected if the tests take this many times longer than without a change. */
 const PATIENCE = 5;
 /** On a shared machine, everything may stall for a minute, which does not mean that the mutant was detected. */
 const LEAST_PATIENCE_MS = 300_000;
@@ -60,8 +60,8 @@ async function judge(folder: string, mutant: Mutant): Promise<string> {
     const stages = mutant.test === undefined ? STAGES : stagesOf([mutant.test]);
     for (const [i, stage] of stages.entries()) {
       const outcome = await runTests(folder, stage, patienceMs[i] ?? LEAST_PATIENCE_MS);
-      if (outcome === 'fail') return 'noticed';
-      if (outcome === 'take too long') return 'noticed (the tests take too long)';
+      if (outcome === 'fail') return 'detected';
+      if (outcome === 'take too long') return 'detected (the tests take too long)';
       if (outcome === 'could not be run') return `the tests ${outcome}`;
     }
     return 'survived';
@@ -88,7 +88,7 @@ for (const stage of [...first, ...stagesOf(named)]) {
   const outcome = await runTests(folder.path, stage, 1_200_000);
   if (first.includes(stage)) patienceMs.push(Math.max(LEAST_PATIENCE_MS, PATIENCE * (performance.now() - started)));
   if (outcome === 'pass') continue;
-  console.error(`the tests ${outcome} without any change: ${stage.join(' ')}`);
+  console.error(`the tests ${outcome} without any changes: ${stage.join(' ')}`);
   await folder.remove();
   process.exit(1);
 }
@@ -100,8 +100,10 @@ for (const [i, mutant] of wanted.entries()) {
   const seconds = ((performance.now() - started) / 1_000).toFixed(0);
   const line = `${mutant.name} (${mutant.file})`;
   console.log(`${i + 1} of ${wanted.length}, ${seconds} s: ${verdict}: ${line}`);
-  if (!verdict.startsWith('noticed')) left.push(`${verdict}: ${line}`);
+  if (!verdict.startsWith('detected')) left.push(`${verdict}: ${line}`);
 }
 await folder.remove();
-console.log(['', ...left, `${wanted.length - from + 1 - left.length} noticed, ${left.length} left`].join('\n'));
+console.log(
+  ['', ...left, `${wanted.length - from + 1 - left.length} detected, ${left.length} not detected`].join('\n'),
+);
 process.exitCode = left.length > 0 ? 1 : 0;

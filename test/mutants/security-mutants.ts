@@ -11,7 +11,7 @@ function securityMutantsOf(file: string, changes: readonly Change[]): Mutant[] {
   return changes.map(([name, from, to, test]) => ({ name, file, from, to, test }));
 }
 
-/** Wrong changes of what keeps strangers out: tokens, scopes, roles, owners, seals, and consent. */
+/** Mutants of the code that controls access: tokens, scopes, roles, owners, seals, and consent. */
 export const SECURITY_MUTANTS: readonly Mutant[] = [
   ...securityMutantsOf(`${AUTH}bearer-token.ts`, [
     [

@@ -6,14 +6,14 @@ import { outcomeOf, projectOf, runStage, type Stage, stagesOf } from './stage.ts
 const ROOT = join(import.meta.dirname, '..', '..');
 const PATIENCE_MS = 60_000;
 
-/** A file with tests of these statuses. */
+/** Returns the report of a test file with these statuses. */
 const fileOf = (name: string, ...statuses: string[]): VitestReport['testResults'][number] => ({
   name: `/project/${name}`,
   status: statuses.includes('failed') || statuses.length === 0 ? 'failed' : 'passed',
   assertionResults: statuses.map(status => ({ fullName: 'a test', status })),
 });
 
-test('a file is run with the project that contains it', () => {
+test('runs a file using its project', () => {
   expect(['src/a.test.ts', 'src/a.redis.test.ts', 'src/a.kube.test.ts'].map(projectOf)).toEqual([
     'unit',
     'redis',
@@ -33,7 +33,7 @@ describe('the outcome', () => {
     expect(of(1, fileOf('src/a.test.ts', 'passed', 'failed'))).toBe('fail');
   });
 
-  test('is no failure if only a hook has failed', () => {
+  test('is not a failure if only a hook has failed', () => {
     expect(of(1, { ...fileOf('src/a.test.ts', 'skipped'), status: 'failed' })).toBe('could not be run');
     expect(of(1, { ...fileOf('src/a.test.ts', 'passed'), status: 'failed' })).toBe('could not be run');
   });
@@ -44,7 +44,7 @@ describe('the outcome', () => {
     expect(of(0, fileOf('src/a.test.ts', 'skipped'))).toBe('could not be run');
   });
 
-  test('is neither if there are no tests, a file cannot be loaded, or an error is outside of the tests', () => {
+  test('is neither if there are no tests, if a file cannot be loaded, or if an error occurs outside of the tests', () => {
     expect(of(1)).toBe('could not be run');
     expect(of(1, fileOf('src/a.test.ts'))).toBe('could not be run');
     expect(of(1, fileOf('src/a.test.ts', 'passed'))).toBe('could not be run');
@@ -54,7 +54,7 @@ describe('the outcome', () => {
 
 test.each<[Stage, string]>([
   [['unit', 'src/core/ids/slug.test.ts'], 'pass'],
-  // There is no such file in this project.
+  // This file does not exist in this project.
   [['unit', 'src/part/space/space.redis.test.ts'], 'could not be run'],
 ])('running %s: %s', { timeout: PATIENCE_MS + 10_000 }, async (stage, expected) => {
   expect(await runStage(ROOT, stage, { patienceMs: PATIENCE_MS })).toBe(expected);

@@ -9,8 +9,9 @@ import type { VitestReport } from '../support/suites/tally.ts';
 export type Stage = readonly [project: string, ...paths: string[]];
 
 /**
- * How the tests of a stage end. They fail if there is at least one failed test. If a path has no tests, a file can't be
- * loaded, a hook fails (e.g. Redis can't be started), or the run fails for any other reason, they could not be run.
+ * The outcome of the tests of a stage. They fail if at least one test has failed. They could not be run if a path has
+ * no tests, a file cannot be loaded, a hook fails (e.g. because Redis cannot be started), or the run fails for any
+ * other reason.
  */
 export type Outcome = 'pass' | 'fail' | 'take too long' | 'could not be run';
 

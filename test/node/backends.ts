@@ -14,7 +14,7 @@ export type Backend = {
   readonly values: object;
   /** The Secrets referenced by the values, without a namespace. */
   readonly secrets: readonly object[];
-  /** Checks how the pods use it after a delivery. */
+  /** Checks how the pods use this Redis after a delivery. */
   readonly verify?: () => Promise<void>;
   readonly stop: () => Promise<void>;
 };

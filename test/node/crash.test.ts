@@ -37,7 +37,7 @@ async function findWatcher(owner: number, folder: string): Promise<number> {
 describe.skipIf(nodeRefusal() !== undefined)('a node whose owner is killed', () => {
   afterEach(() => sweepRemains());
 
-  test('ends at once and leaves nothing behind', async () => {
+  test('ends immediately without leaving any processes or files behind', async () => {
     const before = await readHostSettings();
     const { folder, kill } = await startElsewhere();
     kill();
@@ -48,7 +48,7 @@ describe.skipIf(nodeRefusal() !== undefined)('a node whose owner is killed', () 
     expect(await readHostSettings()).toEqual(before);
   });
 
-  test('ends at once even if its watcher is killed, too; the next start removes the rest', async () => {
+  test('ends immediately even if its watcher is killed as well, and the next start removes the rest', async () => {
     const { folder, pid, kill } = await startElsewhere();
     process.kill(await findWatcher(pid, folder), 'SIGKILL');
     kill();

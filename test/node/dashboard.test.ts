@@ -18,7 +18,7 @@ const ROLES = ['controller', 'facade', 'ingress', 'dispatcher'];
 const NAMESPACE = 'sluice-system';
 const SERVICE = { name: 'sluice-ingress', namespace: NAMESPACE };
 const SCRAPE_SECONDS = 2;
-/** Grafana takes at least four times the time between two scrapes for `$__rate_interval`. */
+/** For `$__rate_interval`, Grafana uses at least four times the interval between two scrapes. */
 const RATE_INTERVAL = `${4 * SCRAPE_SECONDS}s`;
 const SETTLED = { timeout: 90_000, interval: 500 };
 
@@ -123,7 +123,7 @@ describe.skipIf(refusal !== undefined)('Prometheus with the PodMonitor and the a
     );
   }
 
-  test('every panel has data while events flow', { timeout: 240_000 }, async () => {
+  test('every panel has data while events are delivered', { timeout: 240_000 }, async () => {
     await deliverEvent(platform, SERVICE);
     const publish = await publisherTo(platform, SERVICE);
     const address = ['get', 'service', 'sluice-facade', `-n=${NAMESPACE}`, '-o=jsonpath={.spec.clusterIP}'];
@@ -140,7 +140,7 @@ describe.skipIf(refusal !== undefined)('Prometheus with the PodMonitor and the a
     await expect.poll(empty, SETTLED).toEqual([]);
   });
 
-  test('every alert can be evaluated, and none is active', { timeout: 120_000 }, async () => {
+  test('every alert can be evaluated, and no alert is active', { timeout: 120_000 }, async () => {
     const rules = await prometheus.rules();
     expect(rules.length).toBeGreaterThan(30);
     const others = async () =>

@@ -45,9 +45,7 @@ describe.skipIf(refusal !== undefined)('From an empty cluster to a delivery', ()
     expect(counts).toEqual(Array.from({ length: pods }, () => '0'));
   }
 
-  /**
-   * There can only be one installation at a time, because its controller would process the objects of the next test.
-   */
+  /** There can only be one installation at a time because its controller would process the objects of the next test. */
   async function uninstall(release: string, namespace: string): Promise<void> {
     await deleteSamples(platform);
     await platform.helm(['uninstall', release, '-n', namespace, '--ignore-not-found', '--wait', '--timeout=2m']);
@@ -92,7 +90,7 @@ describe.skipIf(refusal !== undefined)('From an empty cluster to a delivery', ()
     console.log(`delivered ${((performance.now() - beganMs) / 1_000).toFixed(1)} s after kubectl apply`);
   });
 
-  test('with another release name and namespace, where all policies refuse what they should', {
+  test('with another release name and namespace, where all policies are enforced', {
     timeout: WITHIN_MS,
   }, async () => {
     const { chart, helm } = platform;
@@ -102,7 +100,7 @@ describe.skipIf(refusal !== undefined)('From an empty cluster to a delivery', ()
       ...common(),
       redis: { embedded: { enabled: true } },
       secrets: { access: 'namespaced' },
-      // The accounts and policies of the facade, without pods, because there is no identity provider.
+      // The accounts and policies of the facade. There is no identity provider, so the facade has no pods.
       facade: { enabled: true, replicas: 0 },
       oidc: { issuers: ['https://login.example.com'], audience: 'sluice' },
       ...Object.fromEntries(ROLES.map(role => [role, { replicas: 1 }])),

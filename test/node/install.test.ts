@@ -80,7 +80,7 @@ describe.skipIf(refusal !== undefined)('Sluice on a node', () => {
     await folder?.remove();
   });
 
-  test('is ready a few minutes after helm install, under the Pod Security Standard restricted', async () => {
+  test('becomes ready a few minutes after helm install, using the Pod Security Standard restricted', async () => {
     const { host } = node.network;
     const beganMs = performance.now();
     await helm(['install', 'sluice', CHART, '--wait', '--timeout=3m'], {
@@ -101,7 +101,7 @@ describe.skipIf(refusal !== undefined)('Sluice on a node', () => {
     );
   });
 
-  test('delivers an event that was published through its Service, signed', async () => {
+  test('delivers a signed event that was published using its Service', async () => {
     const url = `http://${node.network.host}:${HOOKS_PORT}/hooks`;
     await kubectl(['apply', '--server-side', '-f', '-'], shopObjects(KEY, { url }));
     const waiting = [
@@ -156,7 +156,7 @@ describe.skipIf(refusal !== undefined)('Sluice on a node', () => {
     expect(headers['webhook-signature']).toContain(`v1,${createHmac('sha256', key).update(signed).digest('base64')}`);
   });
 
-  test('passes helm test, which leaves nothing behind', { timeout: 300_000 }, async () => {
+  test('passes helm test without leaving any objects behind', { timeout: 300_000 }, async () => {
     const run = await openHelm();
     const options = { kubeconfig: node.kubeconfig };
     const { stdout, stderr } = await run(['test', 'sluice', '--timeout=4m', '--namespace', NAMESPACE], options);
@@ -166,7 +166,7 @@ describe.skipIf(refusal !== undefined)('Sluice on a node', () => {
     expect(await kubectl(['get', 'namespaces,workspaces,accounts,pods', '-A', '-o', 'name'])).not.toContain('test');
   });
 
-  test('is limited by its admission policies, with the rights of its own service accounts', async () => {
+  test('is limited by its admission policies and by the permissions of its service accounts', async () => {
     const port = await kubectl([
       'get',
       'pods',
@@ -184,20 +184,20 @@ describe.skipIf(refusal !== undefined)('Sluice on a node', () => {
     expect(stderr).toContain("ValidatingAdmissionPolicy 'sluice-controller-secrets'");
   });
 
-  test.each(KUBECTL_COMMANDS)('a runbook can begin with %s', async command => {
+  test.each(KUBECTL_COMMANDS)('supports the first step of a runbook: %s', async command => {
     const [, ...args] = command.split(' ');
-    // Throws if it fails.
+    // This throws if the command fails.
     await kubectl(args);
   });
 
-  test.each(REDIS_COMMANDS)('a runbook can begin with %s', async command => {
+  test.each(REDIS_COMMANDS)('supports the first step of a runbook: %s', async command => {
     const [program = '', ...args] = command.split(' ');
     const at = ['-e', '-h', node.network.host, '-p', `${REDIS_PORT}`];
     const { stdout } = await promisify(execFile)(program, [...at, ...args], { timeout: 30_000 });
     expect(stdout).not.toMatch(/^(\(error\)|ERR)/);
   });
 
-  test('leaves no namespace behind when it is removed as documented', { timeout: 240_000 }, async () => {
+  test('does not leave any namespaces behind if it is removed as documented', { timeout: 240_000 }, async () => {
     await helm(['uninstall', 'sluice', '--wait', '--timeout=2m']);
     await kubectl(['delete', '-f', join(ROOT, 'crds'), '--timeout=60s']);
     await kubectl(['delete', 'namespace', 'shop', 'ada', NAMESPACE, '--timeout=90s']);

@@ -35,7 +35,7 @@ describe.skipIf(refusal !== undefined)('Two installations on a node', () => {
     });
   }
 
-  /** Resource version of each custom resource and Secret of the first installation. */
+  /** Returns the resource version of each custom resource and Secret of the first installation. */
   async function versions(): Promise<string[]> {
     const path =
       '{range .items[*]}{.kind}/{.metadata.namespace}/{.metadata.name} {.metadata.resourceVersion}{"\\n"}{end}';
@@ -43,7 +43,7 @@ describe.skipIf(refusal !== undefined)('Two installations on a node', () => {
     return output.split('\n').filter(line => /acme|globex/.test(line));
   }
 
-  test('the second one delivers between its own workspaces', WITHIN, async () => {
+  test('the second installation delivers between its own workspaces', WITHIN, async () => {
     await install('sluice', 'sluice-system', {});
     await deliverEvent(platform, { name: 'sluice-ingress', namespace: 'sluice-system' });
     const before = await versions();
@@ -54,7 +54,7 @@ describe.skipIf(refusal !== undefined)('Two installations on a node', () => {
     expect(await versions()).toEqual(before);
   });
 
-  test('the ingress of one does not know the streams of the other', WITHIN, async () => {
+  test('the ingress of an installation does not know the streams of the other installation', WITHIN, async () => {
     const read = (...args: string[]) => platform.kubectl(['get', ...args]);
     const path = '-o=jsonpath={.status.ingressPath}';
     const stream = await read('catalogstream.sluice.dev/orders', '-n', BLUE.producer, path);
@@ -64,7 +64,7 @@ describe.skipIf(refusal !== undefined)('Two installations on a node', () => {
     expect(status).toBe(401);
   });
 
-  test('the first one continues when the second one is removed', WITHIN, async () => {
+  test('the first installation continues when the second installation is removed', WITHIN, async () => {
     const before = await versions();
     const { helm, kubectl } = platform;
     await helm(['uninstall', 'blue', '-n=blue-system', '--wait', '--timeout=2m']);

@@ -12,7 +12,7 @@ import { type TemporaryFolder, temporaryFolder } from '../support/temporary-fold
 
 const ROOT = join(import.meta.dirname, '..', '..');
 const CONFIG = join(ROOT, 'config', 'kube-state-metrics', 'custom-resource-state.yaml');
-/** The time of every condition here. */
+/** The time of all conditions in this file. */
 const CHANGED = '2026-01-02T03:04:05Z';
 
 let cluster: Cluster;
@@ -56,7 +56,7 @@ afterAll(async () => {
 
 const scrape = async (): Promise<Series[]> => parseExposition(await (await fetch(url)).text());
 
-/** The displayed conditions, by kind. */
+/** The conditions to export, by kind. */
 const shown = (kind: string) =>
   ['Ready', 'Live', 'Effective'].filter(type => type in CONDITION[kind as keyof typeof CONDITION]);
 
@@ -64,7 +64,7 @@ const shown = (kind: string) =>
 async function judge(kind: string, plural: string, status: string): Promise<Stored> {
   const list = JSON.parse(await kubectl('get', `${plural}.sluice.dev`, '-A', '-o=json')) as { items: Stored[] };
   const [object] = list.items;
-  if (object === undefined) throw new Error(`there is no ${kind}`);
+  if (object === undefined) throw new Error(`${kind} is missing`);
   const { name, namespace } = object.metadata;
   const conditions = shown(kind).map(type => ({
     type,
@@ -124,6 +124,6 @@ test('kube-state-metrics exports the conditions, reasons, and age of objects of 
   }
 });
 
-test('no label has the address of a person', async () => {
+test('no label contains the email address of a person', async () => {
   expect(JSON.stringify(await scrape())).not.toContain('@');
 });

@@ -73,7 +73,7 @@ async function openShell(kubeconfig: string): Promise<QuickstartShell> {
   return new QuickstartShell({ cwd: folder.path, env, state: join(folder.path, 'variables') });
 }
 
-test('the page has the same steps for each provider, but for the cluster', () => {
+test('the page has the same steps for each provider, except for creating the cluster', () => {
   const common = quickstartSteps();
   expect(common.length).toBeGreaterThan(4);
   for (const provider of ['k3d', 'kind'] as const) {
@@ -83,12 +83,12 @@ test('the page has the same steps for each provider, but for the cluster', () =>
   }
 });
 
-test.skipIf(REFUSALS.k3d !== undefined)('its commands work with k3d', { timeout: WITHIN_MS }, async () => {
+test.skipIf(REFUSALS.k3d !== undefined)('all commands work with k3d', { timeout: WITHIN_MS }, async () => {
   const shell = await openShell(join(folder.path, 'k3d'));
   for (const step of quickstartSteps('k3d')) await shell.run(step);
 });
 
-test.skipIf(REFUSALS.kind !== undefined)('its commands work with kind', { timeout: WITHIN_MS }, async () => {
+test.skipIf(REFUSALS.kind !== undefined)('all commands work with kind', { timeout: WITHIN_MS }, async () => {
   const shell = await openShell(join(folder.path, 'kind'));
   for (const step of quickstartSteps('kind')) await shell.run(step);
 });
@@ -104,7 +104,7 @@ describe.skipIf(REFUSALS['a node'] !== undefined)('without Docker', () => {
   });
   afterAll(() => node?.stop());
 
-  test('its other commands work on a node', { timeout: WITHIN_MS }, async () => {
+  test('all other commands work on a node', { timeout: WITHIN_MS }, async () => {
     const shell = await openShell(node.kubeconfig);
     const [images, ...steps] = quickstartSteps() as [Example, ...Example[]];
     // `make image` has already been run in beforeAll.

@@ -9,7 +9,7 @@ import { type Example, missingLines, readExamples } from '../support/tour/readme
 /** Programs that create clusters with Docker. */
 export type Provider = 'k3d' | 'kind';
 
-/** Port of this machine on the page, which another program may use. */
+/** The port of this machine that the page uses. It may be in use by another program. */
 const LOCAL_PORT = '8080';
 
 const PAGE = readFileSync(join(ROOT, 'docs', 'quickstart.md'), 'utf8');
@@ -31,7 +31,10 @@ export class QuickstartShell {
     this.#state = options.state;
   }
 
-  /** @throws with its output if a step fails, or if a line shown on the page is missing from the output */
+  /**
+   * @throws if a step fails, or if its output does not contain a line shown on the page. The message includes the
+   * output
+   */
   async run({ commands, output }: Example): Promise<void> {
     const forwarded = commands.replaceAll(LOCAL_PORT, `${await freePort()}`);
     // Background processes are stopped at the end of the step even if a command fails.

@@ -43,7 +43,7 @@ const POLICIES = SHIPPED_POLICIES.filter(({ role }) => role !== 'all');
 type Forbidden = {
   readonly args: readonly string[];
   readonly object?: (prefix: string) => object;
-  /** The user, if the policy applies to everybody except for administrators. */
+  /** The user, for policies that apply to everybody except administrators. */
   readonly as?: string;
 };
 

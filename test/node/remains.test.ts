@@ -3,7 +3,7 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import { takePlace } from '../support/node-cluster/remains.ts';
 import { nodeRefusal } from '../support/node-cluster/requirements.ts';
 
-describe.skipIf(nodeRefusal() !== undefined)('the place of a node', () => {
+describe.skipIf(nodeRefusal() !== undefined)('the folder of a node', () => {
   test('belongs to one node at a time', async () => {
     const [first, second] = await Promise.all([takePlace(), takePlace()]);
     onTestFinished(first.sweep);
@@ -11,7 +11,7 @@ describe.skipIf(nodeRefusal() !== undefined)('the place of a node', () => {
     expect(first.number).not.toBe(second.number);
   });
 
-  test('is swept once: later it may belong to another node', async () => {
+  test('is only removed once because another node may use it later', async () => {
     const first = await takePlace();
     await first.sweep();
     const second = await takePlace();

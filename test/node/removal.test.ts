@@ -19,11 +19,11 @@ const REDIS_PORT = 6379;
 const HOOKS_PORT = 8080;
 const NAMESPACE = 'sluice-system';
 const ROLES = ['controller', 'ingress', 'dispatcher'];
-/** Time for each removal to end, in seconds. */
+/** The maximum duration of each removal, in seconds. */
 const WITHIN_SECONDS = 180;
 const WAIT = `--timeout=${WITHIN_SECONDS}s`;
 
-/** Installs Sluice and removes it in each order. Nothing may hang, whichever part goes first. */
+/** Installs Sluice and removes it in each order. Every removal must complete. */
 describe.skipIf(nodeRefusal() !== undefined)('removing', { timeout: 400_000 }, () => {
   let node: Node;
   let folder: TemporaryFolder;
@@ -104,12 +104,12 @@ describe.skipIf(nodeRefusal() !== undefined)('removing', { timeout: 400_000 }, (
 
   afterEach(async () => {
     await redis.stop();
-    // The remaining objects of a release whose namespace was deleted first.
+    // If the namespace of a release was deleted first, some of its objects remain.
     const kinds = 'clusterroles,clusterrolebindings,validatingadmissionpolicies,validatingadmissionpolicybindings';
     await kubectl(['delete', kinds, '-l', 'app.kubernetes.io/name=sluice']);
   });
 
-  /** Removes everything in this order without any delay, and expects that there are no remaining objects. */
+  /** Runs all removals in this order without any delay, and expects that no objects remain. */
   async function removeBy(...steps: readonly (() => Promise<unknown>)[]): Promise<void> {
     const beganMs = performance.now();
     for (const step of steps) await step();
@@ -120,25 +120,25 @@ describe.skipIf(nodeRefusal() !== undefined)('removing', { timeout: 400_000 }, (
     expect(seconds).toBeLessThan(WITHIN_SECONDS);
   }
 
-  test('the release first', async () => {
+  test('completes if the release is removed first', async () => {
     await removeBy(uninstallRelease, deleteTenants, deleteKinds, deleteNamespace);
   });
 
-  test('Redis first', async () => {
+  test('completes if Redis is removed first', async () => {
     await removeBy(() => redis.stop(), uninstallRelease, deleteKinds, deleteTenants, deleteNamespace);
   });
 
-  test('the namespaces of the tenants first', async () => {
-    // The controller creates the namespace of a Workspace again.
+  test('completes if the namespaces of the tenants are removed first', async () => {
+    // The controller recreates the namespace of a Workspace.
     await removeBy(deleteTenants, uninstallRelease, deleteKinds, deleteTenants, deleteNamespace);
   });
 
-  test('the kinds first, while events are undelivered', async () => {
+  test('completes if the kinds are removed first while events are undelivered', async () => {
     await publishFailing();
     await removeBy(deleteKinds, deleteTenants, uninstallRelease, deleteNamespace);
   });
 
-  test('the namespace of Sluice first: the command takes the finalizers off', async () => {
+  test('completes if the namespace of Sluice is removed first, using the command that removes the finalizers', async () => {
     await removeBy(
       deleteNamespace,
       // The first deletions wait for a controller that no longer exists.
@@ -152,7 +152,7 @@ describe.skipIf(nodeRefusal() !== undefined)('removing', { timeout: 400_000 }, (
     );
   });
 
-  test('the release while a stream drains, which is refused without --ignore-undelivered', async () => {
+  test('refuses to remove the release while a stream is draining, unless --ignore-undelivered is set', async () => {
     await publishFailing();
     await kubectl(['delete', 'catalogstream.sluice.dev', 'orders', '-n', 'shop', '--wait=false']);
     await kubectl([
@@ -174,7 +174,7 @@ describe.skipIf(nodeRefusal() !== undefined)('removing', { timeout: 400_000 }, (
     await removeBy(uninstallRelease, deleteTenants, deleteKinds, deleteNamespace);
   });
 
-  test('the release while the leader is stopped', async () => {
+  test('completes if the release is removed while the leader is stopped', async () => {
     await signalProcesses(node, ['src/sluice.js', 'controller'], 'SIGSTOP');
     await removeBy(uninstallRelease, deleteKinds, deleteTenants, deleteNamespace);
   });

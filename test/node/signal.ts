@@ -11,6 +11,6 @@ export async function signalProcesses(node: Node, words: readonly string[], sign
     const args = command.split('\0');
     if (words.every(word => args.some(arg => arg.endsWith(word)))) found.push(pid);
   }
-  if (found.length === 0) throw new Error(`no process of the node has ${words.join(' ')}`);
+  if (found.length === 0) throw new Error(`no process of the node matches ${words.join(' ')}`);
   for (const pid of found) process.kill(pid, signal);
 }

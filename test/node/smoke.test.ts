@@ -72,52 +72,52 @@ describe.skipIf(refusal !== undefined)('a node', () => {
 
   afterAll(() => node.stop());
 
-  test('a restricted Pod with a random user and a read-only root file system becomes Ready', async () => {
+  test('runs a restricted Pod with a random user and a read-only root file system until it becomes Ready', async () => {
     await apply(restrictedPod({ name: 'greeter', args: ['serve', String(PORT)], uid }));
     await kubectl(['wait', '--for=condition=Ready', 'pod/greeter', '-n', NAMESPACE, '--timeout=30s']);
     const said = await kubectl(['logs', 'greeter', '-n', NAMESPACE]);
     expect(said).toBe(`uid ${uid}, root file system: Read-only file system\n`);
   });
 
-  test('the namespace refuses a Pod that is not restricted', async () => {
+  test('refuses a Pod that is not restricted in the namespace', async () => {
     const { stderr, code } = await node.kubectl(['apply', '-f', '-'], { stdin: JSON.stringify(privilegedPod('root')) });
     expect(code).toBe(1);
     expect(stderr).toContain('violates PodSecurity "restricted:latest"');
   });
 
-  test('another Pod reaches the Service by its short name and its full name', async () => {
+  test('lets another Pod connect to the Service using its short name and its full name', async () => {
     expect(await fetchFromPod('short', 'greeter')).toContain(`uid ${uid}`);
     expect(await fetchFromPod('full', `greeter.${NAMESPACE}.svc.cluster.local`)).toContain(`uid ${uid}`);
   });
 
-  test('a name that no Service has is not found', async () => {
+  test('does not resolve the name of a missing Service', async () => {
     expect(await fetchFromPod('absent', `absent.${NAMESPACE}.svc.cluster.local`)).toMatch(
       /^absent\.\S+: Name .* not known/,
     );
   });
 
-  test('the host reaches the Service, too', async () => {
+  test('lets the host connect to the Service as well', async () => {
     const address = await kubectl(['get', 'service', 'greeter', '-n', NAMESPACE, '-o=jsonpath={.spec.clusterIP}']);
     expect(await (await fetch(`http://${address}`)).text()).toContain(`uid ${uid}`);
   });
 
-  test('a claim gets a volume that the user of the Pod may write to', async () => {
+  test('provides a claim with a volume that is writable for the user of the Pod', async () => {
     await apply(VOLUME_CLAIM);
     expect(await runPod(podWithVolume({ name: 'writer', args: ['write', '/data/file'], uid }))).toBe(
       '/data/file: written\n',
     );
   });
 
-  test('an archive is imported under the name that it has', () => {
+  test('imports an archive using the name in the archive', () => {
     expect(imported).toEqual([{ reference: IMAGE, digest: expect.stringMatching(/^sha256:[0-9a-f]{64}$/) }]);
   });
 
-  test('a Pod can name the digest of an imported image', async () => {
+  test('lets a Pod reference an imported image by its digest', async () => {
     const image = `localhost/greeter@${imported[0]?.digest}`;
     expect(await fetchFromPod('digest', 'greeter', image)).toContain(`uid ${uid}`);
   });
 
-  test('the folder of an OCI layout is imported, and served by a registry of the host', async () => {
+  test('imports the folder of an OCI layout and serves it from a registry on the host', async () => {
     const folder = await temporaryFolder('layout');
     onTestFinished(folder.remove);
     const [archive, layout] = [join(folder.path, 'image.tar'), join(folder.path, 'layout')];
@@ -135,7 +135,7 @@ describe.skipIf(refusal !== undefined)('a node', () => {
     expect(registry.requests()).toBeGreaterThan(0);
   });
 
-  test('its end leaves nothing behind', async () => {
+  test('ends without leaving any processes or files behind', async () => {
     const running = await readTraces(node.folder);
     expect(running).toMatchObject({ interfaces: [expect.anything()], mounts: [], folders: [expect.anything()] });
     expect(running.processes.length).toBeGreaterThan(15);

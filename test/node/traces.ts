@@ -13,11 +13,14 @@ const SYSCTLS = [
   'net/ipv4/ip_forward',
 ];
 
-/** Everything that a node has on the machine, by name. Other nodes may be running at the same time. */
+/** Everything that a node creates on the machine, by name. Other nodes may be running at the same time. */
 export type Traces = {
   readonly interfaces: readonly string[];
   readonly routes: readonly string[];
-  /** The pids of processes using a mount of the node, inside or outside of its namespaces, or mentioning its folder. */
+  /**
+   * The ids of processes which use a mount of the node, inside or outside of its namespaces, or whose command line
+   * contains its folder.
+   */
   readonly processes: readonly number[];
   readonly mounts: readonly string[];
   readonly cgroups: readonly string[];
@@ -56,7 +59,10 @@ async function findProcesses(folder: string): Promise<number[]> {
   return pids.filter((_, index) => verdicts[index]);
 }
 
-/** State that a node must not change: the packet filter of the host, without its counters, and kernel settings. */
+/**
+ * Returns the state that a node must not change: kernel settings, and the packet filter of the host without its
+ * counters.
+ */
 export async function readHostSettings(): Promise<{ filter: string[]; sysctls: string[] }> {
   const { stdout } = await run('iptables-save');
   return {

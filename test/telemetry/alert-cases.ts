@@ -1,10 +1,10 @@
 /** Series in promtool notation, with their values for each minute. */
 export type Input = Readonly<Record<string, string>>;
 
-/** The series for which an alert must fire, and for which it must not fire. Each runs for two hours. */
+/** The series for which an alert must fire, and for which it must not fire. Each of them runs for two hours. */
 export interface AlertCase {
   readonly firing: Input;
-  /** As near to firing as it gets. */
+  /** Series which are as close to the threshold as possible. */
   readonly silent: Input;
 }
 
@@ -16,7 +16,9 @@ const allReady: Input = {
 const leader = (instance: string) => `leader_election_master_status{name="sluice-controller",instance="${instance}"}`;
 const started = (instance: string) => `sluice_controller_term_started{instance="${instance}"}`;
 
-/** A histogram with this number of observations per minute within `le`, and with one in ten above it for `slower`. */
+/**
+ * Returns a histogram with this number of observations per minute within `le`, and one in ten above it for `slower`.
+ */
 function histogram(name: string, le: string, labels: string, slowOfTen: number): Input {
   const more = labels === '' ? '' : `,${labels}`;
   return {
@@ -31,22 +33,22 @@ const slow = (name: string, le: string, labels = ''): AlertCase => ({
   silent: histogram(name, le, labels, 0),
 });
 
-/** A gauge that stays at a value. */
+/** Returns a gauge that does not change. */
 const stays = (series: string, firing: number, silent: number): AlertCase => ({
   firing: { [series]: `${firing}x120` },
   silent: { [series]: `${silent}x120` },
 });
 
-/** A series that repeats itself for two hours. */
+/** Repeats a series for two hours. */
 const cycle = (values: string) => Array.from({ length: 7 }, () => values).join(' ');
 
-/** A counter that grows by so many a minute. */
+/** Returns a counter that increases by this number per minute. */
 const grows = (series: string, firing: number, silent: number): AlertCase => ({
   firing: { [series]: `0+${firing}x120` },
   silent: { [series]: `0+${silent}x120` },
 });
 
-/** A part of a thousand a minute. */
+/** Returns two counters which increase by a total of 1,000 per minute. */
 const share = (part: string, rest: string, firing: number, silent: number): AlertCase => ({
   firing: { [part]: `0+${firing}x120`, [rest]: `0+${1_000 - firing}x120` },
   silent: { [part]: `0+${silent}x120`, [rest]: `0+${1_000 - silent}x120` },
@@ -69,7 +71,7 @@ export const ALERT_CASES: Readonly<Record<string, AlertCase>> = {
     firing: { 'sluice_admission_policies_missing{role="facade",instance="a"}': '1x120' },
     silent: { 'sluice_admission_policies_missing{role="facade",instance="a"}': '0x120' },
   },
-  // Time begins at 0. At the end of the case, two hours have passed.
+  // Time starts at 0. At the end of the case, two hours have passed.
   SluiceCertificateExpiring: stays('sluice_certificate_expiry_timestamp_seconds{use="redis"}', 600_000, 620_000),
   SluiceCertificateRejected: stays('sluice_certificate_rejected{use="ingress"}', 1, 0),
   SluiceRootKeyWaiting: stays('sluice_controller_root_key_missing_replicas{instance="a"}', 1, 0),
@@ -88,7 +90,7 @@ export const ALERT_CASES: Readonly<Record<string, AlertCase>> = {
     silent: {
       'nodejs_eventloop_lag_p99_seconds{instance="a"}': '0.4x120',
       'sluice_build_info{instance="a",version="1"}': '1x120',
-      // Another program's.
+      // The series of another program.
       'nodejs_eventloop_lag_p99_seconds{instance="b"}': '9x120',
     },
   },
@@ -178,7 +180,7 @@ export const ALERT_CASES: Readonly<Record<string, AlertCase>> = {
   },
   SluiceLeaderIdle: {
     firing: {
-      // The Lease changes hands every few minutes and is free now and then.
+      // The Lease changes hands every few minutes, and is sometimes free.
       [leader('a')]: '1x3 0x3 1x3 0x3 1x107',
       [leader('b')]: '0x4 1x2 0x4 1x2 0x107',
       [started('a')]: '0x120',
@@ -196,7 +198,7 @@ export const ALERT_CASES: Readonly<Record<string, AlertCase>> = {
     silent: { [leader('a')]: '1x120', [leader('b')]: '0x120' },
   },
   SluiceLeaderChangesOften: {
-    // Every ten minutes, as two replicas see it.
+    // Every ten minutes, as seen by two replicas.
     firing: { [leader('a')]: cycle('1x9 0x9'), [leader('b')]: cycle('0x9 1x9') },
     // Every twenty minutes.
     silent: { [leader('a')]: cycle('1x19 0x19'), [leader('b')]: cycle('0x19 1x19') },
@@ -224,7 +226,7 @@ export const ALERT_CASES: Readonly<Record<string, AlertCase>> = {
   ),
   SluiceFacadeSlow: {
     ...slow('sluice_facade_request_duration_seconds', '5', 'route="GET /waas",status="200"'),
-    // A long poll is slow on purpose.
+    // Long polls are slow by design.
     silent: histogram('sluice_facade_request_duration_seconds', '5', 'route="POST /waas/pull",status="200"', 5),
   },
   SluiceIssuerUnreachable: grows('sluice_facade_refused_tokens_total{reason="undecided"}', 1, 0),

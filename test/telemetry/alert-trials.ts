@@ -2,10 +2,10 @@ import { stringify } from 'yaml';
 import type { Promtool } from '../support/prometheus/promtool.ts';
 import type { Input } from './alert-cases.ts';
 
-/** One test of promtool: with these series, for which installations does an alert fire after two hours? */
+/** A promtool test: the series, and the installations for which the alert fires after two hours. */
 export interface Trial {
   readonly input: Input;
-  /** Labels `namespace` and `job` as promtool writes them, e.g. `{namespace="a", job="b"}`. */
+  /** The labels `namespace` and `job` in the format of promtool, e.g. `{namespace="a", job="b"}`. */
   readonly firing: readonly string[];
 }
 

@@ -15,7 +15,7 @@ const ROOT = join(import.meta.dirname, '..', '..');
 const promtool = findPromtool();
 if (promtool === undefined) {
   console.warn(
-    'There is no promtool: the alerts and the dashboard are NOT checked. Run make setup, or name it by PROMTOOL.',
+    'promtool is missing: the alerts and the dashboard are NOT checked. Run make setup, or set PROMTOOL to its path.',
   );
 }
 
@@ -26,7 +26,7 @@ function run(args: readonly string[], files: Readonly<Record<string, string>>) {
   return { ok, output };
 }
 
-test('the files are those that make generate writes', () => {
+test('the files are the output of make generate', () => {
   expect(driftedFiles(ROOT, [...renderAlerts(), ...renderDashboards()]), OUT_OF_DATE).toEqual([]);
 });
 
@@ -34,7 +34,7 @@ test.skipIf(promtool === undefined)('the rules are valid', () => {
   expect(run(['check', 'rules', 'rules.yaml'], { 'rules.yaml': rules.text })).toMatchObject({ ok: true });
 });
 
-test.skipIf(promtool === undefined)('every query of the dashboard and of a first step can be parsed', () => {
+test.skipIf(promtool === undefined)('every query of the dashboard and of a first step is valid', () => {
   const shown = PANEL_ROWS.flatMap(({ panels }) => panels).flatMap(panel => Object.keys(panel.queries));
   const queries = [...shown, ...QUERIES];
   expect(queries.length).toBeGreaterThan(50);
@@ -46,7 +46,7 @@ test.skipIf(promtool === undefined)('every query of the dashboard and of a first
   expect(run(['check', 'rules', '--lint=none', 'queries.yaml'], { 'queries.yaml': text })).toMatchObject({ ok: true });
 });
 
-test('every alert has a case, and a name of its own', () => {
+test('every alert has a case and a unique name', () => {
   const names = ALERT_RULES.map(({ name }) => name);
   expect(Object.keys(ALERT_CASES).toSorted()).toEqual(names.toSorted());
   expect(new Set(names).size).toBe(names.length);
@@ -60,11 +60,11 @@ test('the first step of every runbook is a command or a query', () => {
   for (const [name, step] of Object.entries(FIRST_STEPS)) expect(step, name).toMatch(/^(kubectl|redis-cli) |\(/);
   expect(KUBECTL_COMMANDS.length).toBeGreaterThan(10);
   expect(REDIS_COMMANDS.length).toBeGreaterThan(3);
-  // A subscription of Sluice, not of another operator.
+  // The command must read a subscription of Sluice, and not of another operator.
   expect(KUBECTL_COMMANDS.join(' ')).not.toMatch(/\b(subscriptions|integrations|packages|blocks)(?!\.sluice\.dev)/);
 });
 
-test.skipIf(promtool === undefined)('members that wait in one index raise only the alert of that index', () => {
+test.skipIf(promtool === undefined)('members waiting in an index only cause the alert of that index', () => {
   const overdue = (index: string, firing: boolean): Trial => ({
     input: { [`sluice_work_overdue_seconds{index="${index}"}`]: '301x120' },
     firing: firing ? ['{}'] : [],
@@ -83,14 +83,18 @@ test.skipIf(promtool === undefined)('members that wait in one index raise only t
 
 const caseOf = (name: string) => ALERT_CASES[name] as (typeof ALERT_CASES)[string];
 
-test.skipIf(promtool === undefined)('every alert fires when it has to, and only then', { timeout: 60_000 }, () => {
-  const trial = (name: string, state: 'firing' | 'silent', firing: boolean): Trial => ({
-    input: caseOf(name)[state],
-    firing: firing ? ['{}'] : [],
-  });
-  const right = (name: string) => [trial(name, 'firing', true), trial(name, 'silent', false)];
-  expect(passing(right)).toEqual(allRules.map(({ alert }) => alert));
-  // And what passes here says something: the other way round nothing does.
-  expect(passing(name => [trial(name, 'firing', false)])).toEqual([]);
-  expect(passing(name => [trial(name, 'silent', true)])).toEqual([]);
-});
+test.skipIf(promtool === undefined)(
+  'every alert fires for its firing case, and not for its silent case',
+  { timeout: 60_000 },
+  () => {
+    const trial = (name: string, state: 'firing' | 'silent', firing: boolean): Trial => ({
+      input: caseOf(name)[state],
+      firing: firing ? ['{}'] : [],
+    });
+    const right = (name: string) => [trial(name, 'firing', true), trial(name, 'silent', false)];
+    expect(passing(right)).toEqual(allRules.map(({ alert }) => alert));
+    // Checks the test itself: the opposite expectations must fail.
+    expect(passing(name => [trial(name, 'firing', false)])).toEqual([]);
+    expect(passing(name => [trial(name, 'silent', true)])).toEqual([]);
+  },
+);

@@ -9,11 +9,11 @@ const startingWith = (word: string) => [
   ...new Set(Object.values(FIRST_STEPS).filter(step => step.startsWith(`${word} `))),
 ];
 
-/** Each command once, for a shell. */
+/** Returns each shell command once. */
 export const KUBECTL_COMMANDS = startingWith('kubectl');
 export const REDIS_COMMANDS = startingWith('redis-cli');
 
-/** Queries for Prometheus. */
+/** Returns the queries for Prometheus. */
 export const QUERIES = Object.values(FIRST_STEPS).filter(
   step => ![...KUBECTL_COMMANDS, ...REDIS_COMMANDS].includes(step),
 );

@@ -9,14 +9,16 @@ import { passingAlerts, type Rule } from './alert-trials.ts';
 
 const promtool = findPromtool();
 
-/** Labels of three installations. Installations which are not broken differ from the broken one in a single label. */
+/**
+ * The labels of three installations. Installations which are not broken differ from the broken one in a single label.
+ */
 const BROKEN = 'namespace="one",job="a"';
 const SOUND = ['namespace="one",job="b"', 'namespace="two",job="a"'];
 
 const belongingTo = (labels: string, input: Input = {}): Input =>
   Object.fromEntries(Object.entries(input).map(([series, values]) => [select(series, labels), values]));
 
-/** The series of all three installations in a single Prometheus. */
+/** Returns the series of all three installations in a single Prometheus. */
 const mixed = (name: string): Input => ({
   ...belongingTo(BROKEN, ALERT_CASES[name]?.firing),
   ...Object.assign({}, ...SOUND.map(labels => belongingTo(labels, ALERT_CASES[name]?.silent))),
@@ -28,7 +30,7 @@ const rulesFor = (matchers?: string) =>
     renderRule(matchers === undefined ? rule : { ...rule, expr: select(rule.expr, matchers) }),
   ) as Rule[];
 
-test('matchers are added to every metric, and to nothing else', () => {
+test('adds matchers to every metric, and nowhere else', () => {
   expect(select('sum by (role) (rate(sluice_a_total[5m])) / sluice_b{c="d",e=~"sluice_x.*"}', 'n="m"')).toBe(
     'sum by (role) (rate(sluice_a_total{n="m"}[5m])) / sluice_b{n="m",c="d",e=~"sluice_x.*"}',
   );
@@ -36,7 +38,7 @@ test('matchers are added to every metric, and to nothing else', () => {
 });
 
 test.skipIf(promtool === undefined)(
-  'of several installations in one Prometheus, an alert fires for the broken one only',
+  'only fires an alert for the broken installation if there are several installations in one Prometheus',
   { timeout: 120_000 },
   () => {
     const trial = (name: string) => [{ input: mixed(name), firing: [`{${BROKEN}}`] }];
@@ -45,7 +47,7 @@ test.skipIf(promtool === undefined)(
 );
 
 test.skipIf(promtool === undefined)(
-  'the rules of one installation fire for it, and never for another',
+  'only fires the rules of an installation for this installation',
   { timeout: 120_000 },
   () => {
     const broken = (name: string) => [{ input: mixed(name), firing: [`{${BROKEN}}`] }];
@@ -55,7 +57,7 @@ test.skipIf(promtool === undefined)(
   },
 );
 
-test.skipIf(promtool === undefined)('an installation that is gone altogether is missed', () => {
+test.skipIf(promtool === undefined)('fires an alert if all series of an installation have disappeared', () => {
   const name = 'SluiceRoleMissing';
   const rulesOf = (matchers?: string) => rulesFor(matchers).filter(({ alert }) => alert === name);
   const info = (labels: string) => select('sluice_build_info{instance="a",version="1"}', labels);
@@ -63,8 +65,8 @@ test.skipIf(promtool === undefined)('an installation that is gone altogether is 
   const stopped = { [info(BROKEN)]: '1x70 _x50' };
   const trial = { input: { ...sound, ...stopped }, firing: [`{${BROKEN}}`] };
   expect(passingAlerts(promtool, rulesOf(), () => [trial])).toEqual([name]);
-  // If it has never existed, its own rules report this, while rules without an installation only report it if there are
-  // no series at all.
+  // If the installation has never existed, its own rules report this. Rules without an installation only report this if
+  // there are no series at all.
   expect(passingAlerts(promtool, rulesOf(BROKEN), () => [{ ...trial, input: sound }])).toEqual([name]);
   expect(passingAlerts(promtool, rulesOf(), () => [{ input: { up: '1x120' }, firing: ['{}'] }])).toEqual([name]);
 });
@@ -74,7 +76,7 @@ interface Dashboard {
   readonly panels: readonly { readonly title: string; readonly targets?: readonly { readonly expr: string }[] }[];
 }
 
-test('every query of the dashboard selects the installation that is shown', () => {
+test('selects the displayed installation in every query of the dashboard', () => {
   const { templating, panels } = JSON.parse(renderDashboards()[0]?.text ?? '') as Dashboard;
   expect(templating.list.map(({ name }) => name)).toEqual(['datasource', 'namespace', 'job']);
   expect(templating.list.map(({ definition }) => definition)).toEqual([

@@ -7,7 +7,9 @@ const GROUPING = /\b(?:by|on)\s*\(([^)]*)\)/g;
 /** The labels that Prometheus adds to every series scraped from a pod. */
 const ADDED = ['namespace', 'instance', 'job', 'le'];
 
-/** The metrics, labels, and label values that a PromQL expression requires, but which are missing from `series`. */
+/**
+ * Returns the metrics, labels, and label values that a PromQL expression requires, but which are missing from `series`.
+ */
 export function missingFrom(series: readonly Series[], expression: string): string[] {
   const missing: string[] = [];
   const labelsOfAll = new Set(ADDED);

@@ -28,7 +28,7 @@ export async function foreignApis(): Promise<Manifest[]> {
     return Promise.all(paths.map(path => readFile(join(folder, path), 'utf8')));
   });
   const objects = (await Promise.all(files)).flat(2).flatMap(parseObjects);
-  // Those of cert-manager have labels that its chart would fill in.
+  // cert-manager has labels that are set by its chart.
   return objects.map(
     ({ metadata: { name, annotations = {} }, ...rest }) => ({ ...rest, metadata: { name, annotations } }) as Manifest,
   );

@@ -55,7 +55,7 @@ export function outputOf({ code, stdout, stderr }: CommandResult): string {
   return stdout;
 }
 
-/** Parses a stream of YAML documents as Kubernetes does, by version 1.1. Empty ones are left out. */
+/** Parses a stream of YAML documents as Kubernetes does, using YAML 1.1. Excludes empty documents. */
 export function parseObjects(yaml: string): Manifest[] {
   return parseAllDocuments(yaml, { version: '1.1' }).flatMap(document => {
     if (document.errors.length > 0) throw document.errors[0];

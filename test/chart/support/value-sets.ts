@@ -145,7 +145,7 @@ export const VALUE_SETS: Readonly<Record<string, ValueSet>> = {
   'rights for everybody': { ...REQUIRED, rbac: { aggregate: true }, crds: { keep: false }, fullnameOverride: 'events' },
 };
 
-/** Wrong values, each with what the refusal has to say. Values which are not misspelled contradict each other. */
+/** Wrong values, with the expected error. Values are either misspelled or contradict each other. */
 export const REFUSALS: readonly (readonly [name: string, values: ValueSet, sentence: RegExp])[] = [
   ['a misspelt role', { ...REQUIRED, controler: { replicas: 2 } }, /additional properties 'controler' not allowed/],
   ['a misspelt key', { ...REQUIRED, dispatcher: { replica: 2 } }, /at '\/dispatcher'.*'replica' not allowed/],

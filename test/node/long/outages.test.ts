@@ -25,9 +25,9 @@ const NAMESPACE = 'sluice-system';
 const REDIS_PORT = 6379;
 const HOOKS_PORT = 8080;
 const ROLES = ['controller', 'ingress', 'dispatcher'];
-/** Workspaces, each with a stream, a separate subscription, and an open group key. */
+/** The workspaces. Each of them has a stream, a separate subscription, and an open group key. */
 const SHOPS = Array.from({ length: 20 }, (_, n) => `shop-${n}`);
-/** How long a dependency is unavailable, and how long the recovery is monitored. Some alerts wait for two minutes. */
+/** The duration of the outage, and of the recovery, in milliseconds. Some alerts wait for two minutes. */
 const AWAY_MS = 160_000;
 const AFTER_MS = 60_000;
 const SCRAPE_SECONDS = 15;
@@ -192,14 +192,18 @@ describe.skipIf(refusal !== undefined || promtool === undefined)('an outage of m
     return all.toSorted(([a], [b]) => a.localeCompare(b));
   }
 
-  /** Status writes of the custom resources, by kind. Kubernetes itself writes the statuses of nodes and pods. */
+  /**
+   * Returns the status writes of custom resources, by kind. Kubernetes itself writes the statuses of nodes and pods.
+   */
   function statusWrites(before: ReadonlyMap<string, number>, after: ReadonlyMap<string, number>) {
     const ours = Object.values(KINDS).map(({ plural }) => `${plural}/status`);
     const writes = Object.entries(writesBetween(before, after));
     return Object.fromEntries(writes.filter(([key]) => ours.includes(key.split(' ')[1] ?? '')));
   }
 
-  test('of Redis restarts nothing, and writes one status for each workspace', { timeout: 400_000 }, async () => {
+  test('of Redis does not restart any pods, and writes one status for each workspace', {
+    timeout: 400_000,
+  }, async () => {
     const before = await restarts();
     const writes = await apiWrites();
     const address = await serviceAddress();
@@ -218,7 +222,9 @@ describe.skipIf(refusal !== undefined || promtool === undefined)('an outage of m
     expect(fired).toEqual(['SluiceRedisDisconnected', 'SluiceRoleImpaired']);
   });
 
-  test('of the API server restarts nothing, and events are delivered', { timeout: 400_000 }, async () => {
+  test('of the API server does not restart any pods, and events are still delivered', {
+    timeout: 400_000,
+  }, async () => {
     const before = await restarts();
     const address = await serviceAddress();
     let writes: ReadonlyMap<string, number> = new Map();
