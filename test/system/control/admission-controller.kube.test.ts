@@ -15,7 +15,7 @@ import {
   SPECS,
 } from '../support/accounts.ts';
 
-// All of this is tried with the token of the controller's service account.
+// All tests use the token of the controller's service account.
 let at: Accounts;
 
 beforeAll(async () => {
@@ -37,7 +37,7 @@ const CHANGES: Readonly<Record<(typeof WITH_FINALIZER)[number], object>> = {
 };
 
 describe('every kind', () => {
-  it.each(KIND_NAMES)('%s: writes the status', async kind => {
+  it.each(KIND_NAMES)('%s: can write the status', async kind => {
     const { metadata } = await at.make(kind);
     const body = { metadata: { uid: metadata.uid }, status: { observedGeneration: 1 } };
     const options = { fieldManager: 'sluice-controller', force: true, subresource: 'status' } as const;
@@ -57,7 +57,7 @@ describe('every kind', () => {
     },
   );
 
-  it.each(WITH_FINALIZER)('%s: leaves the finalizers of others alone', async kind => {
+  it.each(WITH_FINALIZER)('%s: cannot change other finalizers', async kind => {
     const { metadata } = await at.make(kind, SPECS[kind], { finalizers: ['example.com/theirs'] });
     const patch = (finalizers: string[]) => at.controller.mergePatch(of(kind), metadata, { metadata: { finalizers } });
     await patch(['example.com/theirs', FINALIZER]);
@@ -68,7 +68,7 @@ describe('every kind', () => {
     await at.admin.mergePatch(of(kind), metadata, { metadata: { finalizers: [] } });
   });
 
-  it.each(WITH_FINALIZER)('%s: does not change the spec, nor give it an owner', async kind => {
+  it.each(WITH_FINALIZER)('%s: cannot change the spec, or set an owner', async kind => {
     const { metadata } = await at.make(kind);
     const changing = at.controller.mergePatch(of(kind), metadata, { spec: CHANGES[kind] });
     expect(await refusal(changing)).toMatch(/^403 .*cannot change the spec/);
@@ -77,14 +77,14 @@ describe('every kind', () => {
     expect(await refusal(giving)).toMatch(/^403 .*cannot change the owners/);
   });
 
-  it.each(KIND_NAMES)('%s: makes none', async kind => {
+  it.each(KIND_NAMES)('%s: cannot create any objects', async kind => {
     const making = applying(at.controller, kind, at.fresh(kind), { spec: SPECS[kind] });
     expect(await refusal(making)).toMatch(/^403 .*cannot (create|patch) resource/);
     const created = at.controller.create(of(kind), at.fresh(kind), { spec: SPECS[kind] });
     expect(await refusal(created)).toMatch(/^403 .*cannot create resource/);
   });
 
-  it('deletes revoked activations and no others', async () => {
+  it('can only delete revoked activations', async () => {
     const { metadata } = await at.make('Activation');
     expect(await refusal(at.controller.remove(of('Activation'), metadata))).toMatch(
       /^403 .*only delete revoked activations/,
@@ -98,10 +98,10 @@ describe('every kind', () => {
   });
 });
 
-describe('what is not of the kinds', () => {
+describe('other resources', () => {
   const data = { data: { secret: 'eA==' } };
 
-  it.each(['sluice.dev/signing', 'sluice.dev/invitation'])('writes Secrets of the type %s', async type => {
+  it.each(['sluice.dev/signing', 'sluice.dev/invitation'])('can write Secrets of the type %s', async type => {
     const name = { namespace: at.namespace, name: `${type.split('/')[1]}-mine` };
     const write = (body: object) =>
       at.controller.apply(SECRETS, name, body, { fieldManager: 'sluice-controller', force: true });
@@ -110,7 +110,7 @@ describe('what is not of the kinds', () => {
   });
 
   it.each(['Opaque', 'kubernetes.io/service-account-token', 'sluice.dev/ingress-key'])(
-    'writes no Secret of the type %s',
+    'cannot write Secrets of the type %s',
     async type => {
       const annotations = { 'kubernetes.io/service-account.name': 'sluice-facade' };
       const body = { metadata: { annotations }, type, ...data };
@@ -122,14 +122,14 @@ describe('what is not of the kinds', () => {
     },
   );
 
-  it('cannot change the Secrets of others', async () => {
+  it('cannot change other Secrets', async () => {
     const name = { namespace: at.namespace, name: 'theirs' };
     await at.admin.create(SECRETS, name, data);
     const changing = at.controller.mergePatch(SECRETS, name, { data: { secret: 'eQ==' } });
     expect(await refusal(changing)).toMatch(/^403 .*only write Secrets of the types/);
   });
 
-  it('lists the quotas of its own name, in all namespaces, and no others', async () => {
+  it('can only list quotas with its own name in all namespaces', async () => {
     const toName = ({ metadata }: AnyObject) => metadata.name;
     const fieldSelector = `metadata.name=${QUOTA_NAME}`;
     const { items } = await at.controller.list(RESOURCE_QUOTAS, toName, { fieldSelector });
@@ -137,14 +137,14 @@ describe('what is not of the kinds', () => {
     expect(await refusal(at.controller.list(RESOURCE_QUOTAS, toName))).toMatch(/^403 .*cannot list/);
   });
 
-  it('lists the Leases of its name, in all namespaces, and no others', async () => {
+  it('can only list Leases with its name in all namespaces', async () => {
     const toName = ({ metadata }: AnyObject) => metadata.name;
     const { items } = await at.controller.list(LEASES, toName, { fieldSelector: `metadata.name=${LEASE_NAME}` });
     expect(items.filter(name => name !== LEASE_NAME)).toEqual([]);
     expect(await refusal(at.controller.list(LEASES, toName))).toMatch(/^403 .*cannot list/);
   });
 
-  it('makes namespaces and deletes none', async () => {
+  it('can create namespaces, but not delete them', async () => {
     const name = { name: `${at.namespace}-made` };
     await at.controller.create(NAMESPACES, name, {});
     expect(await refusal(at.controller.remove(NAMESPACES, name))).toMatch(/^403 .*cannot delete/);
@@ -152,7 +152,7 @@ describe('what is not of the kinds', () => {
     expect(await refusal(labelling)).toMatch(/^403 .*cannot patch/);
   });
 
-  it('records Events, and has its Lease in its own namespace only', async () => {
+  it('can record Events, and can only write its Lease in its own namespace', async () => {
     const event = { involvedObject: { kind: 'Workspace', name: 'x' }, type: 'Normal', reason: 'Tested', message: 'x' };
     const name = { namespace: 'default', name: `${at.namespace}-event` };
     await at.controller.create(EVENTS, name, event);

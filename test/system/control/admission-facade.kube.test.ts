@@ -19,7 +19,7 @@ import {
 const STRANGERS = [{ issuer: 'https://login.example.com', subject: 'eve', role: 'Owner' }];
 const KEY = { id: 'first', sha256: 'a'.repeat(64) };
 
-// All of this is tried with the token of the facade's service account.
+// All tests use the token of the facade's service account.
 let at: Accounts;
 
 beforeAll(async () => {
@@ -29,10 +29,11 @@ beforeAll(async () => {
 afterAll(() => at?.close());
 
 describe('accounts', () => {
-  it('can create a free one, and apply it again', async () => {
+  it('can be created with the free plan, and applied again', async () => {
     const name = at.fresh('Account');
     await applying(at.facade, 'Account', name, { spec: { owners: OWNERS } });
-    // The status of a new object is a default, which the first write of anybody stores: here the controller's.
+    // A new object has a default status. The first write of the status stores it. Here, this is the write by the
+    // controller.
     const status = { status: { observedGeneration: 1 } };
     const writing = { fieldManager: 'sluice-controller', force: true, subresource: 'status' } as const;
     const made = await at.controller.apply(of('Account'), name, status, writing);
@@ -41,24 +42,24 @@ describe('accounts', () => {
   });
 
   it.each([
-    ['a metered one', { plan: 'Metered' }],
-    ['one with more tokens', { includedTokens: 10_001 }],
-    ['one with fewer', { includedTokens: 0 }],
-  ])('does not make %s', async (_, extra) => {
+    ['the plan Metered', { plan: 'Metered' }],
+    ['more tokens', { includedTokens: 10_001 }],
+    ['fewer tokens', { includedTokens: 0 }],
+  ])('cannot be created with %s', async (_, extra) => {
     const making = applying(at.facade, 'Account', at.fresh('Account'), { spec: { owners: OWNERS, ...extra } });
     expect(await refusal(making)).toMatch(/^403 .*only create accounts with the plan Free and 10000 included tokens/);
     const created = at.facade.create(of('Account'), at.fresh('Account'), { spec: { owners: OWNERS, ...extra } });
     expect(await refusal(created)).toMatch(/^403 .*accounts with the plan Free/);
   });
 
-  it('can create one with lower limits, or with those of the plan', async () => {
+  it('can be created with lower limits, or with the limits of the plan', async () => {
     const limits = { ...DEFAULT_LIMITS.Free, streams: 0 };
     const made = await applying(at.facade, 'Account', at.fresh('Account'), { spec: { owners: OWNERS, limits } });
     expect(made).toMatchObject({ spec: { limits } });
   });
 
   it.each(Object.entries(DEFAULT_LIMITS.Free) as [string, number][])(
-    'does not make one with higher limits: %s',
+    'cannot be created with higher limits: %s',
     async (name, limit) => {
       const spec = { owners: OWNERS, limits: { [name]: limit + 1 } };
       const making = applying(at.facade, 'Account', at.fresh('Account'), { spec });
@@ -73,8 +74,8 @@ describe('accounts', () => {
     ['its tokens', { owners: OWNERS, includedTokens: 99_999 }],
     ['its limits', { owners: OWNERS, limits: { streams: 1 } }],
     ['its owners', { owners: STRANGERS }],
-    ['its name for people', { owners: OWNERS, displayName: 'Eve' }],
-  ])('does not change %s', async (_, spec) => {
+    ['its display name', { owners: OWNERS, displayName: 'Eve' }],
+  ])('do not allow changes of %s', async (_, spec) => {
     const { metadata } = await at.make('Account');
     const applied = applying(at.facade, 'Account', metadata, { spec });
     expect(await refusal(applied)).toMatch(/^403 .*cannot change accounts/);
@@ -82,12 +83,12 @@ describe('accounts', () => {
     expect(await refusal(patched)).toMatch(/^403 .*cannot change accounts/);
   });
 
-  describe('that the facade creates', () => {
+  describe('created by the facade', () => {
     const VIEWER = { issuer: 'https://login.example.com', group: 'auditors', role: 'Viewer' };
     let count = 0;
     const free = () => ({ name: `free-${`${count++}`.padStart(20, '0')}` });
 
-    it('changes the owners of one', async () => {
+    it('can have their owners changed', async () => {
       const name = free();
       await applying(at.facade, 'Account', name, { spec: { owners: OWNERS } });
       const { spec } = (await applying(at.facade, 'Account', name, {
@@ -99,10 +100,10 @@ describe('accounts', () => {
     it.each([
       ['its plan', { plan: 'Metered' }, /cannot change accounts/],
       ['its tokens', { includedTokens: 99_999 }, /cannot change accounts/],
-      ['its name for people', { displayName: 'Eve' }, /cannot change accounts/],
+      ['its display name', { displayName: 'Eve' }, /cannot change accounts/],
       ['its owners so that there is no Owner', { owners: [VIEWER] }, /without an Owner/],
       ['its owners so that there is only an Admin', { owners: [{ ...VIEWER, role: undefined }] }, /without an Owner/],
-    ])('does not change %s', async (_, change, words) => {
+    ])('do not allow changes of %s', async (_, change, words) => {
       const name = free();
       await applying(at.facade, 'Account', name, { spec: { owners: OWNERS } });
       const spec = { owners: [...OWNERS, VIEWER], ...change };
@@ -110,7 +111,7 @@ describe('accounts', () => {
     });
 
     it.each(['free-', 'free-acme', `free-${'0'.repeat(21)}`, `x-free-${'0'.repeat(20)}`, `free-${'u'.repeat(20)}`])(
-      'does not change the owners of %s, which only looks like one',
+      'do not allow changes of the owners of %s, which was not created by the facade',
       async name => {
         const account = { name: name.replace(/-$/, '') };
         await at.admin.apply(of('Account'), account, { spec: { owners: OWNERS } }, { fieldManager: 'kubectl' });
@@ -120,14 +121,14 @@ describe('accounts', () => {
     );
   });
 
-  it('does not delete one', async () => {
+  it('cannot be deleted', async () => {
     const { metadata } = await at.make('Account');
     expect(await refusal(at.facade.remove(of('Account'), metadata))).toMatch(/^403 .*cannot delete/);
   });
 });
 
 describe('workspaces', () => {
-  it('makes one for an account, as the acceptance of an invitation does', async () => {
+  it('can be created for an account, as when accepting an invitation', async () => {
     const made = await applying(at.facade, 'Workspace', at.fresh('Workspace'), {
       spec: { account: 'ada', instance: 'blue' },
     });
@@ -141,7 +142,7 @@ describe('workspaces', () => {
     ['ingress keys', undefined, { ingressKeys: [KEY] }, /create workspaces with spec.ingressKeys/],
     ['an empty list of ingress keys', undefined, { ingressKeys: [] }, /create workspaces with spec.ingressKeys/],
     ['the mark of a producer', undefined, { producer: true }, /create workspaces with spec.producer/],
-  ])('does not make one with %s', async (_, named, extra, words) => {
+  ])('cannot be created with %s', async (_, named, extra, words) => {
     const name = named === undefined ? at.fresh('Workspace') : { name: `${named}-${process.pid}` };
     const spec = { account: 'ada', ...extra };
     for (const make of [
@@ -154,7 +155,7 @@ describe('workspaces', () => {
     }
   });
 
-  it('can set and remove producer and keys of an existing one by server-side apply', async () => {
+  it('can have their producer and keys set and removed using server-side apply', async () => {
     const { metadata } = await at.make('Workspace', { account: 'ada', owners: OWNERS });
     const set = (spec: object) =>
       at.facade.apply<AnyObject & { spec: object }>(
@@ -173,12 +174,12 @@ describe('workspaces', () => {
     ['its owners, taking them away', { spec: { owners: null } }, /spec.owners of a workspace/],
     ['its account', { spec: { account: 'eve' } }, /account is immutable|spec.account of a workspace/],
     ['whether it is paused', { metadata: { annotations: { [PAUSED_ANNOTATION]: 'true' } } }, /cannot pause/],
-  ])('does not change %s', async (_, patch, words) => {
+  ])('do not allow changes of %s', async (_, patch, words) => {
     const { metadata } = await at.make('Workspace', { account: 'ada', owners: OWNERS });
     expect(await refusal(at.facade.mergePatch(of('Workspace'), metadata, patch))).toMatch(words);
   });
 
-  it('can change a paused one, but not end the pause', async () => {
+  it('can be changed while they are paused, but not resumed', async () => {
     const paused = { annotations: { [PAUSED_ANNOTATION]: 'true', other: 'note' } };
     const { metadata } = await at.make('Workspace', { account: 'ada' }, paused);
     await at.facade.mergePatch(of('Workspace'), metadata, { spec: { producer: true } });
@@ -191,7 +192,7 @@ describe('integrations', () => {
   const invitedEmail = 'ada@partner.example';
   const set = (metadata: ObjectName, spec: object) => at.facade.mergePatch(of('Integration'), metadata, { spec });
 
-  it('makes an invitation', async () => {
+  it('can be created as an invitation', async () => {
     const made = await applying(at.facade, 'Integration', at.fresh('Integration'), { spec: { invitedEmail } });
     expect(made).toMatchObject({ spec: { invitedEmail } });
   });
@@ -201,7 +202,7 @@ describe('integrations', () => {
     ['workspace', { invitedEmail, workspace: 'globex' }],
     ['declined', { invitedEmail, declined: true }],
     ['revoked', { invitedEmail, revoked: false }],
-  ])('does not make one with %s: %o', async (field, spec) => {
+  ])('cannot be created with %s: %o', async (field, spec) => {
     for (const make of [
       () => applying(at.facade, 'Integration', at.fresh('Integration'), { spec }),
       () => at.facade.create(of('Integration'), at.fresh('Integration'), { spec }),
@@ -212,7 +213,7 @@ describe('integrations', () => {
     }
   });
 
-  it('sets the workspace of one once', async () => {
+  it('can be assigned to a workspace once', async () => {
     const { metadata } = await at.make('Integration', { invitedEmail });
     await set(metadata, { workspace: 'globex' });
     for (const workspace of ['initech', '', null]) {
@@ -224,7 +225,7 @@ describe('integrations', () => {
     expect(stored?.spec).toEqual({ invitedEmail, workspace: 'globex' });
   });
 
-  it.each(['declined', 'revoked'])('sets %s, and does not take it back', async field => {
+  it.each(['declined', 'revoked'])('allow setting %s, but not resetting it', async field => {
     const { metadata } = await at.make('Integration', { invitedEmail, [field]: false });
     await set(metadata, { [field]: true });
     for (const value of [false, null]) {
@@ -236,7 +237,7 @@ describe('integrations', () => {
     expect(stored?.spec).toEqual({ invitedEmail, [field]: true });
   });
 
-  it('does not make one again by deleting it', async () => {
+  it('cannot be deleted and created again', async () => {
     const { metadata } = await at.make('Integration');
     expect(await refusal(at.facade.remove(of('Integration'), metadata))).toMatch(/^403 .*cannot delete/);
   });
@@ -245,22 +246,25 @@ describe('integrations', () => {
 describe('every kind', () => {
   const specs = { ...SPECS, Integration: { invitedEmail: 'ada@partner.example' } };
 
-  it.each(KIND_NAMES)('%s: makes it by server-side apply, and no finalizer, owner or status', async kind => {
-    const made = await applying(at.facade, kind, at.fresh(kind), { spec: specs[kind] });
-    const owner = { apiVersion: 'v1', kind: 'ConfigMap', name: 'gone', uid: '00000000-0000-0000-0000-000000000000' };
-    const metadatas = [{ finalizers: ['example.com/mine'] }, { ownerReferences: [owner] }];
-    for (const metadata of metadatas) {
-      const patching = at.facade.mergePatch(of(kind), made.metadata, { metadata });
-      expect(await refusal(patching)).toMatch(/^403 .*ValidatingAdmissionPolicy 'sluice-facade-metadata'/);
-      const making = applying(at.facade, kind, at.fresh(kind), { metadata, spec: specs[kind] });
-      expect(await refusal(making)).toMatch(/^403 .*ValidatingAdmissionPolicy 'sluice-facade-metadata'/);
-    }
-    const body = { status: { observedGeneration: 1 } };
-    const writing = at.facade.apply(of(kind), made.metadata, body, { fieldManager: 'test', subresource: 'status' });
-    expect(await refusal(writing)).toMatch(/^403 .*cannot patch resource "\w+\/status"/);
-  });
+  it.each(KIND_NAMES)(
+    '%s: can be created using server-side apply, but without a finalizer, owner, or status',
+    async kind => {
+      const made = await applying(at.facade, kind, at.fresh(kind), { spec: specs[kind] });
+      const owner = { apiVersion: 'v1', kind: 'ConfigMap', name: 'gone', uid: '00000000-0000-0000-0000-000000000000' };
+      const metadatas = [{ finalizers: ['example.com/mine'] }, { ownerReferences: [owner] }];
+      for (const metadata of metadatas) {
+        const patching = at.facade.mergePatch(of(kind), made.metadata, { metadata });
+        expect(await refusal(patching)).toMatch(/^403 .*ValidatingAdmissionPolicy 'sluice-facade-metadata'/);
+        const making = applying(at.facade, kind, at.fresh(kind), { metadata, spec: specs[kind] });
+        expect(await refusal(making)).toMatch(/^403 .*ValidatingAdmissionPolicy 'sluice-facade-metadata'/);
+      }
+      const body = { status: { observedGeneration: 1 } };
+      const writing = at.facade.apply(of(kind), made.metadata, body, { fieldManager: 'test', subresource: 'status' });
+      expect(await refusal(writing)).toMatch(/^403 .*cannot patch resource "\w+\/status"/);
+    },
+  );
 
-  it('leaves the finalizer of the controller on', async () => {
+  it('cannot have the finalizer of the controller removed', async () => {
     const { metadata } = await at.make('Package', {}, { finalizers: [FINALIZER] });
     const removing = at.facade.mergePatch(of('Package'), metadata, { metadata: { finalizers: [] } });
     expect(await refusal(removing)).toMatch(/^403 .*finalizers/);
@@ -268,13 +272,13 @@ describe('every kind', () => {
     await at.admin.mergePatch(of('Package'), metadata, { metadata: { finalizers: [] } });
   });
 
-  it('deletes Blocks and Subscriptions', async () => {
+  it('can be deleted if it is a Block or a Subscription', async () => {
     for (const kind of ['Block', 'Subscription'] as const) {
       expect(await at.facade.remove(of(kind), (await at.make(kind)).metadata)).toBe(true);
     }
   });
 
-  it('reads no Secret and no namespace', async () => {
+  it('does not give access to Secrets and namespaces', async () => {
     expect(await refusal(at.facade.get(SECRETS, { namespace: at.namespace, name: 'any' }))).toMatch(
       /^403 .*cannot get/,
     );

@@ -38,7 +38,7 @@ describe('keys, Secrets, labels, annotations and accounts', () => {
   const sha256 = createHash('sha256').update(keyOf(NORTH)).digest('hex');
   const stolen = () => makeSample('stolen', KEY, 'x');
 
-  it("a copy of the hash of north's key opens eve's own ingress, and ends nothing of north's", async () => {
+  it("a copy of the hash of north's key works for eve's own ingress, and does not affect north", async () => {
     for (const expiresAt of ['2020-01-01T00:00:00Z', '2099-01-01T00:00:00Z']) {
       await world.expectUntouched(() => workspace({ ingressKeys: [{ id: 'copy', sha256, expiresAt }] }), [ready]);
     }
@@ -50,7 +50,7 @@ describe('keys, Secrets, labels, annotations and accounts', () => {
     expect((await world.north.post(stolen(), { key: keyOf(EVE) })).status).toBe(401);
   });
 
-  it("a Secret that says that it is the mirror of anna's changes nothing", async () => {
+  it("a Secret that claims to be the mirror of anna's does not change anything", async () => {
     const { cluster } = world.installed;
     const uid = await kubectl(cluster, [
       'get',
@@ -78,7 +78,7 @@ describe('keys, Secrets, labels, annotations and accounts', () => {
     );
   });
 
-  it("a namespace that says that it is north's lends its objects to nobody", async () => {
+  it('a namespace that claims to belong to north does not provide its objects to anyone', async () => {
     await world.expectUntouched(
       () =>
         world.put(
@@ -99,7 +99,7 @@ describe('keys, Secrets, labels, annotations and accounts', () => {
     await world.expectUntouched(() => label('eve'), [ready]);
   });
 
-  it('a Workspace only adopts its own namespace, and charges the account that it refers to', async () => {
+  it('a Workspace only adopts its own namespace, and its account is charged', async () => {
     await world.put({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'plain' } });
     const named = (name: string, account: string) => ({ ...(tenant(name)[2] as Manifest), spec: { account } });
     await world.expectUntouched(
@@ -111,7 +111,7 @@ describe('keys, Secrets, labels, annotations and accounts', () => {
     );
   });
 
-  it('a pause is of the workspace that is annotated, and of no other object', async () => {
+  it('pausing only affects the annotated workspace', async () => {
     await world.expectUntouched(() => workspace({}, { annotations: { [PAUSED_ANNOTATION]: 'true' } }));
     await world.observer.apply(activation('eve', INTEGRATION, 'meanwhile'));
     const paused: Said = [
@@ -140,7 +140,7 @@ describe('keys, Secrets, labels, annotations and accounts', () => {
     ]);
   });
 
-  it('an account without tokens holds up its own workspaces only', async () => {
+  it('an account without tokens only holds back its own workspaces', async () => {
     const account = (spec: object) => world.observer.apply(tenant('eve', spec)[1] as Manifest);
     await world.expectUntouched(async () => {
       await account({ plan: 'Free', includedTokens: 0 });
@@ -153,7 +153,7 @@ describe('keys, Secrets, labels, annotations and accounts', () => {
     );
   });
 
-  it("a stream that is deleted with what lies in it is eve's own", async () => {
+  it('deleting a stream only deletes events of eve', async () => {
     await world.expectUntouched(async () => {
       await world.put(stream('eve', 'orders', { deletionPolicy: 'Delete' }));
       await world.observer.remove('CatalogStream', 'orders', 'eve');

@@ -20,7 +20,7 @@ beforeAll(async () => {
   await world.observer.apply(pkg(PRODUCER, PACKAGE, [QUEUE]));
 });
 
-/** Sends one event. Bob is not affected by any block and has received the event when this returns. */
+/** Sends one event. Bob is not affected by any block and has received the event when this function returns. */
 async function send(id: string): Promise<string> {
   expect((await world.publisher.post(makeSample(id, KEY, id))).status).toBe(202);
   await world.receiver.arrival(id, 'bob');
@@ -32,7 +32,7 @@ const enforced = (name: string, is = 'True/Enforced') =>
   world.observer.until(['Block', name, PRODUCER, 'Enforced', is]);
 const put = (name: string, spec: object) => world.observer.apply(block(PRODUCER, name, spec));
 const lift = (name: string) => world.observer.remove('Block', name, PRODUCER);
-/** Ids with this prefix, in the order in which ada received them. */
+/** Returns the ids with this prefix, in the order in which ada received them. */
 const takenByAda = (prefix: string) =>
   world.receiver.attempts
     .filter(({ subscription: at, id, status }) => at === 'ada' && id.startsWith(prefix) && status === 204)
@@ -60,7 +60,7 @@ describe('a Block', () => {
     ['the stream, then the package', ['by-stream', 'by-package']],
     ['the package, then the stream', ['by-package', 'by-stream']],
   ])(
-    'together with another one: %s; live only after the last unblock, in order and with nothing lost',
+    'combined with another Block: %s; resumes after the last unblock, in order and without losing events',
     async (_order, names) => {
       const prefix = `order${++count}`;
       await put('by-stream', OF_STREAM);
@@ -83,7 +83,7 @@ describe('a Block', () => {
     },
   );
 
-  it('also covers an integration, a stream and a package that are created later', async () => {
+  it('also applies to an integration, a stream, and a package that are created later', async () => {
     const { observer, receiver } = world;
     await put('early', { integration: 'eve', target: { kind: 'Package', name: 'to-come' } });
     await enforced('early', 'Unknown/WaitingForIntegration');
@@ -98,9 +98,13 @@ describe('a Block', () => {
     await observer.apply(pkg(PRODUCER, 'to-come', ['refunds']));
     await enforced('early');
     await observer.until(['Subscription', `${PRODUCER}-refunds`, 'eve', 'Live', 'False/Blocked']);
-    await eventually('it counts one', async () => (await fieldOf('early', '.status.pausedSubscriptions')) === '1', {
-      withinMs: 20_000,
-    });
+    await eventually(
+      'the Block counts one paused subscription',
+      async () => (await fieldOf('early', '.status.pausedSubscriptions')) === '1',
+      {
+        withinMs: 20_000,
+      },
+    );
     await lift('early');
     await observer.until(['Subscription', `${PRODUCER}-refunds`, 'eve', 'Live', 'True/Live']);
   });
@@ -109,12 +113,12 @@ describe('a Block', () => {
 describe('onUnblock: SkipToNow', () => {
   const skip = { onUnblock: 'SkipToNow' };
 
-  it('skips the events of the pause, however young, and delivers those that were in the inbox before', async () => {
+  it('skips all events of the pause, and delivers events that were in the inbox before', async () => {
     const prefix = `skip${++count}`;
     world.receiver.behave(({ subscription: at }) => (at === 'ada' ? 503 : 204));
     await send(`${prefix}.inbox`);
     await eventually(
-      'an attempt',
+      'there was an attempt',
       async () => world.receiver.attempts.some(({ id, status }) => id === `${prefix}.inbox` && status === 503),
       { withinMs: 20_000 },
     );
@@ -132,13 +136,13 @@ describe('onUnblock: SkipToNow', () => {
     expect(takenByAda(prefix)).toEqual([`${prefix}.inbox`, `${prefix}.after`]);
   });
 
-  it('keeps the backlog when one of the Blocks has Continue', async () => {
+  it('keeps the backlog if one of the Blocks uses Continue', async () => {
     const prefix = `some${++count}`;
     await put('by-stream', { ...OF_STREAM, ...skip });
     await put('by-package', OF_PACKAGE);
     for (const name of ['by-stream', 'by-package']) await enforced(name);
     const sent = [await send(`${prefix}.during`)];
-    // Whichever is seen first: the one that says Continue is there to the end.
+    // The controller may see either Block first. The Block with Continue exists until the end.
     await kubectl(world.cluster, ['delete', 'block', 'by-stream', 'by-package', '-n', PRODUCER, '--wait=false']);
     await live('True/Live');
     sent.push(await send(`${prefix}.after`));
@@ -146,7 +150,7 @@ describe('onUnblock: SkipToNow', () => {
     expect(takenByAda(prefix)).toEqual(sent);
   });
 
-  it('skips no event after the unblock when the partner is suspended, too', async () => {
+  it('does not skip any events after the unblock if the partner is suspended as well', async () => {
     const prefix = `suspended${++count}`;
     const suspended = (value: boolean) =>
       world.observer.apply(
@@ -167,7 +171,7 @@ describe('onUnblock: SkipToNow', () => {
   });
 });
 
-it('leaves nothing to write once everything is applied', async () => {
+it('does not write anything once everything is applied', async () => {
   await put('by-stream', OF_STREAM);
   await put('by-package', OF_PACKAGE);
   for (const name of ['by-stream', 'by-package']) await enforced(name);

@@ -24,7 +24,7 @@ beforeAll(async () => {
 
 afterAll(() => installed?.stop());
 
-/** Every object that we or our users own, with the version that any write would change. */
+/** Returns all objects of Sluice and its users, with the version that is changed by any write. */
 async function versions(): Promise<string[]> {
   const path =
     '{range .items[*]}{.kind} {.metadata.namespace}/{.metadata.name} {.metadata.resourceVersion}{"\\n"}{end}';
@@ -33,14 +33,14 @@ async function versions(): Promise<string[]> {
   return output.trim().split('\n').toSorted();
 }
 
-/** `verb resource` → requests so far that may have written something, as the API server counted them. */
+/** Returns the number of requests that may have written something, by `verb resource`, as counted by the API server. */
 async function mutations(): Promise<Map<string, number>> {
   const counts = new Map<string, number>();
   for (const line of (await kubectl(installed.cluster, ['get', '--raw', '/metrics'])).split('\n')) {
     const sample = /^apiserver_request_total\{(.*)\} (\S+)$/.exec(line);
     const label = (name: string) => new RegExp(`(?:^|,)${name}="([^"]*)"`).exec(sample?.[1] ?? '')?.[1] ?? '';
     if (sample === null || !/^(POST|PUT|PATCH|APPLY|DELETE|DELETECOLLECTION)$/.test(label('verb'))) continue;
-    // Data written by the API server itself: its identity lease, and objects created during startup.
+    // Exclude data that the API server writes itself: its identity lease, and objects created during startup.
     if (label('resource') === 'leases' || label('group').endsWith('.k8s.io')) continue;
     const name = `${label('verb')} ${label('resource')}/${label('subresource')}`;
     counts.set(name, (counts.get(name) ?? 0) + Number(sample[2]));
@@ -49,8 +49,8 @@ async function mutations(): Promise<Map<string, number>> {
 }
 
 /**
- * A value that changes on any write to Redis except for the heartbeat of its dispatcher, and the number of commands so
- * far.
+ * Returns a value that is changed by any write to Redis except for the heartbeat of its dispatcher, and the number of
+ * commands so far.
  */
 async function redisState(): Promise<{ writes: number; aofBytes: number; commands: number }> {
   const writes = await writesOf(installed.redis);
@@ -63,14 +63,14 @@ async function redisState(): Promise<{ writes: number; aofBytes: number; command
   };
 }
 
-it('logs no failure and records no failure Event on its way', async () => {
+it('does not log errors or record failure Events while starting', async () => {
   const worried = (await sluice.logLines()).filter(({ level }) => level === 'warn' || level === 'error');
   expect(worried.map(({ msg, key, err }) => `${msg} ${key}: ${(err as Error | undefined)?.message}`)).toEqual([]);
   const reasons = await kubectl(installed.cluster, ['get', 'events', '-A', '-o', 'jsonpath={.items[*].reason}']);
   expect(reasons).not.toContain('Failed');
 });
 
-it('changes nothing when the same is applied again', async () => {
+it('does not change anything if the same objects are applied again', async () => {
   await untilCalm(async () => (await redisState()).writes);
   const before = { versions: await versions(), redis: await redisState() };
   expect(before.versions.length).toBeGreaterThan(10);
@@ -87,21 +87,21 @@ it('changes nothing when the same is applied again', async () => {
   expect(after.writes).toBe(before.redis.writes);
 });
 
-it(`writes nothing in ${IDLE_SECONDS} idle seconds but a heartbeat a second to Redis`, async () => {
+it(`only writes one heartbeat per second to Redis during ${IDLE_SECONDS} idle seconds`, async () => {
   const before = { versions: await versions(), mutations: await mutations(), redis: await redisState() };
   await delay(IDLE_SECONDS * 1_000);
   const after = { versions: await versions(), mutations: await mutations(), redis: await redisState() };
   const perSecond = (after.redis.commands - before.redis.commands) / IDLE_SECONDS;
-  console.log(`idle: ${perSecond.toFixed(1)} commands to Redis a second, all roles in one process`);
+  console.log(`idle: ${perSecond.toFixed(1)} commands to Redis per second for all roles in one process`);
   expect(after.versions).toEqual(before.versions);
   expect(after.mutations).toEqual(before.mutations);
   expect(after.redis.writes).toBe(before.redis.writes);
-  // About 100 bytes each.
+  // The size is about 100 bytes each.
   expect(after.redis.aofBytes - before.redis.aofBytes).toBeLessThan(1.1 * IDLE_SECONDS * 128);
   expect(perSecond).toBeLessThanOrEqual(100);
 });
 
-it('counts writes: the counters above work', async () => {
+it('changes these counters when something is written', async () => {
   const before = { versions: await versions(), mutations: await mutations(), redis: await redisState() };
   await kubectl(installed.cluster, ['annotate', 'catalogstream/orders', '-n', 'acme', 'example.com/note=x']);
   await installed.redis.command('SET', 'note', 'x');
@@ -110,7 +110,7 @@ it('counts writes: the counters above work', async () => {
   expect(await redisState()).not.toMatchObject({ writes: before.redis.writes });
 });
 
-it('changes no object when another process leads', async () => {
+it('does not change any objects when another process leads', async () => {
   await delay(1_000);
   const before = await versions();
   const startedMs = performance.now();
@@ -119,6 +119,6 @@ it('changes no object when another process leads', async () => {
   await delay(25_000);
   const led = (await sluice.logLines()).filter(({ msg }) => msg === 'started leading');
   expect(led.length).toBe(2);
-  console.log(`killed and started again: ready after ${Math.round(performance.now() - startedMs - 25_000)} ms`);
+  console.log(`restarted after a kill: ready after ${Math.round(performance.now() - startedMs - 25_000)} ms`);
   expect(await versions()).toEqual(before);
 });

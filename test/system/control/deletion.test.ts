@@ -44,11 +44,11 @@ async function fillFailing(name: string, deletionPolicy: 'Retain' | 'Delete'): P
 }
 
 describe('deleting', () => {
-  it('a stream with deletionPolicy Retain refuses new events, delivers the stored ones, then is gone', async () => {
+  it('a stream with deletionPolicy Retain refuses new events and is deleted after its stored events were delivered', async () => {
     const { observer, receiver } = world;
     const name = 'retained';
     const through = await fillFailing(name, 'Retain');
-    await eventually('the first attempt', async () => receiver.attempts.some(({ id }) => id === 'retained.0'), {
+    await eventually('there was a first attempt', async () => receiver.attempts.some(({ id }) => id === 'retained.0'), {
       withinMs: 20_000,
     });
     await observer.remove('CatalogStream', name, PRODUCER);
@@ -60,7 +60,7 @@ describe('deleting', () => {
     receiver.behave(() => 204);
     const tookMs = await observer.untilGone(['CatalogStream', name, PRODUCER], 20_000);
     expect([...receiver.delivered(name)]).toEqual(Array.from({ length: 5 }, (_, n) => `retained.${n}`));
-    console.log(`Retain: gone ${Math.round(tookMs)} ms after its endpoint worked again`);
+    console.log(`Retain: deleted ${Math.round(tookMs)} ms after its endpoint worked again`);
     expect((await through.post(makeSample('retained.gone', 'key', 'x'))).status).toBe(404);
     const left = await world.redis.command('KEYS', `{q:${tenantId(PRODUCER)}:${name}}*`);
     expect((left as string[]).filter(key => !/:(traf|why|id):/.test(key))).toEqual([]);
@@ -76,17 +76,16 @@ describe('deleting', () => {
     await observer.untilGone(['CatalogStream', name, PRODUCER], 20_000);
   });
 
-  it('a stream with deletionPolicy Delete is gone at once, with its events', async () => {
+  it('a stream with deletionPolicy Delete is deleted immediately, along with its events', async () => {
     const { observer, receiver } = world;
     const name = 'dropped';
     const through = await fillFailing(name, 'Delete');
     await observer.remove('CatalogStream', name, PRODUCER);
     const tookMs = await observer.untilGone(['CatalogStream', name, PRODUCER], 5_000);
-    console.log(`Delete: gone after ${Math.round(tookMs)} ms`);
+    console.log(`Delete: deleted after ${Math.round(tookMs)} ms`);
     await observer.until(['Subscription', `${PRODUCER}-${name}`, 'ada', 'Ready', 'Unknown/WaitingForStream']);
 
-    // A stream created again with the same name is an empty queue, which accepts events and does not contain the old
-    // events.
+    // A new stream with the same name has an empty queue, which accepts events and does not contain the old events.
     receiver.behave(() => 204);
     receiver.clear();
     await observer.apply(stream(PRODUCER, name, { deletionPolicy: 'Delete' }));
@@ -135,7 +134,7 @@ describe('deleting', () => {
     return all.split('\n').filter(line => names.some(name => line.includes(name)));
   }
 
-  it.each([1, 2, 3, 4])('objects and namespaces deleted in any order are all gone (order %i)', async seed => {
+  it.each([1, 2, 3, 4])('objects and namespaces can be deleted in any order (order %i)', async seed => {
     const [producer, partner] = [`prod${seed}`, `part${seed}`];
     const objects = await fullWorld(producer, partner);
     const random = createRandom(seed);
@@ -147,15 +146,15 @@ describe('deleting', () => {
     for (const object of shuffled) {
       await world.cluster.kubectl(['delete', ...object.split(' '), '--wait=false', '--ignore-not-found']);
     }
-    // If a namespace was removed before its Workspace was deleted, it has been created again.
+    // If a namespace was deleted before its Workspace, the controller has created the namespace again.
     const workspaces = async () =>
       (await leftOf(`workspace.sluice.dev/${producer}`, `workspace.sluice.dev/${partner}`)).length;
-    await eventually('the Workspaces are gone', async () => (await workspaces()) === 0, {
+    await eventually('the Workspaces are deleted', async () => (await workspaces()) === 0, {
       withinMs: 60_000,
       everyMs: 500,
     });
     await kubectl(world.cluster, ['delete', 'namespace', producer, partner, '--wait=false', '--ignore-not-found']);
-    await eventually('all are gone', async () => (await leftOf(producer, partner)).length === 0, {
+    await eventually('all objects are deleted', async () => (await leftOf(producer, partner)).length === 0, {
       withinMs: 60_000,
       everyMs: 500,
     }).catch(async (error: unknown) => {
@@ -163,14 +162,14 @@ describe('deleting', () => {
         cause: error,
       });
     });
-    console.log(`order ${seed}: all gone after ${Math.round(performance.now() - startedMs)} ms`);
+    console.log(`order ${seed}: all objects deleted after ${Math.round(performance.now() - startedMs)} ms`);
     const keys = (await world.redis.command('KEYS', `*${tenantId(producer)}*`)) as string[];
-    // Only data with its own expiry (traffic, ids), or data which shows that the tenant existed.
+    // The remaining data has its own expiry (traffic, ids), or shows that the tenant existed.
     console.log(`left of ${producer} in Redis: ${keys.map(key => key.replace(/.*\}:/, '')).join(', ')}`);
     expect(keys.filter(key => /:(m|b):|:behind$|:keys$|:subs:/.test(key))).toEqual([]);
   });
 
-  it('an account stays while a workspace names it, and goes with the last one', async () => {
+  it('an account is kept while a workspace references it, and deleted along with the last workspace', async () => {
     const { observer } = world;
     const [first, second] = ['payer-1', 'payer-2'];
     const [, , other] = tenant(second);
@@ -186,7 +185,7 @@ describe('deleting', () => {
     await observer.untilEvent(`Account/${first} StillInUse`);
   });
 
-  it('with Redis away: every finalizer is removed within its bound', async () => {
+  it('every finalizer is removed in time while Redis is not available', async () => {
     const { cluster, redis } = world;
     await fullWorld('prod9', 'part9');
     await redis.kill('SIGKILL');
@@ -196,15 +195,15 @@ describe('deleting', () => {
     await delay(5_000);
     console.log(`Redis away: the stream says ${await conditionOf(cluster, `catalogstream/${QUEUE}`, 'prod9')}`);
     await eventually(
-      'the objects are gone',
+      'the objects are deleted',
       async () => (await leftOf('prod9', 'part9')).filter(line => !line.startsWith('account')).length === 0,
       { withinMs: 240_000, everyMs: 1_000 },
     ).catch(async (error: unknown) => {
       throw new Error(`left with Redis away:\n${(await leftOf('prod9', 'part9')).join('\n')}`, { cause: error });
     });
     const tookMs = performance.now() - startedMs;
-    console.log(`Redis away: all gone after ${Math.round(tookMs)} ms`);
-    // Those in the namespaces went with them.
+    console.log(`without Redis: all objects deleted after ${Math.round(tookMs)} ms`);
+    // Objects in the namespaces were deleted along with the namespaces.
     await world.observer.untilEvent('Workspace/prod9 FinalizerRemovedWithoutRedis');
     await redis.restart();
     await world.publisher.publish(makeSample('after-all.0', 'key', 'x'));

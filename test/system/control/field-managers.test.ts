@@ -18,7 +18,7 @@ const ARGOCD = 'argocd';
 const isRest = (manager: string) => manager.startsWith('sluice-facade');
 const isArgo = (manager: string) => manager === ARGOCD;
 
-/** One of these, or none if `undefined` is included. */
+/** Returns one of these values, or undefined if it is included. */
 type Choose = <T>(...from: readonly T[]) => T;
 
 /** A call, and the spec fields it guarantees on success. Undefined means that the field is absent. */
@@ -35,7 +35,7 @@ interface Shared {
   readonly kind: KindName;
   readonly name: string;
   readonly namespace?: string;
-  /** @param spec of now; undefined while there is no object */
+  /** @param spec the current spec, or undefined if the object does not exist */
   readonly rest: (choose: Choose, spec: Readonly<Record<string, unknown>> | undefined) => Call;
   /** The fields specified by argocd. Undefined fields are not specified. */
   readonly argo: (choose: Choose) => Readonly<Record<string, unknown>>;
@@ -259,11 +259,11 @@ function isAsPromised(field: string, is: unknown, promised: unknown): boolean {
   return isDeepStrictEqual(is, promised);
 }
 
-/** The same spec with the same managers. */
+/** Returns whether two objects have the same spec and the same managers. */
 const isSame = (a: Managed | undefined, b: Managed | undefined) =>
   isDeepStrictEqual(a?.spec, b?.spec) && trespasses(a, b, () => false).length === 0;
 
-/** The problems of a refusal: REST must mention argocd, and a field owned by argocd. */
+/** Returns what is wrong with a refusal. REST must mention argocd and a field owned by argocd. */
 function wrongInRefusal({ body }: Problem, before: Managed | undefined): string[] {
   if (body.code === 'managed_elsewhere')
     return ownersOf(before as Managed, 'target').includes(ARGOCD) ? [] : ['not its'];
@@ -277,7 +277,7 @@ function wrongInRefusal({ body }: Problem, before: Managed | undefined): string[
 }
 
 test.each(SHARED.map(shared => [shared.kind, shared] as const))(
-  'REST and argocd write one %s in turn: none takes a field from the other, or over',
+  "REST and argocd can write one %s in turn without taking over each other's fields",
   async (kind, { name, namespace, rest, argo }) => {
     const random = createRandom(SEED);
     const choose: Choose = (...from) => from[Math.floor(random() * from.length)] as never;
@@ -333,7 +333,7 @@ test.each(SHARED.map(shared => [shared.kind, shared] as const))(
       expect(faults, `SEED=${SEED}, ${JSON.stringify(before?.spec)}\n${history.slice(-6).join('\n')}`).toEqual([]);
     }
     console.log(`${kind}: SEED=${SEED} ${JSON.stringify(counts)}`);
-    // Both managers were accepted, and REST was rejected. Otherwise, nothing was tested.
+    // Both managers were accepted, and REST was refused. Otherwise, the test would not check anything.
     expect(Object.keys(counts)).toEqual(expect.arrayContaining(['argocd applied', 'rest 409']));
     expect((counts['rest 200'] ?? 0) + (counts['rest 201'] ?? 0) + (counts['rest 204'] ?? 0)).toBeGreaterThan(0);
   },

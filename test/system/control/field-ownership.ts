@@ -18,14 +18,17 @@ export interface Managed {
 
 const SEPARATOR = ' › ';
 
-/** Leaves of managed fields: `endpoint › url`, and list items by their key: `ingressKeys › {"id":"a"} › sha256`. */
+/**
+ * Returns the leaves of managed fields, such as `endpoint › url`. List items are named by their key, such as
+ * `ingressKeys › {"id":"a"} › sha256`.
+ */
 function leavesOf(fields: Fields, at: readonly string[] = []): string[] {
   const below = Object.keys(fields).filter(entry => entry !== '.');
   if (below.length === 0) return [at.join(SEPARATOR)];
   return below.flatMap(entry => leavesOf(fields[entry] as Fields, [...at, entry.slice(2)]));
 }
 
-/** `manager: field` for all spec fields specified by a manager. */
+/** Returns `manager: field` for all spec fields specified by a manager. */
 export function ownershipOf({ metadata }: Managed): string[] {
   return (metadata.managedFields ?? [])
     .filter(({ subresource }) => subresource === undefined)
@@ -51,9 +54,8 @@ function valueAt(spec: unknown, field: string): unknown {
 }
 
 /**
- * What a write took from field managers other than its own, or changed of theirs, or gave them: nothing, if server-side
- * apply is used as it is meant.
- *
+ * Returns the fields of other field managers that a write took over, changed, or gave to them. There are none if
+ * server-side apply is used correctly.
  * @param isWriter whether a manager is the writer
  */
 export function trespasses(

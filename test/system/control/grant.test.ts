@@ -18,7 +18,7 @@ describe('the grant', () => {
     const url = receiver.urlOf('eve');
     await apply(world.cluster, [
       ...tenant('eve'),
-      // Somebody else's integration, by name.
+      // The name of an integration that belongs to another partner.
       subscription('eve', PRODUCER, QUEUE, { url, retrySchedule: RETRY_SOON }, { integration: 'ada' }),
     ]);
     await observer.until(['Subscription', name, 'eve', 'Ready', 'Unknown/WaitingForGrant']);
@@ -26,7 +26,7 @@ describe('the grant', () => {
     await send('foreign.0');
     await world.receiver.arrival('foreign.0', 'ada');
 
-    // A missing integration has the same response, so it is not possible to probe for names.
+    // The response is the same if the integration is missing, so nobody can search for names.
     await observer.remove('Subscription', name, 'eve');
     await observer.untilGone(['Subscription', name, 'eve'], 10_000);
     await observer.apply(subscription('eve', PRODUCER, QUEUE, { url, retrySchedule: RETRY_SOON }));
@@ -54,14 +54,12 @@ describe('the grant', () => {
     await world.receiver.arrival('revoked.0', 'ada');
     await delay(500);
     const atEve = receiver.attempts.filter(attempt => attempt.subscription === 'eve').map(({ id }) => id);
-    // Events before the grant are not delivered later.
+    // Events from before the grant are not delivered later.
     expect(atEve).toEqual(['granted.0']);
-    console.log(
-      `grant given: live after ${Math.round(healedMs)} ms; taken back: closed after ${Math.round(stoppedMs)} ms`,
-    );
+    console.log(`granted: live after ${Math.round(healedMs)} ms; revoked: closed after ${Math.round(stoppedMs)} ms`);
   });
 
-  it('works in whatever order the objects appear', async () => {
+  it('works for any order in which the objects are created', async () => {
     const { observer, receiver } = world;
     const url = receiver.urlOf('zoe');
     const [namespace, account, workspace] = tenant('mall') as [object, object, object];

@@ -10,7 +10,7 @@ import { type Observer, observe } from '../support/observer.ts';
 import { apply, integration, kubectl, type Manifest, tenant, waitForAll } from '../support/world.ts';
 
 const DAY_MS = 24 * 60 * 60 * 1_000;
-/** The time that the mail server takes for an email. */
+/** The time that the mail server takes for an email, in milliseconds. */
 const MAIL_MS = 100;
 
 let installed: Installation;
@@ -90,7 +90,7 @@ it('sends one email per day to an address, even after a deletion or with another
   expect(await observer.conditionOf('Integration', 'third', 'shop')).toBe('True/Pending');
 });
 
-it('sends an invitation that was held back by itself, as soon as it may', async () => {
+it('sends a delayed invitation automatically as soon as the limit allows it', async () => {
   const { mails } = accountKeys(publicId('Account', '', 'shop'));
   await apply(installed.cluster, [invite('shop', 'soon-first', 'soon@partner.example')]);
   await sent('shop', 'soon-first', 'True/Sent');
@@ -103,7 +103,7 @@ it('sends an invitation that was held back by itself, as soon as it may', async 
   expect(mailsTo('soon@partner.example')).toBe(2);
 });
 
-it('sends as many mails of an account as it may, and the others once its limit is raised', async () => {
+it('sends up to the maximum number of emails of an account, and the others once its limit is raised', async () => {
   const names = ['a', 'b', 'c', 'd', 'e'];
   await apply(
     installed.cluster,
@@ -114,7 +114,7 @@ it('sends as many mails of an account as it may, and the others once its limit i
       all.toSorted((x, y) => (x < y ? -1 : 1)),
     );
   const expected = [...Array(2).fill('False/AccountLimitReached'), ...Array(3).fill('True/Sent')];
-  await eventually('three are sent and two wait', async () => (await held()).join() === expected.join(), {
+  await eventually('three emails are sent and two are waiting', async () => (await held()).join() === expected.join(), {
     withinMs: 30_000,
   });
   await delay(1_000);
@@ -125,18 +125,18 @@ it('sends as many mails of an account as it may, and the others once its limit i
   expect(mail.received.filter(({ to }) => to[0]?.endsWith('@few.example'))).toHaveLength(5);
 });
 
-it('sends the only invitation of a workspace before hundreds of another one', async () => {
+it('sends the only invitation of a workspace before hundreds of invitations of another workspace', async () => {
   await apply(
     installed.cluster,
     Array.from({ length: 300 }, (_, n) => invite('loud', `loud-${n}`, `loud-${n}@partner.example`)),
   );
-  await eventually('mails are on their way', async () => begun.filter(to => to.startsWith('loud')).length > 5, {
+  await eventually('emails are being sent', async () => begun.filter(to => to.startsWith('loud')).length > 5, {
     withinMs: 30_000,
   });
   await apply(installed.cluster, [invite('quiet', 'one', 'quiet@partner.example')]);
   await observer.until(['Integration', 'one', 'quiet', 'Ready', 'True/Pending']);
   const before = begun.length;
-  await eventually('the mail is sent', async () => begun.includes('quiet@partner.example'), {
+  await eventually('the email is sent', async () => begun.includes('quiet@partner.example'), {
     withinMs: 30_000,
     everyMs: 20,
   });

@@ -39,7 +39,7 @@ const logs: string[] = [];
 const addressOf = (partner: string) => `${partner}@partner.example`;
 const invite = (partner: string, spec: object = {}): Manifest =>
   integration(PRODUCER, partner, { workspace: undefined, invitedEmail: addressOf(partner), ...spec });
-/** kubectl; further arguments may hold blanks. */
+/** Runs kubectl. The arguments in `more` may contain spaces. */
 const run = (command: string, ...more: string[]) => kubectl(installed.cluster, [...command.split(' '), ...more]);
 const read = async (partner: string): Promise<Invited> =>
   JSON.parse(await run(`get intg ${partner} -n ${PRODUCER} -o json`)) as Invited;
@@ -104,10 +104,10 @@ afterAll(async () => {
   await mail?.close();
 });
 
-it('sends an invitation that was created with kubectl once, with the token of its hash', async () => {
+it('sends an invitation that was created with kubectl once, with the token for its hash', async () => {
   await apply(installed.cluster, [invite('ada')]);
   await until('ada', 'Ready', 'True/Pending');
-  // Committed with the first Ready, mailed or not.
+  // This is written along with the first Ready condition, even if the email was not sent.
   const committed = (await read('ada')).status?.invitation;
   expect(committed?.tokenHash).toMatch(/^[0-9a-f]{64}$/);
   await until('ada', 'InvitationSent', 'True/Sent');
@@ -127,7 +127,7 @@ it('sends an invitation that was created with kubectl once, with the token of it
   expect(await controller.metric('sluice_controller_invitation_mails_total', { result: 'sent' })).toBe(1);
 });
 
-it('mails nothing for a direct grant or a revoked integration', async () => {
+it('does not send emails for direct grants and revoked integrations', async () => {
   await apply(installed.cluster, [integration(PRODUCER, 'bob'), invite('eve', { revoked: true })]);
   await until('bob', 'Accepted', 'True/DirectGrant');
   await until('eve', 'Accepted', 'False/Revoked');
@@ -135,7 +135,7 @@ it('mails nothing for a direct grant or a revoked integration', async () => {
   expect((await read('eve')).status?.invitation).toBeUndefined();
 });
 
-it('reports a mail server that refuses it, and sends the same token once it accepts', async () => {
+it('reports an email that is refused by the mail server, and sends it with the same token when it is accepted', async () => {
   mail.refuseWith(451);
   await apply(installed.cluster, [invite('cleo')]);
   await until('cleo', 'InvitationSent', 'False/SmtpFailed');
@@ -145,7 +145,7 @@ it('reports a mail server that refuses it, and sends the same token once it acce
   );
   expect(await observer.conditionOf('Integration', 'cleo', PRODUCER)).toBe('True/Pending');
 
-  // Away altogether; and the process that knew of it dies.
+  // The mail server is not available, and the process that has tried to send the email ends.
   await closeMailServer();
   await apply(installed.cluster, [invite('dora')]);
   await until('dora', 'InvitationSent', 'False/SmtpFailed');
@@ -160,7 +160,7 @@ it('reports a mail server that refuses it, and sends the same token once it acce
   }
 });
 
-it('mails nothing while the workspace is paused, and the due mails after the pause', async () => {
+it('does not send emails while the workspace is paused, and sends them after the pause', async () => {
   const pause = (value: string) => run(`annotate --overwrite workspace ${PRODUCER} ${PAUSED_ANNOTATION}=${value}`);
   const turns = () =>
     controller.metric('controller_runtime_reconcile_total', { controller: 'invitation', result: 'success' });
@@ -171,7 +171,9 @@ it('mails nothing while the workspace is paused, and the due mails after the pau
   await pause('true');
   const all = (await run(`get intg -n ${PRODUCER} -o name`)).trim().split('\n').length;
   // Each of them is processed immediately, and no work is due anymore.
-  await eventually('the pause is heard', async () => (await turns()) >= before + all, { withinMs: 20_000 });
+  await eventually('the controller has seen the pause', async () => (await turns()) >= before + all, {
+    withinMs: 20_000,
+  });
   mail.refuseWith(undefined);
   await delay(1_000);
   expect(mailsTo('hal')).toEqual([]);
@@ -180,7 +182,7 @@ it('mails nothing while the workspace is paused, and the due mails after the pau
   expect(mailsTo('hal')).toHaveLength(1);
 });
 
-it('mails nothing twice, whatever restarts', async () => {
+it('does not send any email twice after restarts', async () => {
   const count = mailsTo('ada').length + mailsTo('cleo').length + mailsTo('dora').length;
   await controller.stop();
   controller = await startController(withMail());
@@ -193,19 +195,19 @@ it('mails nothing twice, whatever restarts', async () => {
   expect([...mailsTo('bob'), ...mailsTo('eve')]).toEqual([]);
 });
 
-it('invites again when the status was lost', async () => {
+it('sends another invitation if the status was lost', async () => {
   const before = (await read('fay')).status?.invitation;
-  // Issued in another second, as any restore is.
+  // The new token is issued in another second, as after a restore.
   await delay(1_100);
   await patch('intg fay --subresource=status', { status: { invitation: null } });
-  await eventually('a second mail', async () => mailsTo('fay').length === 2, { withinMs: 20_000 });
+  await eventually('a second email is sent', async () => mailsTo('fay').length === 2, { withinMs: 20_000 });
   await until('fay', 'InvitationSent', 'True/Sent');
   const after = (await read('fay')).status?.invitation;
   expect(after?.tokenHash).not.toBe(before?.tokenHash);
   expect(tokensIn(mailsTo('fay')[1]?.body ?? '').map(hashInvitationToken)).toEqual([after?.tokenHash]);
 });
 
-it('writes the token to a Secret without a mail server, repairs it, and empties it after use', async () => {
+it('writes the token to a Secret without a mail server, restores the Secret, and empties it after use', async () => {
   await controller.stop();
   controller = await startController({});
   await apply(installed.cluster, [invite('gil')]);
@@ -219,16 +221,20 @@ it('writes the token to a Secret without a mail server, repairs it, and empties 
   expect(hashInvitationToken(token)).toBe(status?.invitation?.tokenHash);
 
   await run(`delete secret gil-invitation -n ${PRODUCER}`);
-  await eventually('it is written again', async () => (await tokenInSecret('gil')) === token, { withinMs: 20_000 });
+  await eventually('the Secret is written again', async () => (await tokenInSecret('gil')) === token, {
+    withinMs: 20_000,
+  });
   const wrong = Buffer.from('sinv_another').toString('base64');
   await patch('secret gil-invitation', { data: { token: wrong } });
-  await eventually('it is mended', async () => (await tokenInSecret('gil')) === token, { withinMs: 20_000 });
+  await eventually('the Secret is corrected', async () => (await tokenInSecret('gil')) === token, { withinMs: 20_000 });
   expect((await read('gil')).status?.invitation).toEqual(status?.invitation);
 
   await patch('intg gil', { spec: { workspace: 'gil' } });
   // The producer granted access directly, so there was no acceptance.
   await until('gil', 'Accepted', 'True/DirectGrant');
-  await eventually('it is emptied', async () => (await secretOf('gil'))?.data === undefined, { withinMs: 20_000 });
+  await eventually('the Secret is empty', async () => (await secretOf('gil'))?.data === undefined, {
+    withinMs: 20_000,
+  });
   expect(await observer.conditionOf('Integration', 'gil', PRODUCER, 'InvitationSent')).toBe('True/SecretWritten');
 
   // Emails that have already been sent are not changed.
@@ -236,12 +242,12 @@ it('writes the token to a Secret without a mail server, repairs it, and empties 
   expect(await secretOf('ada')).toBeUndefined();
 });
 
-it('keeps address and token out of logs, Events, statuses and metrics', async () => {
+it('does not write the address and the token to logs, Events, statuses, or metrics', async () => {
   const written = (await Promise.all(logs.map(log => readFile(log, 'utf8')))).join('\n');
   const statuses = await run('get intg -A -o', 'jsonpath={.items[*].status}');
   const events = await run('get events -A -o json');
   const metrics = await (await fetch(`${controller.opsUrl}/metrics`)).text();
-  // They are what they are taken for.
+  // Makes sure that these are the real address and token.
   expect(written).toContain(`${PRODUCER}/cleo`);
   expect(statuses).toContain('InvitationSent');
   expect(events).toContain('InvitationSmtpFailed');

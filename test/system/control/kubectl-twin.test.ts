@@ -16,7 +16,7 @@ import { kubectl, type Manifest } from '../support/world.ts';
 const SEED = Number(process.env['SEED'] || 20_261_121);
 const EXPIRES_AT = '2099-12-31T00:00:00.000Z';
 
-/** What somebody with kubectl alone has to know of a partner: names from which public ids follow. */
+/** The names of a partner which are used to derive public ids. A user of kubectl needs to know them. */
 interface Partner {
   readonly email: string;
   readonly client: RestClient;
@@ -87,7 +87,7 @@ const close = (name: string, groupKey: string) =>
   succeed(rest.owner.remove('/waas/activations', pairOf(name, groupKey)));
 const blocks = (name: string) => `/waas/producer/${shop}/integrations/${of(name).id}/blocks`;
 
-/** This is not the shortest way, because many changes are undone again without leaving anything. */
+/** Applies the story using REST. This contains many changes which are reverted later. */
 async function tellByRest(): Promise<void> {
   const { owner } = rest;
   const packages = `/waas/producer/${shop}/packages`;
@@ -156,11 +156,14 @@ const manifest = (kind: string, name: string, spec: object, namespace?: string):
   spec,
 });
 
-/** A subscription to a deprecated stream must be admitted before the deprecation: REST used this order, too. */
+/**
+ * A stream with a subscription. The subscription to a deprecated stream must be admitted before the deprecation, as
+ * with REST.
+ */
 const CARTS = manifest('CatalogStream', 'carts', { public: true }, 'shop');
 const DEPRECATED_CARTS = manifest('CatalogStream', 'carts', {}, 'shop');
 
-/** The same world with different names, except for names used to derive a public id. */
+/** Returns the same world with different names, except for names used to derive a public id. */
 function twinManifests(): Manifest[] {
   const owners = [{ issuer: 'https://login.example.com', subject: 'somebody', role: 'Owner' }];
   const [grace, bob] = [of('grace'), of('bob')];
@@ -206,7 +209,7 @@ function twinManifests(): Manifest[] {
   ];
 }
 
-/** The partners for which there is no acceptance. */
+/** The partners which do not accept an invitation. */
 const NEVER_READY = /carol|dave/;
 
 async function tellByKubectl(): Promise<string> {
@@ -238,7 +241,7 @@ async function tellByKubectl(): Promise<string> {
   return manifests.map(({ kind, metadata }) => `${kind}/${metadata.name}`).join(' ');
 }
 
-test('the same story by REST, and by kubectl in another order, gives the same state in Redis', async () => {
+test('REST and kubectl result in the same state in Redis, even with a different order', async () => {
   await tellByRest();
   await twin.start();
   const order = await tellByKubectl();
@@ -247,10 +250,10 @@ test('the same story by REST, and by kubectl in another order, gives the same st
   const same = async () => controlDiff(first, await readControlLines(twin.redis.url, rest.sluice)) === '';
   // Each object has its own Ready condition. Changes which the last object causes in other objects happen shortly
   // after.
-  await eventually('they are equal', same, { withinMs: 10_000 }).catch(() => undefined);
+  await eventually('both states are equal', same, { withinMs: 10_000 }).catch(() => undefined);
   expect(controlDiff(first, await readControlLines(twin.redis.url, rest.sluice)), said).toBe('');
 
-  // The comparison covered the complete state and was not empty.
+  // The comparison includes the complete state, which is not empty.
   const count = (part: RegExp) => first.filter(line => part.test(line)).length;
   expect({
     activations: count(/:act: /),

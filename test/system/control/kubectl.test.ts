@@ -39,7 +39,7 @@ describe('kubectl wait --for=condition=Ready', () => {
     await run('wait', '--for=condition=Accepted', 'intg/globex', '-n', 'acme', '--timeout=10s');
   });
 
-  it('of Effective=false closes exactly: after the wait the gate is closed', async () => {
+  it('ends for Effective=false after the gate was closed', async () => {
     const patch = '{"spec":{"revoked":true}}';
     await run('patch', 'actv/globex-customer-42', '-n', 'acme', '--type=merge', '-p', patch);
     await run('wait', '--for=condition=Effective=false', 'actv/globex-customer-42', '-n', 'acme', '--timeout=10s');
@@ -79,7 +79,7 @@ describe('kubectl get', () => {
       'NAME PRODUCER STREAM LIVE READY REASON LAST ATTEMPT DEAD BACKLOG AGE',
       'acme-orders acme orders True True Admitted false 0',
     ],
-  ])('%j shows its columns, filled', async (args, header, cells) => {
+  ])('prints the columns of %j, including their values', async (args, header, cells) => {
     const [head = [], ...rows] = await table(...args);
     expect(head.join(' ')).toBe(header);
     expect(rows).toHaveLength(1);
@@ -87,7 +87,7 @@ describe('kubectl get', () => {
     expect(rows[0]?.at(-1)).toMatch(/^\d+[smh]/);
   });
 
-  it('wksp shows a paused workspace while the annotation is set', async () => {
+  it('prints a paused workspace in wksp while the annotation is set', async () => {
     const paused = async () => {
       const [head, row] = await table('wksp', 'globex', '-o', 'wide');
       expect(head).toContain('PAUSED');
@@ -100,7 +100,7 @@ describe('kubectl get', () => {
     expect(await paused()).toBe(false);
   });
 
-  it('wsub shows under REASON why events do not flow', async () => {
+  it('prints the reason why events are not delivered in the REASON column of wsub', async () => {
     const reason = async () => (await table('wsub', '-n', 'globex'))[1]?.[5];
     const suspend = (is: boolean) =>
       run('patch', 'wsub/acme-orders', '-n', 'globex', '--type=merge', '-p', `{"spec":{"suspended":${is}}}`);
@@ -112,7 +112,7 @@ describe('kubectl get', () => {
     expect(await reason()).toBe('Admitted');
   });
 
-  it('waas -A lists all namespaced objects, and waas-admin the cluster-scoped ones', async () => {
+  it('lists all namespaced objects for waas -A, and the cluster-scoped objects for waas-admin', async () => {
     const kindsOf = async (...args: string[]) => {
       const names = (await run('get', ...args, '-o', 'name')).trim().split('\n');
       return new Set(names.map(name => name.split('.')[0]));
@@ -123,14 +123,14 @@ describe('kubectl get', () => {
     expect(await kindsOf('waas-admin')).toEqual(new Set(['workspace', 'account']));
   });
 
-  it('-o wide shows the public ids', async () => {
+  it('prints the public ids for -o wide', async () => {
     const [head, row] = await table('cstream', '-n', 'acme', '-o', 'wide');
     expect(row?.[head?.indexOf('ID') ?? -1]).toMatch(/^cat_[0-9a-z]{20}$/);
   });
 });
 
 describe('kubectl explain', () => {
-  it.each(Object.values(KINDS).map(({ singular }) => singular))('%s.spec: every field has words', async singular => {
+  it.each(Object.values(KINDS).map(({ singular }) => singular))('describes every field of %s.spec', async singular => {
     const text = await run('explain', `${singular}.spec`, '--recursive');
     const fields = [...text.matchAll(/^ {2}(\w+)\t/gm)].map(match => match[1] as string);
     expect(fields.length).toBeGreaterThan(0);

@@ -7,10 +7,10 @@ import { createLogger } from '../../../src/telemetry/log.ts';
 import { systemClock } from '../../../src/time/clock.ts';
 import { type Accounts, KIND_NAMES, of, openAccounts, SPECS } from '../support/accounts.ts';
 
-// The caches of a facade that has not received any data yet, using the token of its service account.
+// The caches of a facade that has not received any data yet. They use the token of its service account.
 let at: Accounts;
 let caches: Caches;
-/** The number of objects in list responses of the API server. */
+/** Counts the objects in list responses of the API server. */
 const listed: number[] = [];
 
 beforeAll(async () => {
@@ -28,7 +28,7 @@ beforeAll(async () => {
 });
 afterAll(() => at?.close());
 
-/** Sets the status of an object, as the controller does. */
+/** Sets the status of an object, like the controller. */
 const settle = (kind: KindName, { metadata }: AnyObject, status: object) =>
   at.controller.apply(
     of(kind),
@@ -37,7 +37,7 @@ const settle = (kind: KindName, { metadata }: AnyObject, status: object) =>
     { fieldManager: 'sluice-controller', force: true, subresource: 'status' },
   );
 
-/** A unique spec, and the public id of an object using it. */
+/** Returns a unique spec, and the public id of an object using it. */
 function wanted(kind: KindName, { namespace = '', name }: ObjectName, n: number): { spec: object; id: string } {
   if (kind === 'Activation') {
     return { spec: { integration: 'ada', groupKey: `key-${n}` }, id: activationId(namespace, 'ada', `key-${n}`) };
@@ -49,7 +49,7 @@ function wanted(kind: KindName, { namespace = '', name }: ObjectName, n: number)
   return { spec: SPECS[kind], id: kind === 'Workspace' ? tenantId(name) : publicId(kind, namespace, name) };
 }
 
-test.each(KIND_NAMES)('%s: is found by its public id as soon as its status has it', async kind => {
+test.each(KIND_NAMES)('%s: is found by its public id as soon as its status contains the id', async kind => {
   for (let n = 0; n < 10; n++) {
     const name = at.fresh(kind);
     const { spec, id } = wanted(kind, name, n);

@@ -8,7 +8,7 @@ import { ESTABLISHED, untilEstablished } from '../../support/kubernetes/crds.ts'
 const ROOT = join(import.meta.dirname, '..', '..', '..');
 const SAMPLES = join(ROOT, 'config', 'samples');
 
-// A separate cluster because the samples use names that other tests use as well.
+// This requires a separate cluster because other tests use the same names as the samples.
 let cluster: Cluster;
 
 async function kubectl(...args: string[]): Promise<string> {
@@ -77,7 +77,7 @@ describe('the definitions', () => {
 });
 
 describe('the samples', () => {
-  it('are applied in one go, and twice without a change', async () => {
+  it('can be applied together, and again without a change', async () => {
     await kubectl('apply', '-f', SAMPLES);
     const again = await kubectl('apply', '-f', SAMPLES);
     expect(
@@ -88,7 +88,7 @@ describe('the samples', () => {
     ).toEqual([]);
   });
 
-  it('have further ones for the kinds that would be in the way', async () => {
+  it('have additional samples for kinds that would affect the others', async () => {
     await kubectl('apply', '-f', join(SAMPLES, 'more'));
     const all = await kubectl('get', 'waas,waas-admin', '--all-namespaces', '-o', 'name');
     const kinds = new Set(all.split('\n').map(line => line.split('.')[0]));
@@ -106,7 +106,7 @@ describe('the samples', () => {
     expect(printed.join(' ')).toBe(columns.join(' ').toUpperCase());
   });
 
-  it('keep the address out of the table', async () => {
+  it('do not print the address in the table', async () => {
     expect(await kubectl('get', 'intg', '-n', 'acme', '-o', 'wide')).not.toContain('@');
   });
 

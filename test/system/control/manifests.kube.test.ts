@@ -19,8 +19,8 @@ async function succeed(args: readonly string[], stdin = ''): Promise<string> {
   return stdout;
 }
 
-// Creating sends JSON. Applying sends YAML, whose reader folds or refuses some control characters before any rule is
-// asked, so it is only used where an earlier object is there.
+// Objects are created as JSON. Changes of existing objects are applied as YAML, which is not possible for all
+// manifests: the YAML parser folds or refuses some control characters before any rule is evaluated.
 const CREATE = ['create', '--field-manager=manifests', '-f', '-'];
 const APPLY = ['apply', '--server-side', '--field-manager=manifests', '-f', '-'];
 
@@ -28,7 +28,7 @@ beforeAll(async () => {
   folder = await temporaryFolder('manifests');
   const { kubectl: binary } = await ensureBinaries(['kubectl']);
   kubectl = kubectlFor({ binary, kubeconfig: inject('kubeconfig'), cache: folder.path });
-  // With kubectl, as users do: the rules under test must be those of the files, byte by byte.
+  // The kinds are installed using kubectl, so the tests use exactly the rules in the files.
   await succeed(['apply', '--server-side', '--force-conflicts', '--field-manager=sluice-tests', `--filename=${CRDS}`]);
   await succeed(['create', 'namespace', RUN]);
 });
@@ -39,7 +39,7 @@ afterAll(async () => {
   await folder.remove();
 });
 
-// These run concurrently: each has an object of its own, and waits for kubectl most of the time.
+// The test cases run concurrently. Each of them has a separate object, and waits for kubectl most of the time.
 describe.concurrent.each(Object.values(KINDS))('$kind', ({ kind }) => {
   const cases = MANIFESTS.filter(found => found.kind === kind).map((found, index) => ({
     ...found,

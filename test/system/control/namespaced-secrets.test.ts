@@ -13,7 +13,7 @@ import { makeSample } from '../support/publisher.ts';
 import { PRODUCER, QUEUE, type Running, SUBSCRIPTION, settle } from '../support/small-world.ts';
 import { apply, kubectl, stream, tenant } from '../support/world.ts';
 
-// The controller has the permissions of config/rbac with the component, and access to Secrets only through
+// The controller has the permissions in config/rbac with the component, so it can only access Secrets using
 // RoleBindings.
 const ROLE = 'sluice-workspace-secrets';
 const ROOT = join(import.meta.dirname, '..', '..', '..');
@@ -24,7 +24,7 @@ const ACCOUNT = { kind: 'ServiceAccount', namespace: 'sluice-system', name: 'slu
 let installed: Installation;
 let world: Running;
 let controller: Sluice;
-/** Has the token of the controller. */
+/** A client with the token of the controller. */
 let client: KubeClient;
 
 async function startController(): Promise<void> {
@@ -43,7 +43,7 @@ beforeAll(async () => {
   await kubectl(installed.cluster, ['apply', '--server-side', '-f', RIGHTS]);
   await kubectl(installed.cluster, ['delete', 'clusterrolebinding', ROLE]);
   client = connect({ kubeconfig: await kubeconfigOf(installed.cluster, 'sluice-controller') });
-  // The state of an installation when it switches to this access: a workspace including its Secrets.
+  // The state of an installation before it switches to this access: a workspace with its Secrets.
   await apply(installed.cluster, [
     ...tenant('ada'),
     {
@@ -77,14 +77,14 @@ async function arrives(id: string, authorization: string): Promise<void> {
   expect(attempt?.headers['authorization']).toBe(authorization);
 }
 
-it('an event that needs Secrets of two namespaces is delivered', async () => {
+it('an event that requires Secrets of two namespaces is delivered', async () => {
   await arrives('first', 'Bearer one');
   expect([await bindings(PRODUCER), await bindings('ada')]).toEqual([ROLE, ROLE]);
   const mirrored = await client.get(SECRETS, { namespace: 'ada', name: `${SUBSCRIPTION}-signing` });
   expect(mirrored).toMatchObject({ type: 'sluice.dev/signing' });
 });
 
-it('a Secret that changes is noticed, and a signing secret is mended', async () => {
+it('a changed Secret is used, and a signing secret is restored', async () => {
   const change = { stringData: { [HEADER.key]: 'Bearer two' } };
   const patch = ['patch', 'secret', HEADER.name, '-n', 'ada', '--type=merge', '-p', JSON.stringify(change)];
   await kubectl(installed.cluster, patch);
@@ -95,15 +95,15 @@ it('a Secret that changes is noticed, and a signing secret is mended', async () 
     await world.receiver.arrival(id, 'ada');
     return world.receiver.attempts.findLast(each => each.id === id)?.headers['authorization'] === 'Bearer two';
   };
-  await eventually('the new value', isNew, { withinMs: 15_000, everyMs: 200 });
+  await eventually('the new value is used', isNew, { withinMs: 15_000, everyMs: 200 });
   const signing = { namespace: 'ada', name: `${SUBSCRIPTION}-signing` };
   const uid = (await client.get(SECRETS, signing))?.metadata.uid;
   await kubectl(installed.cluster, ['delete', 'secret', signing.name, '-n', 'ada']);
   const isBack = async () => ![undefined, uid].includes((await client.get(SECRETS, signing))?.metadata.uid);
-  await eventually('it is back', isBack, { withinMs: 15_000 });
+  await eventually('the Secret is restored', isBack, { withinMs: 15_000 });
 });
 
-it('the controller cannot read Secrets elsewhere, nor bind itself there', async () => {
+it('the controller cannot read Secrets in other namespaces, or bind itself there', async () => {
   await kubectl(installed.cluster, ['create', 'namespace', 'elsewhere']);
   await kubectl(installed.cluster, ['create', 'secret', 'generic', 'theirs', '-n', 'elsewhere', '--from-literal=a=b']);
   const theirs = { namespace: 'elsewhere', name: 'theirs' };
@@ -122,17 +122,17 @@ it('the controller cannot read Secrets elsewhere, nor bind itself there', async 
   expect(await bind('elsewhere', ROLE, 'cluster-admin')).toMatch(/^403 /);
 });
 
-it('a binding that is removed is made again while the controller runs', async () => {
+it('a deleted binding is created again while the controller is running', async () => {
   await kubectl(installed.cluster, ['delete', 'rolebinding', ROLE, '-n', 'ada']);
-  await eventually('it is back', async () => (await bindings('ada')) === ROLE, { withinMs: 30_000 });
+  await eventually('the binding is restored', async () => (await bindings('ada')) === ROLE, { withinMs: 30_000 });
   await arrives('meanwhile-bound', 'Bearer two');
 });
 
-it('a binding that is removed is made again by the next leader', async () => {
+it('a deleted binding is created again by the next leader', async () => {
   await kubectl(installed.cluster, ['delete', 'rolebinding', ROLE, '-n', 'ada']);
   await controller.stop();
   await startController();
-  await eventually('it is back', async () => (await bindings('ada')) === ROLE, { withinMs: 30_000 });
+  await eventually('the binding is restored', async () => (await bindings('ada')) === ROLE, { withinMs: 30_000 });
   await arrives('after', 'Bearer two');
 });
 
@@ -153,7 +153,7 @@ it('a workspace without a RoleBinding reports this, and others continue to work'
   expect(await kubectl(installed.cluster, ['get', 'workspace', 'alone', '-o', path])).toMatch(
     /cannot read the Secrets of namespace alone: .*binds the ClusterRole sluice-workspace-secrets to system:serviceaccount:sluice-system:sluice-controller$/s,
   );
-  // A new leader sees it from the start.
+  // A new leader reports this when it starts.
   await controller.stop();
   await startController();
   await apply(installed.cluster, [stream(PRODUCER, 'another')]);

@@ -31,7 +31,7 @@ const put = (streams: readonly string[], more: object = {}) => {
 const ready = (is = 'True/Compiled') => world.observer.until(['Package', 'sales', PRODUCER, 'Ready', is]);
 const live = (name: string, is: string) => world.observer.until(['Subscription', name, 'ada', 'Live', is]);
 
-/** Sends one event. Bob has got it when this returns. */
+/** Sends one event. Bob has received the event when this function returns. */
 async function send(id: string, through = refunds, at = `bob-${OTHER}`): Promise<void> {
   expect((await through.post(makeSample(id, KEY, id))).status).toBe(202);
   await world.receiver.arrival(id, at);
@@ -50,7 +50,7 @@ const messageOf = async (type: string) =>
   ]);
 
 describe('a Package', () => {
-  it('lists its missing streams, until they exist', async () => {
+  it('lists its missing streams until they exist', async () => {
     await put([QUEUE, 'b-missing', 'a-missing', QUEUE]);
     await ready();
     const resolved = ['Package', 'sales', PRODUCER, 'StreamsResolved'] as const;
@@ -66,7 +66,7 @@ describe('a Package', () => {
     await world.observer.until([...resolved, 'True/AllFound']);
   });
 
-  it('that is blocked pauses an added stream when it is Ready, and resumes a removed one', async () => {
+  it('blocks an added stream when it is Ready, and resumes a removed stream', async () => {
     await put([QUEUE]);
     await world.observer.apply(block(PRODUCER, 'no-sales', BLOCK));
     await live(SUBSCRIPTION, 'False/Blocked');
@@ -83,7 +83,7 @@ describe('a Package', () => {
     }
   });
 
-  it('that is archived still blocks; streams can be removed, not added', async () => {
+  it('keeps its Blocks while it is archived; streams can be removed, but not added', async () => {
     await put([QUEUE, OTHER], { archived: true });
     await ready();
     await send('archived.0');
@@ -97,7 +97,7 @@ describe('a Package', () => {
     expect(attempts('ada', 'archived')).toEqual([]);
   });
 
-  it('that is deleted while a Block names it stays and blocks until the Block is deleted', async () => {
+  it('is kept and blocked until its Block is deleted, if it is deleted before', async () => {
     await world.observer.remove('Package', 'sales', PRODUCER);
     await ready('False/StillBlocking');
     expect(await messageOf('Ready')).toMatch(/: no-sales$/);
@@ -106,13 +106,13 @@ describe('a Package', () => {
     await world.observer.untilEvent('Package/sales StillBlocking');
     await world.observer.remove('Block', 'no-sales', PRODUCER);
     const gone = async () => !(await world.observer.exists('Package', 'sales', PRODUCER));
-    const { tookMs } = await eventually('the package is gone', gone, { withinMs: 10_000 });
-    console.log(`package gone ${Math.round(tookMs)} ms after its last Block`);
+    const { tookMs } = await eventually('the package is deleted', gone, { withinMs: 10_000 });
+    console.log(`package deleted ${Math.round(tookMs)} ms after its last Block`);
     await world.receiver.arrival('deleting.0', 'ada');
     expect(attempts('ada', 'archived')).toEqual(['archived.1']);
   });
 
-  it('does not keep its namespace, and routes nothing while it is deleted', async () => {
+  it('does not delay the deletion of its namespace, and no events are routed during the deletion', async () => {
     await put([QUEUE, OTHER]);
     await world.observer.apply(block(PRODUCER, 'no-sales', BLOCK));
     await world.observer.until(['Block', 'no-sales', PRODUCER, 'Enforced', 'True/Enforced']);

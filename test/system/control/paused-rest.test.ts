@@ -40,7 +40,7 @@ beforeAll(async () => {
   await subscribeThroughRest();
   await annotate('=true');
   const refused = async () => (await owner.post<Problem['body']>('/waas/activations', pair('new'))).body.code;
-  await eventually('the facade knows of the pause', async () => (await refused()) === 'workspace_paused', {
+  await eventually('the facade has seen the pause', async () => (await refused()) === 'workspace_paused', {
     withinMs: 10_000,
   });
 });
@@ -64,7 +64,7 @@ async function subscribeThroughRest(): Promise<void> {
 /** Sends an event and waits until a partner that can receive it has received it. */
 async function send(id: string, groupKey: string, to: string): Promise<void> {
   expect((await publisher.post(makeSample(id, groupKey, id))).status).toBe(202);
-  await eventually(`${id} arrives`, async () => attemptsOf(id).includes(to), { withinMs: 15_000 });
+  await eventually(`${id} is delivered`, async () => attemptsOf(id).includes(to), { withinMs: 15_000 });
 }
 
 async function expectStatus(call: Promise<Reply>, status: number): Promise<void> {
@@ -77,7 +77,7 @@ async function expectPaused(call: Promise<Reply>): Promise<void> {
   expect([status, body.code]).toEqual([409, 'workspace_paused']);
 }
 
-test('a call that closes something in a paused workspace has closed it when it returns', async () => {
+test('a call that closes something in a paused workspace returns when it is closed', async () => {
   await send('before', 'closed', 'ada');
   await expectStatus(owner.remove('/waas/activations', pair('closed')), 204);
   await send('deactivated', 'closed', 'bob');
@@ -96,7 +96,7 @@ test('a call that closes something in a paused workspace has closed it when it r
   expect((await publisher.post(makeSample('revoked', 'kept', 'revoked'))).status).toBe(202);
 });
 
-test('each call may be repeated, and none is undone', async () => {
+test('each call can be repeated, and none of them is reverted', async () => {
   await expectStatus(owner.remove('/waas/activations', pair('closed')), 204);
   await expectStatus(owner.post(blockOf('ada')), 204);
   await expectPaused(owner.remove(blockOf('ada')));
@@ -106,10 +106,14 @@ test('each call may be repeated, and none is undone', async () => {
   await expectPaused(bob.post(`/waas/integrations/${intg('bob')}/subscriptions`, again));
 });
 
-test('after the pause everything is still closed, and held events arrive', async () => {
+test('everything is still closed after the pause, and held events are delivered', async () => {
   await annotate('-');
-  await eventually('it goes on', async () => (await owner.remove(blockOf('ada'))).status === 204, { withinMs: 15_000 });
-  await eventually('what was blocked arrives', async () => attemptsOf('blocked').includes('ada'), { withinMs: 15_000 });
+  await eventually('the workspace has resumed', async () => (await owner.remove(blockOf('ada'))).status === 204, {
+    withinMs: 15_000,
+  });
+  await eventually('the events of blocked streams are delivered', async () => attemptsOf('blocked').includes('ada'), {
+    withinMs: 15_000,
+  });
   expect(attemptsOf('deactivated')).not.toContain('ada');
   await send('after', 'kept', 'ada');
   expect(attemptsOf('after')).toEqual(['ada']);

@@ -27,7 +27,7 @@ async function untilPaused(): Promise<void> {
     const name = `probe-${++probes}`;
     await observer.apply(pkg(PRODUCER, name, []));
     const judged = () => observer.conditionOf('Package', name, PRODUCER).then(is => is || undefined);
-    return (await eventually(`${name} is judged`, judged, { withinMs: 10_000 })).value === PAUSED;
+    return (await eventually(`${name} is reconciled`, judged, { withinMs: 10_000 })).value === PAUSED;
   };
   await eventually('the controller has seen the pause', isPaused, { withinMs: 20_000 });
 }
@@ -46,7 +46,7 @@ const versions = () =>
   ]);
 const redisChanges = () => writesOf(world.redis);
 
-it('continues to route events, and holds changes that close nothing until the pause ends', async () => {
+it('continues to route events, and holds all changes that do not close anything until the pause ends', async () => {
   const { observer, receiver } = world;
   const opened = activation(PRODUCER, 'ada', LATER);
   const unpaused = await versions();
@@ -86,7 +86,7 @@ it('continues to route events, and holds changes that close nothing until the pa
   await world.receiver.arrival('later.1', 'ada');
 });
 
-it('applies closing changes at once, and opening ones after the pause', async () => {
+it('applies closing changes immediately, and opening changes after the pause', async () => {
   const { observer, receiver } = world;
   const gates = ['revoked', 'deleted', 'reopened', 'kept'];
   for (const gate of gates) await observer.apply(activation(PRODUCER, 'ada', gate));
@@ -112,7 +112,7 @@ it('applies closing changes at once, and opening ones after the pause', async ()
   }
   await observer.apply(said('reopened', false));
   await observer.until(['Activation', said('reopened', false).metadata.name, PRODUCER, 'Ready', PAUSED]);
-  // kubectl returns before the gate of what it deleted is closed.
+  // kubectl returns before the gate of a deleted object is closed.
   await delay(2_000);
   for (const gate of ['revoked', 'deleted', 'reopened']) await send(`closed.${gate}`, gate);
   await send('flows.kept', 'kept');
@@ -128,9 +128,9 @@ it('applies closing changes at once, and opening ones after the pause', async ()
   await send('blocked.0', 'kept');
   await delay(2_000);
   expect(attemptsOf('blocked.0', 'ada')).toEqual([]);
-  // A new leader finds the same. It becomes the leader when the lease of the killed leader has ended.
+  // A new leader has the same state. It leads when the lease of the killed leader has expired.
   await world.sluice.restart();
-  await eventually('a new leader', () => leads(world.sluice), { withinMs: 60_000 });
+  await eventually('a new leader leads', () => leads(world.sluice), { withinMs: 60_000 });
   await send('blocked.1', 'kept');
   await delay(3_000);
   expect(attemptsOf('blocked.1', 'ada')).toEqual([]);
@@ -142,7 +142,7 @@ it('applies closing changes at once, and opening ones after the pause', async ()
   for (const gate of ['revoked', 'deleted']) expect(attemptsOf(`closed.${gate}`, 'ada')).toEqual([]);
 });
 
-it('ends an integration at once', async () => {
+it('ends an integration immediately', async () => {
   const { observer } = world;
   await pause('true');
   await untilPaused();
@@ -151,13 +151,13 @@ it('ends an integration at once', async () => {
   await pause('false');
 });
 
-it('does not rebuild a Redis that loses its data until the pause ends: meanwhile nothing is accepted or routed', async () => {
+it('does not restore a Redis that has lost its data until the pause ends, and does not accept or route events in the meantime', async () => {
   const { observer } = world;
   await pause('true');
   await untilPaused();
   await world.redis.command('FLUSHALL');
   const answer = async () => (await world.publisher.post(makeSample(`lost.${Math.random()}`, LATER, 'x'))).status;
-  await eventually('ingress refuses', async () => (await answer()) === 503, { withinMs: 10_000 });
+  await eventually('ingress refuses events', async () => (await answer()) === 503, { withinMs: 10_000 });
   await observer.untilEvent(`Workspace/${PRODUCER} ControlStateRebuilt`);
   await delay(3_000);
   expect(await answer()).toBe(503);
@@ -165,13 +165,13 @@ it('does not rebuild a Redis that loses its data until the pause ends: meanwhile
   await delay(2_000);
   expect(await answer()).toBe(503);
   await pause('false');
-  await eventually('ingress takes events', async () => (await answer()) === 202, { withinMs: 20_000 });
+  await eventually('ingress accepts events', async () => (await answer()) === 202, { withinMs: 20_000 });
   await observer.until(['Subscription', SUBSCRIPTION, 'ada', 'Live', 'True/Live']);
   await send('rebuilt.0', LATER);
   await world.receiver.arrival('rebuilt.0', 'ada');
 });
 
-it('holds a deletion for a minute, not longer', async () => {
+it('holds a deletion for at most one minute', async () => {
   const { observer } = world;
   await pause('true');
   await untilPaused();
@@ -183,7 +183,7 @@ it('holds a deletion for a minute, not longer', async () => {
   await observer.untilEvent(`CatalogStream/${QUEUE} FinalizerRemovedWhilePaused`);
   await pause('false');
   const refused = async () => (await world.publisher.post(makeSample('gone.0', LATER, 'x'))).body.code;
-  await eventually('its queue takes nothing more', async () => (await refused()) === 'stream_closing', {
+  await eventually('the queue does not accept more events', async () => (await refused()) === 'stream_closing', {
     withinMs: 20_000,
   });
 });

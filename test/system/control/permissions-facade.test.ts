@@ -5,7 +5,7 @@ import { type FacadeWorld, makeTenants, openFacadeWorld } from '../rest/support/
 import type { Reply, RestClient } from '../support/rest-client.ts';
 import { kubectl } from '../support/world.ts';
 
-// Every write here is done by a facade with the rights that are shipped, and reconciled by such a controller.
+// All writes use a facade with the shipped permissions, and a controller with the shipped permissions reconciles them.
 let world: FacadeWorld;
 let facade: Sluice;
 let ada: RestClient;
@@ -28,12 +28,12 @@ afterAll(() => world?.stop());
 
 type Found = { readonly publicId: string };
 
-/** @throws with the whole answer when it is another one */
+/** @throws with the whole response if the status is different */
 function expectStatus({ status, body }: Reply, expected: number): void {
   expect(status, JSON.stringify(body)).toBe(expected);
 }
 
-test('a producer enables itself, publishes, packs, and makes and deletes keys', async () => {
+test('a producer enables itself, publishes, creates packages, and creates and deletes keys', async () => {
   expectStatus(await ada.post('/waas/enable-producer', { producerTenantPublicId: shop }), 200);
   const stream = { producerTenantPublicId: shop, name: 'orders', isPublic: true };
   const published = await ada.put<Found>('/waas/streams', stream);
@@ -48,7 +48,7 @@ test('a producer enables itself, publishes, packs, and makes and deletes keys', 
   expectStatus(await ada.remove(`/waas/producer/${shop}/ingress-keys/first`), 204);
 });
 
-test('a partner is invited and accepts, which makes a free account and a workspace', async () => {
+test('a partner is invited and accepts, which creates a free account and a workspace', async () => {
   const invitation = { producerTenantPublicId: shop, email: 'bob@example.com' };
   const invited = await ada.post<Found>('/waas/integrations', invitation);
   expectStatus(invited, 201);
@@ -59,13 +59,13 @@ test('a partner is invited and accepts, which makes a free account and a workspa
   const token = await kubectl(cluster, ['get', 'secrets', ...secrets, '-o', 'jsonpath={.items[0].data.token}']);
   const accepting = { token: Buffer.from(token, 'base64').toString() };
   expectStatus(await bob.post('/waas/invitations/accept', accepting), 200);
-  // By the same owner again. The existing account must not be changed.
+  // The invitation is accepted by the same owner. The existing account must not be changed.
   expectStatus(await bob.post('/waas/invitations/accept', accepting), 200);
   const plans = await kubectl(cluster, ['get', 'accounts', '-o', 'jsonpath={.items[*].spec.plan}']);
   expect(plans.split(' ').toSorted()).toEqual(['Free', 'Metered']);
 });
 
-test('group keys are opened and closed, streams blocked and unblocked, the integration ended', async () => {
+test('group keys are opened and closed, streams are blocked and unblocked, and the integration ends', async () => {
   const { body } = await ada.get<{ data: Found[] }>(`/waas/producer/${shop}/integrations`);
   const integration = body.data[0]?.publicId ?? '';
   const pair = { producerTenantPublicId: shop, groupKey: 'customer-1', integrationPublicId: integration };
@@ -79,7 +79,7 @@ test('group keys are opened and closed, streams blocked and unblocked, the integ
   expectStatus(await ada.post(`${path}/revoke`), 204);
 });
 
-test('the API server refused it nothing', async () => {
+test('the API server does not refuse any request', async () => {
   const lines = (await facade.logLines()).map(line => JSON.stringify(line));
   expect(lines.length).toBeGreaterThan(0);
   expect(lines.filter(line => /cannot \w+ resource|ValidatingAdmissionPolicy/.test(line))).toEqual([]);

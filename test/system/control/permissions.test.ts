@@ -38,11 +38,11 @@ afterAll(async () => {
 
 async function isDelivered(id: string, groupKey = 'key'): Promise<void> {
   await publisher.publish(makeSample(id, groupKey, id));
-  await eventually(`${id} arrives`, async () => world.receiver.delivered('ada').has(id), { withinMs: 15_000 });
+  await eventually(`${id} is delivered`, async () => world.receiver.delivered('ada').has(id), { withinMs: 15_000 });
 }
 
 /**
- * Controller requests that were rejected by the API server, according to their logs. Rejected Events are only included
+ * Returns the controller requests that were refused by the API server, from the logs. Refused Events are only found
  * there.
  */
 async function refused(): Promise<string[]> {
@@ -51,7 +51,7 @@ async function refused(): Promise<string[]> {
   return lines.map(line => JSON.stringify(line)).filter(line => /forbidden|\b403\b/i.test(line));
 }
 
-it('all kinds become ready and an event is delivered', async () => {
+it('all kinds become ready, and an event is delivered', async () => {
   await apply(installed.cluster, [
     pkg(PRODUCER, 'all', [QUEUE]),
     block(PRODUCER, 'held', { integration: 'ada', target: { kind: 'Package', name: 'all' } }),
@@ -67,7 +67,7 @@ it('all kinds become ready and an event is delivered', async () => {
   expect(await refused()).toEqual([]);
 });
 
-it('a workspace gets its namespace, another is refused a foreign one, with an Event', async () => {
+it('a workspace receives its namespace, and an Event reports a namespace that is already in use', async () => {
   const namespaceless = (name: string) => tenant(name).filter(({ kind }) => kind !== 'Namespace');
   await kubectl(installed.cluster, ['create', 'namespace', 'foreign']);
   await apply(installed.cluster, [...namespaceless('made'), ...namespaceless('foreign')]);
@@ -80,32 +80,32 @@ it('a workspace gets its namespace, another is refused a foreign one, with an Ev
   expect(await refused()).toEqual([]);
 });
 
-it('an invitation is issued, and its token written where there is no mail server', async () => {
+it('an invitation is issued, and its token is written to a Secret without a mail server', async () => {
   const invited = integration(PRODUCER, 'bob', { workspace: undefined, invitedEmail: 'bob@example.com' });
   await apply(installed.cluster, [invited]);
   await world.observer.until(['Integration', 'bob', PRODUCER, 'InvitationSent', 'True/SecretWritten']);
   expect(await refused()).toEqual([]);
 });
 
-it('the signing secret is mirrored, and mended', async () => {
+it('the signing secret is mirrored and restored', async () => {
   const secret = ['secret', `${SUBSCRIPTION}-signing`, '-n', 'ada'];
   const read = () => kubectl(installed.cluster, ['get', ...secret, '-o', 'jsonpath={.data.secret}']);
   const before = await read();
   await kubectl(installed.cluster, ['delete', ...secret]);
-  await eventually('it is back', async () => (await read()) === before, { withinMs: 10_000 });
+  await eventually('the Secret is restored', async () => (await read()) === before, { withinMs: 10_000 });
   await kubectl(installed.cluster, ['patch', ...secret, '--type=merge', '-p', '{"data":{"secret":"eA=="}}']);
-  await eventually('it is mended', async () => (await read()) === before, { withinMs: 10_000 });
+  await eventually('the value is restored', async () => (await read()) === before, { withinMs: 10_000 });
   expect(await refused()).toEqual([]);
 });
 
-it('another controller takes the lead over', async () => {
+it('another controller takes over', async () => {
   await startController();
   await controllers[0]?.kill('SIGKILL');
   await apply(installed.cluster, [activation(PRODUCER, 'ada', 'second')]);
   const opened = ['Activation', activationName('ada', 'second'), PRODUCER, 'Effective', 'True/Routing'] as const;
   await world.observer.until(opened, 60_000);
   await isDelivered('led by another', 'second');
-  // In order: what it holds is given back.
+  // The controller stops in order, so it releases its Lease.
   expect(await controllers[1]?.stop()).toEqual({ code: 0, signal: null });
   const holder = ['-n', 'sluice-system', '-o', 'jsonpath={.spec.holderIdentity}'];
   expect(await kubectl(installed.cluster, ['get', 'lease', 'sluice-controller', ...holder])).toBe('');
@@ -126,7 +126,7 @@ it('removes the data of deleted objects', async () => {
   ] as const) {
     expect(await world.observer.remove(kind, name, namespace)).toBe(true);
     const gone = async () => !(await world.observer.exists(kind, name, namespace));
-    await eventually(`${kind} ${name} is gone`, gone, { withinMs: 30_000 });
+    await eventually(`${kind} ${name} is deleted`, gone, { withinMs: 30_000 });
   }
   expect(await refused()).toEqual([]);
 });

@@ -69,9 +69,9 @@ beforeAll(async () => {
   await succeed(['create', 'rolebinding', 'viewer', ...bind('sluice-tenant-view', VIEWER)]);
   await succeed(['create', 'clusterrolebinding', RUN, '--clusterrole=sluice-admin', `--user=${PLATFORM}`]);
   authorizer = openAuthorizer(inject('kubeconfig'));
-  // The authorizer receives bindings using a watch, so when the last binding is effective, all others are as well.
+  // The authorizer watches bindings, so when the last binding is in effect, all others are as well.
   const known = () => authorizer.may({ user: PLATFORM }, { verb: 'list', resource: 'accounts.sluice.dev' });
-  await eventually('the bindings are known', known, { withinMs: 10_000 });
+  await eventually('the bindings are in effect', known, { withinMs: 10_000 });
 });
 
 afterAll(async () => {
@@ -81,7 +81,7 @@ afterAll(async () => {
   await folder.remove();
 });
 
-/** The allowed combinations of the above. */
+/** Returns the allowed combinations of these verbs and resources. */
 async function rightsOf(subject: Subject, namespace?: string): Promise<Record<string, string>> {
   const where = namespace === undefined ? {} : { namespace };
   return {
@@ -106,12 +106,12 @@ describe('the controller', () => {
     events: 'create patch',
   };
 
-  it('has these rights in every namespace, and no others', async () => {
+  it('has exactly these permissions in every namespace', async () => {
     expect(await rightsOf(serviceAccount('sluice-controller'))).toEqual(everywhere);
     expect(await rightsOf(serviceAccount('sluice-controller'), OWN)).toEqual(everywhere);
   });
 
-  it('may read the CustomResourceDefinitions of Sluice, and no others', async () => {
+  it('can only read the CustomResourceDefinitions of Sluice', async () => {
     const may = (verb: string, name: string) =>
       authorizer.may(serviceAccount('sluice-controller'), {
         verb,
@@ -123,7 +123,7 @@ describe('the controller', () => {
     expect(await may('patch', 'accounts.sluice.dev')).toBe(false);
   });
 
-  it('may have one Lease, in its own namespace, and list those with the same name', async () => {
+  it('can write one Lease in its own namespace, and list all Leases with the same name', async () => {
     const leases = 'leases.coordination.k8s.io';
     const rights = await rightsOf(serviceAccount('sluice-controller'), 'sluice-system');
     expect(rights).toEqual({ ...everywhere, [leases]: 'create' });
@@ -145,7 +145,7 @@ describe('the controller', () => {
   });
 });
 
-it('the facade may write the kinds and nothing else: no status, no Secret, no namespace', async () => {
+it('the facade can only write the kinds, and no statuses, Secrets, or namespaces', async () => {
   const everywhere = {
     ...each(OURS, `${READ} create patch`),
     ...each(['blocks', 'subscriptions'], `${READ} create patch delete`),
@@ -156,7 +156,7 @@ it('the facade may write the kinds and nothing else: no status, no Secret, no na
 });
 
 describe.each(['sluice-ingress', 'sluice-dispatcher'])('%s', name => {
-  it('has no rights, and its pods get no token', async () => {
+  it('has no permissions, and its pods do not receive a token', async () => {
     for (const namespace of [undefined, OWN, 'sluice-system']) {
       expect(await rightsOf(serviceAccount(name), namespace)).toEqual({});
     }
@@ -166,12 +166,12 @@ describe.each(['sluice-ingress', 'sluice-dispatcher'])('%s', name => {
 });
 
 describe('sluice-tenant-edit', () => {
-  it('may do everything with the kinds of its namespace, except status, and nothing with Secrets', async () => {
+  it('can do everything with the kinds in its namespace (except for statuses), and nothing with Secrets', async () => {
     const rights = { ...each(TENANT_KINDS, ALL), events: READ };
     expect(await rightsOf({ user: EDITOR }, OWN)).toEqual(rights);
   });
 
-  it('has no rights elsewhere, nor on the kinds of the cluster', async () => {
+  it('has no permissions in other namespaces, or for cluster-scoped kinds', async () => {
     expect(await rightsOf({ user: EDITOR }, OTHER)).toEqual({});
     expect(await rightsOf({ user: EDITOR })).toEqual({});
   });
@@ -200,7 +200,7 @@ describe('sluice-tenant-edit', () => {
 });
 
 describe('sluice-tenant-secrets', () => {
-  it('may do everything with the Secrets of its namespace, and nothing else', async () => {
+  it('can do everything with the Secrets in its namespace, and nothing else', async () => {
     expect(await rightsOf({ user: KEEPER }, OWN)).toEqual({ secrets: ALL });
     expect(await rightsOf({ user: KEEPER }, OTHER)).toEqual({});
     expect(await rightsOf({ user: KEEPER })).toEqual({});
@@ -208,17 +208,17 @@ describe('sluice-tenant-secrets', () => {
 });
 
 describe('sluice-tenant-view', () => {
-  it('may read its namespace, without Integrations and Secrets', async () => {
+  it('can read its namespace, except for Integrations and Secrets', async () => {
     const readable = TENANT_KINDS.filter(plural => plural !== 'integrations');
     expect(await rightsOf({ user: VIEWER }, OWN)).toEqual({ ...each(readable, READ), events: READ });
   });
 
-  it('has no rights elsewhere', async () => {
+  it('has no permissions in other namespaces', async () => {
     expect(await rightsOf({ user: VIEWER }, OTHER)).toEqual({});
     expect(await rightsOf({ user: VIEWER })).toEqual({});
   });
 
-  it('may read its namespace with kubectl, and is refused the rest', async () => {
+  it('can read its namespace with kubectl, and nothing else', async () => {
     const stream = { apiVersion: 'sluice.dev/v1alpha1', kind: 'CatalogStream', metadata: { name: 'seen' }, spec: {} };
     const stored = await kubectl(['apply', '--server-side', '-n', OWN, '-f', '-'], { stdin: JSON.stringify(stream) });
     expect(stored.code).toBe(0);
@@ -229,7 +229,7 @@ describe('sluice-tenant-view', () => {
 });
 
 describe('sluice-admin', () => {
-  it('may do everything with workspaces and accounts and bind roles, and nothing with objects of tenants', async () => {
+  it('can do everything with workspaces and accounts and bind roles, and nothing with objects of tenants', async () => {
     const rights = {
       ...each(['accounts', 'workspaces'], ALL),
       events: READ,
@@ -239,7 +239,7 @@ describe('sluice-admin', () => {
     expect(await rightsOf({ user: PLATFORM }, OWN)).toEqual(rights);
   });
 
-  it('may bind the three roles of tenants and no others', async () => {
+  it('can only bind the three roles of tenants', async () => {
     const bind = (role: string) =>
       kubectl(['create', 'rolebinding', role, `--clusterrole=${role}`, '--user=new', '-n', OTHER, `--as=${PLATFORM}`]);
     for (const role of ['sluice-tenant-edit', 'sluice-tenant-secrets', 'sluice-tenant-view']) {

@@ -13,11 +13,11 @@ import { apply, kubectl, pkg } from '../support/world.ts';
 const ROOT = join(import.meta.dirname, '..', '..', '..');
 const LEASE = ['lease', 'sluice-controller', '--namespace=sluice-system'];
 
-/** An event that fails stays undelivered for longer than any test takes. */
+/** The event fails, so it stays undelivered during all tests. */
 const endpoint = { retrySchedule: Array.from({ length: 16 }, () => '10s') };
 const world = useSmallWorld({ partners: ['ada'], groupKeys: ['key'], endpoint, controllerManager: true });
 
-/** Runs `sluice uninstall` in addition to the roles. */
+/** Runs `sluice uninstall` while the roles are running. */
 function uninstall(args: readonly string[] = [], env: NodeJS.ProcessEnv = {}) {
   const all = {
     PATH: process.env['PATH'],
@@ -49,7 +49,7 @@ async function finalizers(): Promise<{ readonly held: readonly string[]; readonl
 const holder = () => kubectl(world.cluster, ['get', ...LEASE, '-o', 'jsonpath={.spec.holderIdentity}']);
 
 describe('sluice uninstall', () => {
-  it('leaves the objects of another installation alone', async () => {
+  it('does not change the objects of another installation', async () => {
     await eventually('all finalizers', async () => (await finalizers()).free.length === 0, { withinMs: 20_000 });
     const { code, stdout } = await uninstall([], { SLUICE_INSTANCE: 'blue', SLUICE_NAMESPACE: 'blue-system' });
     expect(stdout).toContain('There is nothing to do');
@@ -60,7 +60,7 @@ describe('sluice uninstall', () => {
     expect((await finalizers()).free).toEqual([]);
   });
 
-  it('refuses while there are undelivered events, and changes nothing', async () => {
+  it('refuses while there are undelivered events, and does not change anything', async () => {
     await apply(world.cluster, [pkg(PRODUCER, 'all', [QUEUE])]);
     await eventually('all finalizers', async () => (await finalizers()).free.length === 0, { withinMs: 20_000 });
     world.receiver.behave(() => 500);
@@ -81,16 +81,16 @@ describe('sluice uninstall', () => {
     expect((await finalizers()).free).toEqual(held);
     expect((await world.sluice.logLines()).map(({ msg }) => msg)).toContain('lost the Lease');
     expect(await holder()).toMatch(/^uninstall_/);
-    // A change that would be reconciled by a leader.
+    // A leader would reconcile this change.
     await kubectl(world.cluster, ['annotate', 'workspaces.sluice.dev', PRODUCER, 'changed=true']);
     expect((await finalizers()).held).toEqual([]);
   });
 
-  it('a controller that is installed later adds them again, and delivers the event', async () => {
+  it('the finalizers are added again by a controller that is installed later, and the event is delivered', async () => {
     world.receiver.behave(() => 204);
     await world.sluice.restart();
     await eventually('all finalizers', async () => (await finalizers()).free.length === 0, { withinMs: 90_000 });
-    await eventually('the delivery', async () => world.receiver.attempts.some(({ id }) => id === 'late'), {
+    await eventually('the event is delivered', async () => world.receiver.attempts.some(({ id }) => id === 'late'), {
       withinMs: 30_000,
     });
   });
@@ -105,7 +105,7 @@ describe('sluice uninstall', () => {
       '-o',
       'jsonpath={.items[0].status.delivery.backlog}',
     ];
-    await eventually('an empty backlog', async () => (await kubectl(world.cluster, backlog)) === '0', {
+    await eventually('the backlog is empty', async () => (await kubectl(world.cluster, backlog)) === '0', {
       withinMs: 60_000,
     });
     await world.sluice.kill('SIGSTOP');
@@ -114,7 +114,7 @@ describe('sluice uninstall', () => {
     expect(code).toBe(0);
   });
 
-  it('afterwards nothing hangs without a controller: neither the namespaces nor the kinds', async () => {
+  it('namespaces and kinds can be deleted afterwards without a controller', async () => {
     await world.sluice.kill();
     expect((await finalizers()).held).toEqual([]);
     await kubectl(world.cluster, ['delete', '-f', join(ROOT, 'crds'), '--timeout=60s']);

@@ -1,14 +1,14 @@
 /** The namespaces and names used by the attempts. */
 export interface Targets {
-  /** Labelled as a workspace. */
+  /** A namespace labeled as a workspace. */
   readonly workspace: string;
-  /** Namespaces which don't belong to a workspace. */
+  /** Namespaces which do not belong to a workspace. */
   readonly foreign: readonly string[];
-  /** Was a workspace and has the RoleBinding `older` from that time. */
+  /** A former workspace, which still has the RoleBinding `older`. */
   readonly former: string;
-  /** Has no label. */
+  /** A namespace without a label. */
   readonly unlabelled: string;
-  /** User that tries, as the API server names it, and as a subject. */
+  /** The user that sends the requests, in the format of the API server, and as a subject. */
   readonly user: string;
   readonly subject: object;
 }
@@ -19,10 +19,10 @@ export interface Attempt {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   readonly path: string;
   readonly body?: object | undefined;
-  /** Kind of patch. Defaults to `merge`. */
+  /** The kind of patch. Defaults to `merge`. */
   readonly patch?: 'merge' | 'json' | 'apply';
   readonly headers?: Readonly<Record<string, string>>;
-  /** Start of the message. Defaults to that of RBAC. */
+  /** The start of the message. Defaults to the message of RBAC. */
   readonly refused?: RegExp;
 }
 

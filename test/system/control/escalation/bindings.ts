@@ -2,7 +2,7 @@ import { type Attempt, bindingOf, bindings, RBAC, RBAC_V1, type Targets, TENANT_
 
 const BY_POLICY = /ValidatingAdmissionPolicy 'sluice-tenant-bindings'/;
 
-/** Binds the tenant roles in a namespace without a workspace. */
+/** Attempts to bind the tenant roles in a namespace without a workspace. */
 export function foreignBindings({ foreign, former, subject }: Targets): Attempt[] {
   const someoneElse = { kind: 'Group', apiGroup: RBAC, name: 'system:authenticated' };
   const older = bindings(former, 'older');
@@ -69,7 +69,7 @@ export function foreignBindings({ foreign, former, subject }: Targets): Attempt[
   ];
 }
 
-/** Binds other roles, or changes existing bindings. */
+/** Attempts to bind other roles, or to change existing bindings. */
 export function otherBindings({ workspace, unlabelled, subject }: Targets): Attempt[] {
   const others = [
     'cluster-admin',

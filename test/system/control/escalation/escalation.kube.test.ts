@@ -16,9 +16,9 @@ const RUN = `escalation-${process.pid}`;
 const WORKSPACE = `${RUN}-workspace`;
 const FORMER = `${RUN}-former`;
 const UNLABELLED = `${RUN}-unlabelled`;
-/** Has the label of a different namespace. */
+/** A namespace with the label of a different namespace. */
 const MISLABELLED = `${RUN}-mislabelled`;
-/** Namespace of the service account that is bound to `sluice-admin`, and the name of both. */
+/** The namespace of the service account that is bound to `sluice-admin`, and the name of both. */
 const PLATFORM = `${RUN}-platform`;
 
 const TARGETS: Targets = {
@@ -45,7 +45,7 @@ async function succeed(...args: string[]): Promise<string> {
   return stdout;
 }
 
-/** Sends a request with the token of the platform's administrator. */
+/** Sends a request using the token of the platform administrator. */
 async function send({ method, path, body, patch = 'merge', headers = {} }: Omit<Attempt, 'title'>) {
   const access = await credentials.access();
   const type = { merge: 'application/merge-patch+json', json: 'application/json-patch+json' } as const;
@@ -91,7 +91,7 @@ beforeAll(async () => {
   credentials = openCredentials({ kubeconfig }, systemClock.nowMs);
   const workspaces = { method: 'GET', path: '/apis/sluice.dev/v1alpha1/workspaces' } as const;
   const isBound = async () => (await send(workspaces)).status === 200;
-  await eventually('the role is bound', isBound, { withinMs: 10_000 });
+  await eventually('the role binding is in effect', isBound, { withinMs: 10_000 });
 });
 
 afterAll(async () => {
@@ -120,7 +120,7 @@ describe('an administrator of the platform cannot', () => {
     expect(known.split(' ')).not.toContain('mine');
   });
 
-  it('read the Secrets of a namespace by creating a Workspace with its name, because the label stays missing', async () => {
+  it('read the Secrets of a namespace by creating a Workspace with its name, because the namespace is not labeled', async () => {
     const workspace = {
       apiVersion: 'sluice.dev/v1alpha1',
       kind: 'Workspace',
@@ -140,7 +140,7 @@ describe('an administrator of the platform cannot', () => {
 });
 
 describe('an administrator of the platform can', () => {
-  it.each(TENANT_ROLES)('bind %s in a workspace, change the subjects and remove them', async role => {
+  it.each(TENANT_ROLES)('bind %s in a workspace, change the subjects, and remove them', async role => {
     const created = { method: 'POST', path: bindings(WORKSPACE), body: bindingOf(role, EVE, role) } as const;
     expect(await send(created)).toMatchObject({ status: 201 });
     for (const subjects of [[EVE, TARGETS.subject], []]) {
@@ -163,7 +163,7 @@ describe('an administrator of the platform can', () => {
     expect(await send({ method: 'POST', path: bindings(WORKSPACE), body })).toMatchObject({ status: 201 });
     await expect.poll(async () => (await readTreasure(WORKSPACE)).status, { timeout: 10_000 }).toBe(200);
     for (const namespace of TARGETS.foreign) expect((await readTreasure(namespace)).status).toBe(403);
-    // Now it has what these roles grant, but only in the workspace.
+    // The account now has the permissions of these roles, but only in the workspace.
     const others: readonly Attempt[] = foreignBindings(TARGETS);
     for (const attempt of others) expect((await send(attempt)).status).toBe(403);
   });
@@ -188,7 +188,7 @@ describe('an administrator of the cluster', () => {
     }
   });
 
-  it('cannot bind the roles for tenants outside of workspaces, and is told why', async () => {
+  it('cannot bind the roles for tenants outside of workspaces, and receives the reason', async () => {
     for (const role of TENANT_ROLES) {
       const { code, stderr } = await bind(role, UNLABELLED);
       expect(code).toBe(1);

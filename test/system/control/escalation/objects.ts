@@ -1,6 +1,6 @@
 import { type Attempt, inNamespace, type Targets } from './attempt.ts';
 
-/** Turns a namespace into a workspace. */
+/** Attempts to turn a namespace into a workspace. */
 export function namespaces({ foreign, unlabelled }: Targets): Attempt[] {
   const label = (namespace: string) => ({ metadata: { labels: { 'sluice.dev/workspace': namespace } } });
   const reserved = /metadata.name cannot be default, kube-\* or sluice-\*/;
@@ -46,7 +46,7 @@ export function namespaces({ foreign, unlabelled }: Targets): Attempt[] {
   ];
 }
 
-/** Reads or writes Secrets, or makes a pod or an endpoint do it. */
+/** Attempts to read or write Secrets, directly or using a pod or an endpoint. */
 export function secrets({ foreign, workspace, unlabelled }: Targets): Attempt[] {
   const metadata = { name: 'mine', annotations: { 'kubernetes.io/service-account.name': 'default' } };
   const secret = { apiVersion: 'v1', kind: 'Secret', type: 'kubernetes.io/service-account-token', metadata };

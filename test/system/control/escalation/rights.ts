@@ -2,7 +2,7 @@ import { type Attempt, inNamespace, RBAC, RBAC_V1, type Targets } from './attemp
 
 const POLICIES = '/apis/admissionregistration.k8s.io/v1';
 
-/** Adds permissions to roles or removes their limits. */
+/** Attempts to add permissions to roles, or to remove their limits. */
 export function rolesAndPolicies({ workspace, subject }: Targets): Attempt[] {
   const readSecrets = { apiGroups: [''], resources: ['secrets'], verbs: ['*'] };
   const rules = [{ op: 'add', path: '/rules/-', value: readSecrets }];
@@ -51,7 +51,7 @@ export function rolesAndPolicies({ workspace, subject }: Targets): Attempt[] {
   ];
 }
 
-/** Becomes somebody else. */
+/** Attempts to impersonate another user. */
 export function identities({ workspace, user }: Targets): Attempt[] {
   const account = 'system:serviceaccount:sluice-system:sluice-controller';
   const tokens: readonly (readonly [string, string])[] = [

@@ -6,16 +6,19 @@ export interface ManifestCase {
   kind: KindName;
   /** A description for the test title. */
   title: string;
-  /** metadata.name; absent: made up by the test. */
+  /** The value of metadata.name. By default, the test generates a name. */
   name?: string;
-  /** The object's earlier spec, when the case is about a change. */
+  /** The earlier spec of the object for a test case about a change. */
   before?: object;
-  /** The object's earlier status. */
+  /** The earlier status of the object. */
   status?: object;
   spec: object;
-  /** Absent: accepted. Else words that the refusal has to hold. */
+  /** Text that the refusal must contain. Undefined if the manifest is accepted. */
   refusal?: string;
-  /** The rule is one that only the API server knows, not the zod schema: about changes, names, unknown fields. */
+  /**
+   * Whether only the API server knows this rule, and not the zod schema. Used for rules about changes, names, and
+   * unknown fields.
+   */
   serverOnly: boolean;
 }
 
@@ -43,7 +46,7 @@ export function casesOf(kind: KindName, base: object) {
   };
 }
 
-/** The manifest as JSON, which kubectl reads as YAML. */
+/** Returns the manifest as JSON, which kubectl can read as YAML. */
 export function manifestOf(
   found: Pick<ManifestCase, 'kind'>,
   part: { name: string; namespace: string; labels?: object; spec: object; status?: object },

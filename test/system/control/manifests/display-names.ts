@@ -1,7 +1,7 @@
 const CONTROL = 'must not contain line breaks, tabs or other control characters: remove them';
 const INVISIBLE = 'must contain at least one visible character such as a letter or digit';
 
-/** Names which must be refused, and the reason. */
+/** Names which must be refused, by the reason. */
 export const unusableNames: readonly (readonly [what: string, name: string, why: string])[] = [
   ['only spaces', '  ', INVISIBLE],
   ['only no-break and ideographic spaces', '\u00a0\u3000', INVISIBLE],

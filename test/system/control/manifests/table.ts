@@ -8,7 +8,7 @@ import { packageCases } from './package.ts';
 import { subscriptionCases } from './subscription.ts';
 import { workspaceCases } from './workspace.ts';
 
-/** Every manifest that the API server and the schemas are asked about. */
+/** All manifests that are validated by the API server and the schemas. */
 export const MANIFESTS: readonly ManifestCase[] = [
   ...accountCases,
   ...workspaceCases,
