@@ -20,8 +20,7 @@ async function limit(limits?: object): Promise<void> {
 }
 
 /**
- * Publishes ten events after a pause in which all points are added back. Returns the number of responses for each
- * status.
+ * Publishes ten events after a pause in which all points are restored. Returns the number of responses for each status.
  */
 async function burst(): Promise<Record<string, number>> {
   await delay(1_000);

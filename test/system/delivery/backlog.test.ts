@@ -25,10 +25,10 @@ afterAll(async () => {
   await redis?.close();
 });
 
-/** Stores an event as ingress would have done so long ago: no test waits for an hour. */
+/** Stores an event with an earlier time, as ingress would have done at that time, so that tests don't have to wait. */
 async function storeOldEvent(agoMs: number): Promise<void> {
   const part = await readPart(redis, tenantId(PRODUCER), QUEUE);
-  if (part === undefined) throw new Error('no part');
+  if (part === undefined) throw new Error('the part is missing');
   const thenMs = () => Date.now() - agoMs;
   const ingest = createIngest(withClock(redis, thenMs), thenMs);
   const cfgv = String(await redis.call('hget', partKeys(part).meta, 'cfgv'));
@@ -52,7 +52,7 @@ it('is at risk when events have waited for 80 % of the retention, until they are
   const tookMs = await risk('True/NearRetention');
   console.log(`at risk after ${Math.round(tookMs)} ms`);
   await observer.untilEvent(`Subscription/${SUBSCRIPTION} NearRetention`);
-  // A subscription that has passed or received it does not wait for it.
+  // Events which a subscription has skipped or received are not waiting for it.
   expect(await observer.conditionOf('Subscription', SUBSCRIPTION, 'bob', 'BacklogAtRisk')).toBe('');
   await observer.remove('Block', 'no-ada', PRODUCER);
   await risk('False/WithinRetention');

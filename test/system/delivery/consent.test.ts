@@ -17,7 +17,7 @@ let installed: Installation;
 let sluice: Sluice;
 let world: Running;
 let endpoint: Server;
-/** Method and path of each request, in the order of arrival. */
+/** The method and path of each request, in the order of arrival. */
 const requests: string[] = [];
 const origins = new Set<unknown>();
 
@@ -66,16 +66,20 @@ afterAll(async () => {
   await installed?.stop();
 });
 
-it('sends events to the endpoint that agrees, and to no other', async () => {
+it('only sends events to the endpoint that agrees', async () => {
   const publisher = world.publisherOf(sluice);
   for (let i = 0; i < EVENTS; i++) {
     expect((await publisher.post(makeSample(`event.${i}`, 'key', 'x'))).status).toBe(202);
   }
-  await eventually('all are delivered', async () => count('POST /agrees') === EVENTS, { withinMs: 15_000 });
+  await eventually('all events are delivered', async () => count('POST /agrees') === EVENTS, { withinMs: 15_000 });
   await world.observer.until(['Subscription', SUBSCRIPTION, 'refuses', 'Live', 'False/WaitingForConsent']);
-  await eventually('the one that hangs was asked twice', async () => count('OPTIONS /hangs') >= 2, {
-    withinMs: 30_000,
-  });
+  await eventually(
+    'the endpoint that does not respond has received two requests',
+    async () => count('OPTIONS /hangs') >= 2,
+    {
+      withinMs: 30_000,
+    },
+  );
   expect(requests.filter(each => /^POST \/(refuses|hangs)/.test(each))).toEqual([]);
   expect([count('OPTIONS /agrees'), count('OPTIONS /refuses')]).toEqual([1, 1]);
   expect([...origins]).toEqual([ORIGIN]);
@@ -91,9 +95,9 @@ it('sends events to the endpoint that agrees, and to no other', async () => {
   expect(said).toMatch(/WebHook-Allowed-Origin.* ConsentMissing$/);
 });
 
-it('sends the kept events when the endpoint agrees', async () => {
+it('sends the stored events when the endpoint agrees', async () => {
   await subscribe('refuses', 'agrees-now');
-  await eventually('all are delivered', async () => count('POST /agrees-now') === EVENTS, { withinMs: 60_000 });
+  await eventually('all events are delivered', async () => count('POST /agrees-now') === EVENTS, { withinMs: 60_000 });
   await world.observer.until(['Subscription', SUBSCRIPTION, 'refuses', 'Live', 'True/Live']);
   expect([count('OPTIONS /agrees-now'), count('POST /refuses')]).toEqual([1, 0]);
 });

@@ -35,7 +35,7 @@ afterAll(async () => {
   await redis?.close();
 });
 
-/** The row of `kubectl get`, by its headers. */
+/** Returns the row of `kubectl get`, by header. */
 async function row(name: string, namespace: string): Promise<Readonly<Record<string, string>>> {
   const text = await kubectl(world.cluster, ['get', 'wsub', name, '-n', namespace]);
   const [head = '', line = ''] = text.split('\n');
@@ -45,7 +45,7 @@ async function row(name: string, namespace: string): Promise<Readonly<Record<str
 
 const shows = (wanted: Readonly<Record<string, string>>, withinMs = 15_000) =>
   eventually(
-    `kubectl get shows ${JSON.stringify(wanted)}`,
+    `kubectl get prints ${JSON.stringify(wanted)}`,
     async () => {
       const has = await row(SUBSCRIPTION, 'ada');
       return Object.entries(wanted).every(([title, is]) => has[title] === is);
@@ -95,7 +95,7 @@ it('shows a dead letter with an Event until it is recovered', async () => {
   await shows({ DEAD: 'false', 'LAST ATTEMPT': 'Succeeded', BACKLOG: '0' }, 30_000);
 });
 
-/** The number of requested status writes for Subscriptions so far. */
+/** Returns the number of status writes for Subscriptions that were requested so far. */
 async function statusWrites(): Promise<number> {
   const writes = await readApiWrites(world.cluster);
   return [...writes].reduce((sum, [key, count]) => (key.endsWith('subscriptions/status') ? sum + count : sum), 0);
@@ -113,7 +113,7 @@ async function many(): Promise<SubscriptionList['items']> {
   return (JSON.parse(text) as SubscriptionList).items;
 }
 
-it('writes at most five statuses a second while 200 endpoints flap, and nothing afterwards', async () => {
+it('writes at most five statuses per second while 200 endpoints are unstable, and nothing afterwards', async () => {
   const { receiver } = world;
   const endpoint = { url: receiver.urlOf('many'), retrySchedule: Array.from({ length: 16 }, () => '3s') };
   const named = (manifest: Manifest, name: string): Manifest => ({
@@ -146,7 +146,7 @@ it('writes at most five statuses a second while 200 endpoints flap, and nothing 
   }
   receiver.behave(() => 204);
   await eventually(
-    'all show that it works',
+    'all statuses show working endpoints',
     async () => {
       await look();
       const deliveries = (await many()).map(({ status }) => status.delivery);
@@ -160,7 +160,7 @@ it('writes at most five statuses a second while 200 endpoints flap, and nothing 
   const written = (counts.at(-1)?.count ?? 0) - (counts[0]?.count ?? 0);
   console.log(`${written} writes in ${Math.round((counts.at(-1)?.toMs ?? 0) - (counts[0]?.fromMs ?? 0))} ms`);
   expect(written).toBeGreaterThanOrEqual(MANY);
-  // In each window, with one additional write at each end.
+  // Each window may contain one additional write at each end.
   for (const [i, from] of counts.entries()) {
     for (const to of counts.slice(i + 1)) {
       expect(to.count - from.count).toBeLessThanOrEqual((5 * (to.toMs - from.fromMs)) / 1_000 + 2);
@@ -168,7 +168,7 @@ it('writes at most five statuses a second while 200 endpoints flap, and nothing 
   }
   await delay(15_000);
   const before = [await statusWrites(), (await many()).map(({ metadata }) => metadata.resourceVersion)];
-  // A whole pass of the audit.
+  // The duration of a complete audit.
   await delay(65_000);
   expect([await statusWrites(), (await many()).map(({ metadata }) => metadata.resourceVersion)]).toEqual(before);
 });

@@ -26,7 +26,7 @@ import {
 const KEY = 'ingress-key-of-the-shop';
 const PARTNERS = ['ada', 'bob', 'cy'];
 const GROUP_KEYS = Array.from({ length: 100 }, (_, i) => `customer ${i} é`);
-/** Nobody has these activated; `cy` misses ten more. */
+/** Group keys that are not active for any partner. `cy` has ten more inactive keys. */
 const STRANGERS = Array.from({ length: 5 }, (_, i) => `stranger-${i}`);
 const NOT_FOR_CY = new Set(GROUP_KEYS.slice(0, 10));
 const RETRIES = Array.from({ length: 16 }, () => '200ms');
@@ -71,11 +71,11 @@ const expectedFor = (partner: string, samples: ReturnType<typeof makeSamples>) =
     ({ groupKey }) => GROUP_KEYS.includes(groupKey ?? '') && (partner !== 'cy' || !NOT_FOR_CY.has(groupKey ?? '')),
   );
 
-it('brings each of 10,000 events to every subscription that may have it, in order, its bytes unchanged', async () => {
+it('delivers each of 10,000 events to every eligible subscription, in order and with unchanged bytes', async () => {
   const samples = makeSamples({ groupKeys: [...GROUP_KEYS, ...STRANGERS], perKey: 100 });
   const keyless = Array.from({ length: 20 }, (_, i) => makeSample(`keyless.${i}`, undefined, `without a key ${i}`));
   const random = createRandom(7);
-  // One of ten: an error, or an event taken whose answer is lost on the way.
+  // One of ten attempts results in an error, or in a lost response.
   receiver.behave(({ subscription: to }) => (to !== 'bob' || random() >= 0.1 ? 204 : random() < 0.7 ? 500 : 'lost'));
 
   const startedMs = performance.now();
@@ -85,7 +85,7 @@ it('brings each of 10,000 events to every subscription that may have it, in orde
 
   const expected = new Map(PARTNERS.map(partner => [partner, expectedFor(partner, samples)]));
   const { tookMs } = await eventually(
-    'every delivery',
+    'all events are delivered',
     async () => PARTNERS.every(partner => receiver.delivered(partner).size >= (expected.get(partner)?.length ?? 0)),
     { withinMs: 180_000 },
   );
@@ -105,12 +105,12 @@ it('brings each of 10,000 events to every subscription that may have it, in orde
   expect(failures).toBeGreaterThan(500);
 });
 
-it('accounts for every event: routed, delivered, and why not', async () => {
+it('accounts for every event as routed or delivered, or with the reason', async () => {
   const inbox = (partner: string) => readInbox(installed, { producer: 'shop', partner, name: 'shop-orders' });
   for (const partner of PARTNERS) {
     const wanted = partner === 'cy' ? 9_000 : 10_000;
     const { value } = await eventually(
-      'all attempts are settled',
+      'all attempts have ended',
       async () => {
         const state = await inbox(partner);
         return state.open === 0 && state;
@@ -125,7 +125,7 @@ it('accounts for every event: routed, delivered, and why not', async () => {
     const { eventsIn, deliveries, notRouted, tokens } = await readSeries(installed.redis, 'shop');
     return eventsIn === 10_520 && deliveries === 29_000 && notRouted === 520 && tokens === 29_000;
   };
-  await eventually('the series counts everything', counted, { withinMs: 15_000 });
+  await eventually('the series contains all events', counted, { withinMs: 15_000 });
   expect(receiver.attempts.filter(({ groupKey }) => STRANGERS.includes(groupKey))).toEqual([]);
   // 20 events without a key, 500 events of unknown keys for three partners each, and 1,000 events that only cy does not
   // receive.

@@ -8,10 +8,10 @@ import { apply, ingressKey, stream, tenant, waitForAll } from '../support/world.
 
 const QUEUE = 'orders';
 const KEYS = { shop: 'an-ingress-key-of-the-shop', north: 'an-ingress-key-of-the-north' };
-/** Far more than a flood of this test can send, and 100 lookups per second. */
+/** More requests than a flood of this test can send. Only 100 lookups per second are allowed. */
 const PER_ADDRESS = 10_000;
 const PER_KEY = 100;
-/** The number of events of the sender that must not be affected, which is below the limit of its key. */
+/** The number of events of the sender that must not be affected. This is below the limit of its key. */
 const EVENTS = 150;
 const PAUSE_MS = 15;
 
@@ -36,7 +36,7 @@ beforeAll(async () => {
     await waitForAll(cluster, 'catalogstream', name);
     const first = makeSample('first', undefined, 'first');
     const isAccepted = async () => (await publisherOf(name).post(first)).status === 202;
-    await eventually('its key works', isAccepted, { withinMs: 30_000 });
+    await eventually('the key is active', isAccepted, { withinMs: 30_000 });
   }
 });
 
@@ -52,7 +52,7 @@ function publisherOf(producer: 'shop' | 'north'): Publisher {
   return publisher;
 }
 
-/** Sends as fast as it can, eight requests at a time, until `ended` returns true. Returns all responses. */
+/** Sends events as fast as possible in eight concurrent requests, until `ended` returns true. Returns all responses. */
 function flood(producer: 'shop' | 'north', address: string, keyOf: (n: number) => string, ended: () => boolean) {
   const publisher = publisherOf(producer);
   const answers: Publication[] = [];
@@ -80,7 +80,7 @@ function countLimited(answers: readonly Publication[], limit: string, points: nu
   return refused.length;
 }
 
-it('a sender is accepted while an address floods with wrong keys and a key passes its limit', async () => {
+it('a sender is accepted while an address floods with wrong keys and another key exceeds its limit', async () => {
   let isOver = false;
   const startMs = performance.now();
   const wrong = flood(
@@ -115,7 +115,7 @@ it('a sender is accepted while an address floods with wrong keys and a key passe
   };
   expect(notUnknown).toEqual({ 429: limited.address });
   expect(notAccepted).toEqual({ 429: limited.key });
-  // The maximum number of lookups and stored events: initially all points, plus the points added back since then.
+  // The maximum number of lookups and stored events: all initial points, and the points restored since then.
   expect(unknown).toBeGreaterThan(0);
   expect(unknown).toBeLessThanOrEqual((PER_ADDRESS / 100) * (seconds + 1));
   expect(accepted).toBeGreaterThan(PER_KEY);
@@ -126,7 +126,7 @@ it('a sender is accepted while an address floods with wrong keys and a key passe
   }
 });
 
-it('logs once that addresses are not used without trusted proxies', async () => {
+it('logs once that client addresses are not used without trusted proxies', async () => {
   const without = await installed.start({ role: 'ingress' });
   const said = async (sluice: Sluice) =>
     (await sluice.logLines()).filter(({ msg }) => String(msg).includes('SLUICE_TRUSTED_PROXIES is not set'));

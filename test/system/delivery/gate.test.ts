@@ -7,7 +7,7 @@ import { PRODUCER, QUEUE, SUBSCRIPTION } from '../support/small-world.ts';
 import { useSmallWorld } from '../support/use-small-world.ts';
 import { activation, block, pkg } from '../support/world.ts';
 
-/** Open for both partners from the first to the last. */
+/** A group key that is always open for both partners. */
 const ALWAYS = 'always';
 const KEYS = ['north', 'east', 'south', 'west'];
 const CYCLES_PER_KEY = 50;
@@ -21,8 +21,8 @@ async function send(id: string, groupKey: string): Promise<Sample> {
 }
 
 /**
- * Sends an event with a different key, and waits until bob has received it, so all events accepted before have been
- * claimed as well.
+ * Sends an event with a different key and waits until bob has received it. All events accepted before have been claimed
+ * as well.
  */
 async function awaitMarker(id: string): Promise<void> {
   await send(id, ALWAYS);
@@ -32,7 +32,7 @@ async function awaitMarker(id: string): Promise<void> {
 const inboxOf = (partner: string) => readInbox(world, { producer: PRODUCER, partner, name: SUBSCRIPTION });
 
 describe('an activation', () => {
-  it(`is exact: observed, it holds for the next event, ${KEYS.length * CYCLES_PER_KEY} times open and closed`, async () => {
+  it(`takes effect for the next event once it is observed, ${KEYS.length * CYCLES_PER_KEY} times open and closed`, async () => {
     const { observer, receiver } = world;
     const opening: number[] = [];
     const closing: number[] = [];
@@ -45,7 +45,7 @@ describe('an activation', () => {
       await observer.until(['Activation', name, PRODUCER, 'Effective', 'True/Routing']);
       opening.push(performance.now() - startedMs);
       sent.push(await send(`open-${key}.${n}`, key));
-      // Events waiting when their gate closes are not sent anymore.
+      // Events that are waiting when their gate closes are not sent anymore.
       await world.receiver.arrival(`open-${key}.${n}`, 'ada');
       startedMs = performance.now();
       await observer.apply(activation(PRODUCER, 'ada', key, { revoked: true }));
@@ -69,7 +69,7 @@ describe('an activation', () => {
     }
   });
 
-  it('is closed by a second object that is revoked, and not opened by any other', async () => {
+  it('is closed by a second object that is revoked, and cannot be opened by another object', async () => {
     const { observer } = world;
     const first = activation(PRODUCER, 'ada', 'pair');
     const second = { ...first, metadata: { ...first.metadata, name: 'second' } };
@@ -92,7 +92,7 @@ describe('a Block', () => {
   it.each([
     ['a stream', { kind: 'CatalogStream', name: QUEUE }],
     ['a package', { kind: 'Package', name: 'everything' }],
-  ])('of %s pauses, and loses nothing: 10 times', async (what, target) => {
+  ])('of %s pauses without losing events: 10 times', async (what, target) => {
     const { observer, receiver } = world;
     await observer.apply(pkg(PRODUCER, 'everything', [QUEUE]));
     const prefix = what.replace(' ', '-');
@@ -118,7 +118,7 @@ describe('a Block', () => {
       resuming.push(performance.now() - startedMs);
     }
     console.log(
-      `block of ${what}: to Live=False ${spread(pausing)}; from unblock to the last held ${spread(resuming)}`,
+      `block of ${what}: to Live=False ${spread(pausing)}; from unblock to the last held event ${spread(resuming)}`,
     );
     const ofThis = new Set(samples.map(({ id }) => id));
     const seen = { ...receiver, attempts: receiver.attempts.filter(({ id }) => ofThis.has(id)) };
@@ -126,7 +126,7 @@ describe('a Block', () => {
     expect(faultsOf(seen, 'bob', samples)).toEqual([]);
   });
 
-  it('stays while any covers: unblocking the stream does not unblock its package', async () => {
+  it('remains in effect while another Block applies: unblocking the stream does not unblock its package', async () => {
     const { observer } = world;
     await observer.apply(
       block(PRODUCER, 'by-stream', { integration: 'ada', target: { kind: 'CatalogStream', name: QUEUE } }),
@@ -141,7 +141,7 @@ describe('a Block', () => {
     await awaitMarker('past-covered.0');
     expect(await observer.conditionOf('Subscription', SUBSCRIPTION, 'ada', 'Live')).toBe('False/Blocked');
     expect(world.receiver.delivered('ada').has('covered.0')).toBe(false);
-    // Taking the stream out of the package resumes, too.
+    // Removing the stream from the package resumes it as well.
     await observer.apply(pkg(PRODUCER, 'everything', []));
     await observer.until(['Subscription', SUBSCRIPTION, 'ada', 'Live', 'True/Live']);
     await world.receiver.arrival('covered.0', 'ada');

@@ -22,11 +22,11 @@ import {
   subscription,
 } from '../support/world.ts';
 
-// Everything here is done by roles with the rights that are shipped.
+// All tests use roles with the shipped permissions.
 const FEED = 'shop-orders';
 const SECRET = 'orders-endpoint';
 const RETRY = ['200ms', '200ms', '200ms', '200ms', '200ms', '200ms'];
-/** All values that were used for a header must only be found in their Secret. */
+/** The values of headers, which must only be found in their Secret. */
 const VALUES: string[] = [];
 
 let world: FacadeWorld;
@@ -44,7 +44,8 @@ beforeAll(async () => {
     ['sluice-controller', 'sluice-facade'].map(name => kubeconfigOf(cluster, name)),
   );
   const log = { env: { SLUICE_LOG_LEVEL: 'debug' } };
-  // Without an issuer, `all` does not run a facade, so its operations are called as the controller.
+  // Without an issuer, `all` does not run a facade, so this calls its operations with the permissions of the
+  // controller.
   processes = await Promise.all([
     world.installation.start({ kubeconfig: controller as string, ...log }),
     world.start({ role: 'facade', kubeconfig: facade as string, ...log }),
@@ -105,29 +106,33 @@ const message = () => read('{.status.conditions[?(@.type=="Live")].message}');
 const publish = (id: string) => publisher.publish(makeSample(id, 'red', id));
 const headersOf = (id: string) => receiver.attempts.findLast(attempt => attempt.id === id)?.headers;
 
-/** The time until it arrived, in ms. */
+/** Returns the time until the event was delivered, in milliseconds. */
 async function arrived(id: string): Promise<number> {
-  return (await eventually(`${id} arrives`, async () => receiver.delivered('ada').has(id), { withinMs: 15_000 }))
+  return (await eventually(`${id} is delivered`, async () => receiver.delivered('ada').has(id), { withinMs: 15_000 }))
     .tookMs;
 }
 
-/** The event is in the inbox after the existing events, and there was no attempt. */
+/** Waits until the event is in the inbox after the existing events, and expects that there was no attempt. */
 async function held(id: string, open: number): Promise<void> {
   const inbox = () => readInbox(world.installation, { producer: 'shop', partner: 'ada', name: FEED });
-  await eventually(`${id} lies in the inbox`, async () => (await inbox()).open === open, { withinMs: 10_000 });
+  await eventually(`${id} is in the inbox`, async () => (await inbox()).open === open, { withinMs: 10_000 });
   expect(headersOf(id)).toBeUndefined();
 }
 
-it('waits for the Secret, keeps the events, and continues when it exists', async () => {
+it('waits for the Secret, stores the events, and continues when the Secret exists', async () => {
   await live('False/WaitingForSecret');
   expect(await message()).toContain(`(header Authorization, Secret ${SECRET}, key token)`);
   await publish('before the Secret');
   await held('before the Secret', 1);
 
   await put({ token: 'Bearer first-value-9f2c\n' });
-  await eventually('the other key is waited for', async () => (await message()).includes('does not contain this key'), {
-    withinMs: 10_000,
-  });
+  await eventually(
+    'the status reports the other key',
+    async () => (await message()).includes('does not contain this key'),
+    {
+      withinMs: 10_000,
+    },
+  );
   expect(await message()).toContain(`(header X-Account, Secret ${SECRET}, key account)`);
   await held('before the Secret', 1);
 
@@ -139,21 +144,21 @@ it('waits for the Secret, keeps the events, and continues when it exists', async
     'x-account': 'account-1f77',
     'x-team': 'orders',
   });
-  console.log(`a Secret that comes: live after ${Math.round(liveMs)} ms, delivered ${Math.round(arrivedMs)} ms later`);
+  console.log(`Secret created: live after ${Math.round(liveMs)} ms, delivered ${Math.round(arrivedMs)} ms later`);
 });
 
-it('sends a value that was changed within seconds, and an attempt that is repeated has the new one, too', async () => {
+it('uses a changed value within seconds, including for retries', async () => {
   receiver.behave(({ headers }) => (headers.authorization === 'Bearer second-value-4d1e' ? 204 : 401));
   await publish('rotated');
   await eventually('the old value is refused', async () => headersOf('rotated') !== undefined, { withinMs: 10_000 });
   await put({ token: 'Bearer second-value-4d1e', account: 'account-1f77' });
   const tookMs = await arrived('rotated');
-  console.log(`a changed value: accepted after ${Math.round(tookMs)} ms`);
+  console.log(`value changed: accepted after ${Math.round(tookMs)} ms`);
   receiver.behave(() => 204);
   expect(await read('{.status.conditions[?(@.type=="Live")].status}')).toBe('True');
 });
 
-it('refuses a value that no header can have, without showing it', async () => {
+it('refuses an invalid header value without printing it', async () => {
   await put({ token: 'Bearer third\r\nx-injected: value-77aa', account: 'account-1f77' });
   await live('False/EndpointRefused');
   expect(await message()).toMatch(/visible ASCII.*\(header Authorization, Secret orders-endpoint, key token\)/);
@@ -185,7 +190,7 @@ it('does not use the values of a deleted Secret, or Secrets with credentials of 
   expect(headersOf('while it is gone')).toMatchObject({ authorization: 'Bearer fifth-value-c0de' });
 });
 
-it('shows over REST the names of the headers, and takes no Secret from there', async () => {
+it('returns the names of the headers over REST, and does not accept a reference to a Secret', async () => {
   const subscriptions = `/waas/integrations/${publicId('Integration', 'shop', 'ada')}/subscriptions`;
   const path = `${subscriptions}/${publicId('Subscription', 'ada', FEED)}`;
   const shown = await ada.get(path);
@@ -199,16 +204,18 @@ it('shows over REST the names of the headers, and takes no Secret from there', a
   const valueFrom = { secretKeyRef: { name: SECRET, key: 'token' } };
   const wish = { endpoint: { url: 'https://elsewhere.example/', headers: [{ name: 'Authorization', valueFrom }] } };
   expect(await ada.put(path, wish)).toMatchObject({ status: 422 });
-  // REST can't remove a value set by kubectl either, because the Secret would be sent to a different address.
+  // REST cannot remove a value set by kubectl either, because the Secret would be sent to a different address.
   const other = await ada.put(path, { endpoint: { url: 'https://elsewhere.example/' } });
   expect(other).toMatchObject({ status: 409, body: { code: 'field_managed' } });
   await kubectl(world.installation.cluster, ['delete', 'secret', SECRET, '-n', 'ada']);
   const paused = async () => (await ada.get<{ status: string; reason: string }>(path)).body;
-  await eventually('it is paused', async () => (await paused()).reason === 'WaitingForSecret', { withinMs: 10_000 });
+  await eventually('the subscription is paused', async () => (await paused()).reason === 'WaitingForSecret', {
+    withinMs: 10_000,
+  });
   expect(await paused()).toMatchObject({ status: 'Paused' });
 });
 
-it('writes no value anywhere: not to Redis, statuses, Events or logs', async () => {
+it('does not write any value to Redis, statuses, Events, or logs', async () => {
   const { cluster, redis } = world.installation;
   const [, folder] = (await redis.command('CONFIG', 'GET', 'dir')) as [string, string];
   const files = await readdir(join(folder, 'appendonlydir'));

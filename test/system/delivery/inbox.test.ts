@@ -19,7 +19,7 @@ import { apply, subscription, tenant, waitForAll } from '../support/world.ts';
 
 const ADA = publicId('Account', '', 'ada');
 const SHOP = publicId('Account', '', PRODUCER);
-/** Two retries, then dead letter. */
+/** A dead letter is created after two retries. */
 const ENDPOINT = { retrySchedule: ['200ms', '200ms'] };
 
 const world = useSmallWorld({ partners: ['ada'], groupKeys: ['key', 'other'], endpoint: ENDPOINT });
@@ -48,7 +48,7 @@ afterAll(async () => {
 const used = async (account: string) => (await readBalance(redis, account))?.usedTokens;
 const arrivals = (id: string) => world.receiver.attempts.filter(attempt => attempt.id === id);
 
-/** Ref of the event with that id, once it is in one of the states. */
+/** Returns the ref of the event with this id once it is in one of the states. */
 async function refOf(id: string, ...states: Parameters<InboxReader['list']>[1]['states'] & object): Promise<string> {
   const { value } = await eventually(
     `${id} is ${states.join(' or ')}`,
@@ -61,7 +61,7 @@ async function refOf(id: string, ...states: Parameters<InboxReader['list']>[1]['
   return value.ref;
 }
 
-/** What was put into the inbox came out of it or is in it (invariant 13). */
+/** Checks that every event of the inbox has either ended or is still open (invariant 13). */
 async function expectConserved(): Promise<void> {
   const of = { producer: PRODUCER, partner: 'ada', name: SUBSCRIPTION };
   const { open, counters } = await readInbox(world, of);
@@ -69,7 +69,7 @@ async function expectConserved(): Promise<void> {
   expect(n('routed') + n('replayed')).toBe(open + n('delivered') + n('dead') + n('skipped') + n('expired'));
 }
 
-it('a dead letter is inspected with its attempts, and replayed: the partner gets it, and its account pays', async () => {
+it("a dead letter is shown with its attempts, and its replay is delivered and charged to the partner's account", async () => {
   world.receiver.behave(({ id }) => (id === 'dead' ? 500 : 204));
   await world.publisher.publish(makeSample('dead', 'key', 'x'.repeat(20_000)));
   const ref = await refOf('dead', 'dead');
@@ -93,14 +93,16 @@ it('a dead letter is inspected with its attempts, and replayed: the partner gets
   const [shop, ada] = [await used(SHOP), (await used(ADA)) ?? 0];
   expect(await replays.price(inbox, { ref })).toMatchObject({ answer: 'OK', tokens: 2 });
   expect(await replays.start(ADA, 'rpl_1', inbox, { ref })).toMatchObject({ answer: 'OK', tokens: 2, taken: 1 });
-  await eventually('the replay arrives', async () => world.receiver.delivered('ada').has('dead'), { withinMs: 15_000 });
+  await eventually('the replay is delivered', async () => world.receiver.delivered('ada').has('dead'), {
+    withinMs: 15_000,
+  });
   const attempts = arrivals('dead');
   expect(attempts.map(({ headers }) => headers['webhook-replay'])).toEqual([undefined, undefined, undefined, 'rpl_1']);
   expect(new Set(attempts.map(({ sha256 }) => sha256)).size).toBe(1);
   expect(await used(ADA)).toBe(ada + 2);
   expect(await used(SHOP)).toBe(shop);
   await eventually(
-    'its record',
+    'the replay is recorded',
     async () => {
       const again = await reader.inspect(inbox, ref);
       return again.answer === 'OK' && again.event.replays[0]?.state === 'delivered';
@@ -118,7 +120,7 @@ it('a skip continues the lane immediately', async () => {
   expect(world.receiver.delivered('ada').has('behind')).toBe(false);
   const startedMs = performance.now();
   expect(await operations.skip(inbox, { ref })).toBe('OK');
-  await eventually('the next one', async () => world.receiver.delivered('ada').has('behind'), {
+  await eventually('the next event is delivered', async () => world.receiver.delivered('ada').has('behind'), {
     withinMs: 15_000,
     everyMs: 2,
   });
@@ -126,7 +128,7 @@ it('a skip continues the lane immediately', async () => {
   await refOf('stuck', 'skipped');
   expect(await operations.skip(inbox, { ref })).toBe('skipped');
   await eventually(
-    'nothing is open',
+    'no deliveries are open',
     async () => {
       const page = await reader.list(inbox, { states: ['pending', 'inflight', 'retrying'], limit: 9 });
       return page.answer === 'OK' && page.events.length === 0;
@@ -136,21 +138,21 @@ it('a skip continues the lane immediately', async () => {
   await expectConserved();
 });
 
-it('a range is replayed in order, each event once, also when the facade dies after the charge', async () => {
+it('a range is replayed in order, each event once, even if the facade crashes after the charge', async () => {
   const ids = Array.from({ length: 20 }, (_, n) => `range.${n}`);
   world.receiver.behave(({ id }) => (id.startsWith('range') ? 500 : 204));
   const fromMs = clock.nowMs() - 1_000;
   for (const id of ids) await world.publisher.publish(makeSample(id, 'other', id));
-  // The heads of the lanes become dead letters one after another, and skipping the others is free.
+  // The first events of the lanes become dead letters one after another. Skipping the other events is free.
   const last = await refOf('range.19', 'pending', 'inflight', 'retrying');
   await refOf('range.2', 'dead');
   expect(await operations.skipUpTo(inbox, last, { groupKey: 'other' })).toMatchObject({
     answer: 'OK',
     cursor: undefined,
   });
-  // An attempt that was in progress when its event was skipped could arrive among those of the replay.
+  // An attempt that was in progress when its event was skipped could be received between the attempts of the replay.
   const claims = () => world.sluice.metric('sluice_dispatcher_claims');
-  await eventually('no attempt is in progress', async () => (await claims()) === 0, { withinMs: 15_000 });
+  await eventually('no attempts are in progress', async () => (await claims()) === 0, { withinMs: 15_000 });
   const states = ['dead', 'skipped'] as const;
   const range = { states, fromMs, toMs: clock.nowMs() + 1_000 };
   const price = await replays.price(inbox, range);
@@ -173,7 +175,7 @@ it('a range is replayed in order, each event once, also when the facade dies aft
         return answer;
       },
       readHash: async key => {
-        if (isCharged) throw new Error('died');
+        if (isCharged) throw new Error('crashed');
         return redis.readHash(key);
       },
     },
@@ -181,13 +183,13 @@ it('a range is replayed in order, each event once, also when the facade dies aft
   });
   await expect(dies.start(ADA, 'rpl_2', inbox, range)).rejects.toThrow('died');
   const again = () => arrivals('range.19').length > 0;
-  await eventually('the range arrives', async () => again(), { withinMs: 30_000 });
+  await eventually('the range is delivered', async () => again(), { withinMs: 30_000 });
   const replayed = world.receiver.attempts.filter(({ id }) => id.startsWith('range'));
   expect(replayed.map(({ id }) => id)).toEqual(ids);
   expect(new Set(replayed.map(({ headers }) => headers['webhook-replay']))).toEqual(new Set(['rpl_2']));
   expect(await used(ADA)).toBe(ada + tokens);
   await eventually(
-    'it is settled',
+    'the replay has ended',
     async () => {
       return (await redis.call('zcard', accountKeys(ADA).replays)) === 0;
     },
@@ -198,7 +200,7 @@ it('a range is replayed in order, each event once, also when the facade dies aft
   await expectConserved();
 });
 
-it('a subscription without an endpoint pulls and acknowledges, and may replay', async () => {
+it('a subscription without an endpoint can pull, acknowledge, and replay', async () => {
   await apply(world.cluster, [...tenant('eve', { plan: 'Free', includedTokens: 1 })]);
   await world.observer.apply({
     apiVersion: 'sluice.dev/v1alpha1',

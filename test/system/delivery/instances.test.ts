@@ -95,7 +95,7 @@ describe('two installations in one cluster', () => {
   let plain: Sluice;
   let blue: Sluice;
 
-  test('the one with a name ignores the tenants of the other, which has no controller yet', async () => {
+  test('the installation with a name ignores the tenants of the other installation, which has no controller yet', async () => {
     const { cluster } = installed;
     const given = [shopOf(''), partnerOf('')];
     const labels = (name: string) => ({ name, labels: { [WORKSPACE_LABEL]: name } });
@@ -117,20 +117,21 @@ describe('two installations in one cluster', () => {
     expect(metadata.labels).toMatchObject({ [WORKSPACE_LABEL]: shopOf('blue'), [INSTANCE_LABEL]: 'blue' });
   });
 
-  test('the one without a name makes nothing of the tenants of the other, while that one is stopped', async () => {
+  test('the installation without a name does not create anything for the tenants of the other installation while that one is stopped', async () => {
     await blue.stop();
     const before = await versionsOf(installed.cluster, 'blue');
     expect(Object.keys(before).length).toBeGreaterThan(10);
     plain = await start('');
     await ready('');
     await deliver(plain, '', 'second');
-    // Objects in a namespace without a Workspace belong to it, so it has processed all existing objects.
+    // Objects in a namespace without a Workspace belong to this installation. When they have been processed, all
+    // existing objects have been.
     await apply(installed.cluster, [stream('default', 'astray')]);
     await observer.until(['CatalogStream', 'astray', 'default', 'Ready', 'Unknown/WaitingForWorkspace']);
     expect(await versionsOf(installed.cluster, 'blue')).toEqual(before);
   });
 
-  test('each one only delivers the events of its own tenants', async () => {
+  test('each installation only delivers the events of its own tenants', async () => {
     blue = await start('blue');
     await deliver(blue, 'blue', 'third');
     await deliver(plain, '', 'fourth');
@@ -147,7 +148,7 @@ describe('two installations in one cluster', () => {
     }
   });
 
-  test('a reference to an object of the other is a reference to nothing', async () => {
+  test('a reference to an object of the other installation is treated as missing', async () => {
     const { cluster } = installed;
     const [, stray] = workspaceOf('blue', issuer, 'blue-stray', shopOf('')) as [Manifest, Manifest];
     await apply(cluster, [stray]);
@@ -161,7 +162,7 @@ describe('two installations in one cluster', () => {
     }
   });
 
-  test('for the REST API of one, nothing of the other exists', async () => {
+  test('the REST API of one installation does not return anything of the other installation', async () => {
     for (const [sluice, own, other] of [
       [plain, '', 'blue'],
       [blue, 'blue', ''],
@@ -184,14 +185,18 @@ describe('two installations in one cluster', () => {
     }
   });
 
-  test('objects created by the REST API of one are unknown to the other', async () => {
+  test('objects created by the REST API of one installation are unknown to the other installation', async () => {
     const { cluster } = installed;
     const invitation = { producerTenantPublicId: tenantId(shopOf('blue')), email: 'grace@example.com' };
     expect((await (await callAs(blue)).post('/waas/integrations', invitation)).status).toBe(201);
     // Without a mail server, the controller writes the token to a Secret.
     const secrets = ['get', 'secrets', '-n', shopOf('blue'), '--field-selector', `type=${INVITATION_SECRET_TYPE}`];
     const readToken = () => kubectl(cluster, [...secrets, '-o=jsonpath={.items[*].data.token}']);
-    const { value } = await eventually('the token', async () => (await readToken()) || undefined, WITHIN);
+    const { value } = await eventually(
+      'the Secret contains the token',
+      async () => (await readToken()) || undefined,
+      WITHIN,
+    );
     const body = { token: Buffer.from(value, 'base64').toString() };
     const [here, there] = await Promise.all([callAs(blue, 'grace'), callAs(plain, 'grace')]);
     expect((await there.post('/waas/invitations/accept', body)).status).toBe(404);
@@ -206,7 +211,7 @@ describe('two installations in one cluster', () => {
     expect((await there.get('/waas/workspaces')).body).toMatchObject({ data: [] });
   });
 
-  test('a namespace that is labelled for one is not adopted by the other', async () => {
+  test('a namespace labeled for one installation is not adopted by the other installation', async () => {
     const { cluster } = installed;
     const labels = { [WORKSPACE_LABEL]: 'plain-late', [INSTANCE_LABEL]: 'blue' };
     await apply(cluster, [
@@ -219,7 +224,7 @@ describe('two installations in one cluster', () => {
     await kubectl(cluster, ['delete', 'workspace/plain-late', 'namespace/plain-late', '--timeout=60s']);
   });
 
-  test('tenants of one are deleted while the other is stopped, also a workspace before its namespace', async () => {
+  test('tenants of one installation can be deleted while the other is stopped, even a workspace before its namespace', async () => {
     const { cluster } = installed;
     await plain.stop();
     const before = await versionsOf(installed.cluster, '');

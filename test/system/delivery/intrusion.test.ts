@@ -26,7 +26,7 @@ beforeAll(async () => {
 afterAll(() => world?.close());
 
 describe('a Subscription without a grant', () => {
-  /** name of the probe → producer, integration, stream */
+  /** The producer, integration, and stream, by the name of the probe. */
   const PROBES: Readonly<Record<string, readonly [string, string, string]>> = {
     'missing-integration': ['north', 'nobody', 'orders'],
     'foreign-integration': ['north', INTEGRATION, 'orders'],
@@ -52,11 +52,11 @@ describe('a Subscription without a grant', () => {
   };
   const waiting = (name: string): Said => ['Subscription', name, 'eve', 'Ready', 'Unknown/WaitingForGrant'];
   const isGone = (name: string) =>
-    eventually(`${name} is gone`, async () => !(await world.observer.exists('Subscription', name, 'eve')), {
+    eventually(`${name} is deleted`, async () => !(await world.observer.exists('Subscription', name, 'eve')), {
       withinMs: 15_000,
     });
 
-  it('reaches nothing, and cannot tell missing, foreign, revoked, blocked and deprecated apart', async () => {
+  it('does not give any access, and cannot distinguish missing, foreign, revoked, blocked, and deprecated objects', async () => {
     const names = Object.keys(PROBES);
     await world.expectUntouched(() => world.put(...names.map(name => probe(name))), names.map(waiting));
     const statuses = await Promise.all(
@@ -70,7 +70,7 @@ describe('a Subscription without a grant', () => {
     expect(events.filter(event => names.some(name => event.startsWith(`Subscription/${name} `)))).toEqual([]);
   });
 
-  it('that claims in its own status to be admitted is set right', async () => {
+  it('is corrected if its own status claims that it was admitted', async () => {
     const name = 'foreign-integration';
     const at = '2020-01-01T00:00:00Z';
     const forged = (type: string, reason: string) => ({
@@ -100,7 +100,7 @@ describe('a Subscription without a grant', () => {
     await world.expectUntouched(forge, [waiting(name), ['Subscription', name, 'eve', 'Live', 'False/NotAdmitted']]);
   });
 
-  it('leaves nothing behind when it is deleted, with any deletionPolicy and finalizer', async () => {
+  it('does not leave anything behind when it is deleted, with any deletionPolicy and finalizer', async () => {
     await world.expectUntouched(async () => {
       for (const [n, name] of Object.keys(PROBES).entries()) {
         await world.put(probe(name, { deletionPolicy: n % 2 === 0 ? 'Delete' : 'Retain' }));
@@ -146,7 +146,7 @@ describe('a Subscription without a grant', () => {
   });
 });
 
-describe("names in eve's own objects mean her own namespace", () => {
+describe("names in eve's own objects refer to her own namespace", () => {
   /**
    * The same request for a name that only exists in north, and for a name that does not exist. The responses look the
    * same.
@@ -295,7 +295,7 @@ describe("names in eve's own objects mean her own namespace", () => {
     ["an address of Redis in a queue's name", () => stream('eve', 'x}:meta{')],
     ['Workspace.account, changed', () => ({ ...(tenant('eve')[2] as Manifest), spec: { account: 'north' } })],
     ['the name of a system namespace', () => tenant('kube-system')[2] as Manifest],
-  ])("is refused where it names another's: %s", async (_what, manifest) => {
+  ])('is refused if it references a foreign object: %s', async (_what, manifest) => {
     await world.expectUntouched(() => expect(world.put(manifest())).rejects.toThrow(/invalid|Invalid/));
   });
 });

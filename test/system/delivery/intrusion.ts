@@ -26,11 +26,11 @@ import {
 import { apply, block, integration, kubectl, type Manifest, pkg, stream, waitForAll } from '../support/world.ts';
 
 export const NORTH: Twin = { producer: 'north', partner: 'anna' };
-/** Produces for itself and calls everything as north does. */
+/** Eve, who is both a producer and its partner and uses the same names as north. */
 export const EVE: Twin = { producer: 'eve', partner: 'eve' };
 /** Additional objects created by eve, and references to objects that don't exist. */
 const MORE = ['mallory', 'squat', 'plain', 'nowhere'];
-/** Integrations that eve makes in her own namespace. */
+/** Integrations that eve creates in her own namespace. */
 const OWN = [INTEGRATION, 'reach', 'reach-nowhere'];
 export const [KEY = ''] = GROUP_KEYS;
 
@@ -47,23 +47,24 @@ export interface Intrusion {
   readonly north: Publisher;
   readonly eve: Publisher;
   readonly put: (...manifests: readonly Manifest[]) => Promise<void>;
-  /** The controller has no work and has not had any work for a short time. */
+  /** Waits until the controller has not had any work for a short time. */
   readonly idle: () => Promise<void>;
-  /** North's events go where they went, and nowhere else. */
+  /** Expects that events of north are only delivered to its partner. */
   readonly expectDelivery: () => Promise<void>;
   /**
-   * Calls `act`, waits until it has been applied, and expects that only data of eve has changed, both in objects and in
-   * Redis.
+   * Calls `act`, waits until the change has been applied, and expects that only data of eve has changed, both in
+   * objects and in Redis.
    */
   readonly expectUntouched: (act: () => Promise<unknown>, says?: readonly Said[]) => Promise<void>;
   /**
-   * A status of eve without values specific to the object: its id, its times, its salt, and the `names` it received.
+   * Returns a status of eve without values that are specific to the object: its id, its times, its salt, and the given
+   * `names`.
    */
   readonly statusOf: (kind: KindName, name: string, names: readonly string[]) => Promise<string>;
   readonly close: () => Promise<void>;
 }
 
-/** The resources of north and eve: the same queues, and integrations of north that don't give eve any access. */
+/** The resources of north and eve: the same streams, and integrations of north that do not give eve any access. */
 function manifestsOf(receiver: Receiver): Manifest[] {
   return [
     ...twinManifests(NORTH, receiver.urlOf),
@@ -108,7 +109,7 @@ function deliveryCheck(north: Publisher, receiver: Receiver, redis: RedisClient)
     await receiver.arrival(sample.id, endpoint);
     const keysLike = async (pattern: string) => (await redis.call('keys', pattern)) as string[];
     const isNoted = async () => (await Promise.all(['*:pend', '*:pend:*', '*:cl:*'].map(keysLike))).flat().length === 0;
-    await eventually('its delivery is noted', isNoted, { withinMs: 15_000 });
+    await eventually('the delivery is counted', isNoted, { withinMs: 15_000 });
     expect(faultsOf(receiver, endpoint, sent)).toEqual([]);
     const norths = receiver.attempts.filter(({ id }) => id.startsWith('north.'));
     expect(norths.filter(each => each.subscription !== endpoint)).toEqual([]);
@@ -142,11 +143,11 @@ export async function openIntrusion(): Promise<Intrusion> {
   const expectDelivery = deliveryCheck(north, receiver, outside.redis);
 
   await expectDelivery();
-  // The first delivery is shown in the status of its Subscription, which does not change after that.
+  // The status of the Subscription shows the first delivery and does not change after that.
   const shown = `jsonpath={.status.delivery.lastAttempt}`;
   const isShown = async () =>
     (await kubectl(cluster, ['get', 'subscription', feedOf('orders'), '-n', 'anna', '-o', shown])) === 'Succeeded';
-  await eventually('its delivery is shown', isShown, { withinMs: 30_000 });
+  await eventually('the status shows the delivery', isShown, { withinMs: 30_000 });
   await idle();
   return {
     installed,

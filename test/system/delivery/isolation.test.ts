@@ -34,7 +34,7 @@ let sluice: Sluice;
 let receiver: Receiver;
 let observer: Observer;
 let notNorth: Outside;
-/** `producer/queue` → a sender to it. */
+/** The senders, by `producer/queue`. */
 const publishers = new Map<string, Publisher>();
 
 beforeAll(async () => {
@@ -69,13 +69,13 @@ afterAll(async () => {
   await installed?.stop();
 });
 
-/** All tenants use the same ids and group keys, but a different body. */
+/** Returns the events of a tenant. All tenants use the same ids and group keys, but a different body. */
 const samplesOf = ({ producer }: Twin, queue: string, round: string): Sample[] =>
   Array.from({ length: PER_KEY }, (_, n) => n).flatMap(n =>
     GROUP_KEYS.map(groupKey => makeSample(`${round}.${groupKey}.${n}`, groupKey, `${n} of ${queue} of ${producer}`)),
   );
 
-/** All events published so far, by endpoint. */
+/** All published events so far, by endpoint. */
 const published = new Map<string, Sample[]>();
 
 async function publish(twin: Twin, queue: string, round: string): Promise<void> {
@@ -90,16 +90,16 @@ async function arrived(twin: Twin, queue: string): Promise<void> {
   const endpoint = endpointOf(twin, queue);
   const samples = published.get(endpoint) ?? [];
   const all = async () => receiver.delivered(endpoint).size >= samples.length;
-  await eventually(`everything is at ${endpoint}`, all, { withinMs: 30_000 });
+  await eventually(`all events are delivered to ${endpoint}`, all, { withinMs: 30_000 });
   expect(faultsOf(receiver, endpoint, samples)).toEqual([]);
 }
 
-describe('two tenants that call everything alike', () => {
-  it('get each their own, at the same time, and the counters of one know nothing of the other', async () => {
+describe('two tenants that use the same names for everything', () => {
+  it('receive their own events at the same time, and only count their own events', async () => {
     const everywhere = TWINS.flatMap(twin => QUEUES.map(queue => [twin, queue] as const));
     await Promise.all(everywhere.map(([twin, queue]) => publish(twin, queue, 'first')));
     for (const [twin, queue] of everywhere) await arrived(twin, queue);
-    // Once more to one of them only.
+    // One tenant receives another event.
     await publish(NORTH, 'orders', 'second');
     await arrived(NORTH, 'orders');
     const once = PER_KEY * GROUP_KEYS.length;
@@ -111,7 +111,7 @@ describe('two tenants that call everything alike', () => {
         const { counters } = await readInbox(installed, name);
         return counters.delivered === wanted && counters;
       };
-      const { value } = await eventually('all attempts are settled', settled, { withinMs: 5_000 });
+      const { value } = await eventually('all attempts have ended', settled, { withinMs: 5_000 });
       expect(value).toEqual({ routed: wanted, delivered: wanted });
     }
     for (const [twin, total] of [
@@ -122,11 +122,11 @@ describe('two tenants that call everything alike', () => {
         const { eventsIn, deliveries, tokens } = await readSeries(installed.redis, twin.producer);
         return eventsIn === total && deliveries === total && tokens === total;
       };
-      await eventually('the series counts its own', isCounted, { withinMs: 15_000 });
+      await eventually('the series contains all own events', isCounted, { withinMs: 15_000 });
     }
   });
 
-  /** All data that does not belong to north, after it has stopped changing. */
+  /** Returns all data that does not belong to north, after it has stopped changing. */
   async function settled(): ReturnType<Outside['look']> {
     for (let last = await notNorth.look(); ; ) {
       await delay(500);
@@ -136,7 +136,7 @@ describe('two tenants that call everything alike', () => {
     }
   }
 
-  /** Of every group key and every queue, what south is sent now arrives, and nothing else. */
+  /** Expects that events of every group key and every stream of south are delivered, and nothing else. */
   async function expectSouthServed(round: string): Promise<void> {
     for (const queue of QUEUES) {
       await publish(SOUTH, queue, round);
@@ -192,7 +192,7 @@ describe('two tenants that call everything alike', () => {
       () => put(integration(producer, INTEGRATION, { workspace: partner, revoked: true })),
       ['Integration', INTEGRATION, producer, 'Accepted', 'False/Revoked'],
     ],
-  ])('one %s: nothing of the other changes', async (what, act, until) => {
+  ])('nothing changes for one tenant if the other tenant %s', async (what, act, until) => {
     const before = await settled();
     await act();
     await observer.until(until);
@@ -211,7 +211,7 @@ describe('two tenants that call everything alike', () => {
     await observer.remove('Account', producer);
     const isGone = async () =>
       !(await observer.exists('Workspace', producer)) && !(await observer.exists('Subscription', first, partner));
-    await eventually('it is gone', isGone, { withinMs: 30_000 });
+    await eventually('the tenant is deleted', isGone, { withinMs: 30_000 });
     expect(await settled()).toEqual(before);
     await expectSouthServed('last');
     expect(new Set(receiver.attempts.map(({ subscription }) => subscription))).toEqual(

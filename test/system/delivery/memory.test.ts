@@ -5,10 +5,10 @@ import { type Issuer, startIssuer } from '../../support/issuer.ts';
 import type { Sluice, SluiceRole } from '../../support/sluice.ts';
 import { type Installation, install } from '../support/installation.ts';
 
-/** Memory of idle roles, in bytes. The shared code of Node requires another 50 MB once. */
+/** The memory of idle roles, in bytes. The code of Node, which is shared, requires another 50 MB once. */
 const ROLES_AT_MOST = 300e6;
 const ALL_AT_MOST = 150e6;
-/** The time until a started role is idle. */
+/** The time until a started role is idle, in milliseconds. */
 const SETTLED_MS = 5_000;
 
 const ROLES: readonly SluiceRole[] = ['controller', 'facade', 'ingress', 'dispatcher'];
@@ -25,7 +25,7 @@ afterAll(async () => {
   await issuer?.close();
 });
 
-/** Starts a process for each role. The first start of a version compiles the sources, so it is not measured. */
+/** Starts a process for each role. The first start of a version is not measured because it compiles the sources. */
 async function measure(roles: readonly SluiceRole[]): Promise<Record<string, number>> {
   const { env } = issuer;
   const processes: Sluice[] = await Promise.all(roles.map(role => installed.start({ role, env })));

@@ -19,7 +19,7 @@ async function subscribe(endpoint: object, spec: object = {}, live = 'True/Live'
   await world.observer.until(['Subscription', SUBSCRIPTION, 'ada', 'Live', live]);
 }
 
-it('signs with the secret that the partner reads with kubectl, also during a rotation', async () => {
+it('signs with the secret that the partner reads with kubectl, even during a rotation', async () => {
   const readSecret = async () => {
     const path = 'jsonpath={.data.secret}';
     const text = await kubectl(world.cluster, ['get', `secret/${SUBSCRIPTION}-signing`, '-n', 'ada', '-o', path]);
@@ -52,7 +52,7 @@ it('signs with the secret that the partner reads with kubectl, also during a rot
   for (const secret of [first, second]) expect(verify(secret, 'signed.1', '{"n":1}')).toEqual({ n: 1 });
 });
 
-it('continues after a dead letter, and counts it', async () => {
+it('continues after a dead letter and counts it', async () => {
   const { receiver } = world;
   await subscribe({ secretVersion: 2, retrySchedule: ['100ms', '100ms'] });
   receiver.behave(({ id }) => (id === 'poison' ? 500 : 204));
@@ -63,7 +63,7 @@ it('continues after a dead letter, and counts it', async () => {
   await world.receiver.arrival('behind', 'ada', 60_000);
   expect(receiver.attempts.filter(({ id }) => id === 'poison')).toHaveLength(3);
   const inbox = () => readInbox(world, { producer: PRODUCER, partner: 'ada', name: SUBSCRIPTION });
-  await eventually('it is settled', async () => (await inbox()).open === 0, { withinMs: 20_000 });
+  await eventually('the event is a dead letter', async () => (await inbox()).open === 0, { withinMs: 20_000 });
   expect((await inbox()).counters['dead']).toBe(1);
   receiver.behave(() => 204);
 });
@@ -81,7 +81,7 @@ it('holds events while it is suspended, and resumes in order at another URL', as
   await subscribe({ secretVersion: 2 });
 });
 
-it('delays only a slow partner, and no other endpoint', async () => {
+it('does not delay other endpoints if a partner is slow', async () => {
   const { receiver } = world;
   receiver.behave(({ groupKey }) => (groupKey === 'red' ? { status: 204, afterMs: 1_000 } : 204));
   const samples = makeSamples({ groupKeys: GROUP_KEYS, perKey: 5, prefix: 'slow.' });
@@ -92,14 +92,14 @@ it('delays only a slow partner, and no other endpoint', async () => {
   await world.receiver.arrival('slow.red.4', 'ada', 60_000);
   const redMs = performance.now() - startedMs;
   console.log(
-    `a key of 1 s an event: ${Math.round(redMs)} ms; the other key of the same endpoint: ${Math.round(greenMs)} ms`,
+    `group key with 1 s per event: ${Math.round(redMs)} ms; another group key of the same endpoint: ${Math.round(greenMs)} ms`,
   );
   expect(redMs).toBeGreaterThan(4_000);
   expect(greenMs).toBeLessThan(redMs / 2);
   receiver.behave(() => 204);
 });
 
-it('accepts two ingress keys at once, and refuses a removed one within 5 s', async () => {
+it('accepts two ingress keys at the same time, and refuses a removed key within 5 s', async () => {
   await apply(world.cluster, [ingressKey(PRODUCER, 'the-second-key-of-the-shop', 'second')]);
   const other = createPublisher({
     ingressUrl: world.sluice.ingressUrl,
@@ -108,7 +108,7 @@ it('accepts two ingress keys at once, and refuses a removed one within 5 s', asy
     key: 'the-second-key-of-the-shop',
   });
   const taken = async () => (await other.post(makeSample('by-second', 'red', 'x'))).status === 202;
-  const { tookMs } = await eventually('the second key is taken', taken, { withinMs: 10_000 });
+  const { tookMs } = await eventually('the second key is accepted', taken, { withinMs: 10_000 });
   expect((await world.publisher.post(makeSample('by-first', 'red', 'x'))).status).toBe(202);
   await kubectl(world.cluster, ['delete', 'secret/ingress', '-n', PRODUCER]);
   const { tookMs: goneMs } = await eventually(
@@ -117,7 +117,7 @@ it('accepts two ingress keys at once, and refuses a removed one within 5 s', asy
     { withinMs: 20_000 },
   );
   expect(await taken()).toBe(true);
-  console.log(`a new key: taken after ${Math.round(tookMs)} ms; a removed one: refused after ${Math.round(goneMs)} ms`);
+  console.log(`new key: accepted after ${Math.round(tookMs)} ms; removed key: refused after ${Math.round(goneMs)} ms`);
   await apply(world.cluster, [ingressKey(PRODUCER, INGRESS_KEY)]);
   await other.close();
 });

@@ -7,7 +7,7 @@ import { subscription } from '../support/world.ts';
 
 const world = useSmallWorld({ partners: ['ada'], groupKeys: ['key'] });
 
-/** An event that fails three times: the delays between its attempts, in ms. */
+/** Publishes an event that fails three times. Returns the delays between its attempts, in milliseconds. */
 async function pausesOf(id: string): Promise<number[]> {
   const { receiver } = world;
   receiver.behave(({ earlier }) => (earlier < 3 ? 500 : 204));
@@ -17,33 +17,35 @@ async function pausesOf(id: string): Promise<number[]> {
   return times.slice(1).map((atMs, i) => Math.round(atMs - (times[i] as number)));
 }
 
-// Nothing else is on its way then that would wake the subscription's worker by chance.
+// There are no other events that could wake up the worker of the subscription.
 it.each<[string, () => Promise<unknown>]>([
   ['the first of all', async () => {}],
   ['a later one', async () => {}],
   ['one after Redis lost its scripts', () => world.redis.command('SCRIPT', 'FLUSH')],
   ['one after Redis was restarted', () => world.redis.restart()],
-])('retries a lone event when it is due: %s', async (what, before) => {
+])('retries a single event when it is due: %s', async (what, before) => {
   await before();
   const pauses = await pausesOf(what.replaceAll(' ', '-'));
-  console.log(`${what}: pauses of ${pauses.join(', ')} ms; the schedule says 200`);
+  console.log(`${what}: delays of ${pauses.join(', ')} ms; the schedule has 200 ms`);
   expect(pauses).toHaveLength(3);
-  // Never early; late by at most 20 % (the jitter), and what a busy machine adds. Without a wake-up, it would wait for
-  // seconds.
+  // Retries are never early. They are late by at most 20% (the jitter), plus the delays of a busy machine. Without a
+  // wake-up, the delay would be several seconds.
   expect(Math.min(...pauses)).toBeGreaterThanOrEqual(199);
   expect(Math.max(...pauses)).toBeLessThan(3_000);
 });
 
-it('continues with the next event of a key at once, after Redis lost its scripts', async () => {
+it('continues with the next event of a key immediately, after Redis has lost its scripts', async () => {
   const { receiver } = world;
   receiver.behave(() => ({ status: 204, afterMs: 300 }));
   await world.redis.command('SCRIPT', 'FLUSH');
   const startedMs = performance.now();
   for (let n = 0; n < 3; n++) await world.publisher.publish(makeSample(`lane.${n}`, 'key', 'x'));
-  await eventually('all three', async () => receiver.delivered('ada').has('lane.2'), { withinMs: 60_000 });
+  await eventually('all three events are delivered', async () => receiver.delivered('ada').has('lane.2'), {
+    withinMs: 60_000,
+  });
   const tookMs = performance.now() - startedMs;
   console.log(`three events of a key, 300 ms each: ${Math.round(tookMs)} ms`);
-  // None of them had to wait for the lease or for a retry.
+  // None of the events had to wait for the lease or for a retry.
   expect(receiver.attempts.filter(({ id }) => id.startsWith('lane.')).map(({ id }) => id)).toEqual([
     'lane.0',
     'lane.1',
@@ -51,19 +53,23 @@ it('continues with the next event of a key at once, after Redis lost its scripts
   ]);
 });
 
-it('stops at 410 Gone with an Event, and continues with this event when it is enabled again', async () => {
+it('stops at 410 Gone with an Event, and continues with this event when the endpoint is enabled again', async () => {
   const { receiver, observer } = world;
   receiver.clear();
   receiver.behave(() => 410);
   for (let n = 0; n < 3; n++) await world.publisher.publish(makeSample(`gone.${n}`, 'key', 'x'));
-  const { value: answered } = await eventually('410', async () => receiver.attempts.at(-1)?.answeredMs, {
-    withinMs: 10_000,
-  });
+  const { value: answered } = await eventually(
+    'the response was 410',
+    async () => receiver.attempts.at(-1)?.answeredMs,
+    {
+      withinMs: 10_000,
+    },
+  );
   await observer.until(['Subscription', SUBSCRIPTION, 'ada', 'Live', 'False/EndpointDisabled'], 5_000);
   const tookMs = performance.now() - answered;
   console.log(`410 to Live=False: ${Math.round(tookMs)} ms`);
   await observer.untilEvent(`Subscription/${SUBSCRIPTION} EndpointDisabled`);
-  // Routed and charged, and held: also what was published meanwhile.
+  // Events are still routed, charged, and held, including events published in the meantime.
   await world.publisher.publish(makeSample('gone.3', 'key', 'x'));
   receiver.behave(() => 204);
   expect(receiver.attempts.map(({ id }) => id)).toEqual(['gone.0']);
@@ -71,6 +77,8 @@ it('stops at 410 Gone with an Event, and continues with this event when it is en
   const endpoint = { url: receiver.urlOf('ada'), retrySchedule: RETRY_SOON, enabledAt: new Date().toISOString() };
   await observer.apply(subscription('ada', PRODUCER, QUEUE, endpoint));
   await observer.until(['Subscription', SUBSCRIPTION, 'ada', 'Live', 'True/Live'], 5_000);
-  await eventually('the last one', async () => receiver.delivered('ada').has('gone.3'), { withinMs: 20_000 });
+  await eventually('the last event is delivered', async () => receiver.delivered('ada').has('gone.3'), {
+    withinMs: 20_000,
+  });
   expect(receiver.attempts.map(({ id }) => id)).toEqual(['gone.0', 'gone.0', 'gone.1', 'gone.2', 'gone.3']);
 });

@@ -10,7 +10,7 @@ import { useSmallWorld } from '../support/use-small-world.ts';
 
 const TENANT = publicId('Workspace', '', PRODUCER);
 const ADA = publicId('Integration', PRODUCER, 'ada');
-/** 75 hours in production. */
+/** In production, this takes 75 hours. */
 const SCHEDULE = ['5s', '5m', '30m', '2h', '5h', '10h', '14h', '20h', '24h'];
 
 const world = useSmallWorld({
@@ -47,7 +47,7 @@ async function ended(run: string) {
   return (await eventually(`run ${run} ends`, look, { withinMs: 60_000 })).value;
 }
 
-it('runs 75 hours of retries in seconds without calls, charges, or production counts', async () => {
+it('runs 75 hours of retries in seconds without calling the endpoint, charging tokens, or counting in production', async () => {
   const redis = await connectRedis(world.redis.url, createLogger({ level: 'silent' }));
   const account = publicId('Account', '', PRODUCER);
   const production = async () => ({
@@ -58,14 +58,14 @@ it('runs 75 hours of retries in seconds without calls, charges, or production co
     made: await world.sluice.metric('sluice_dispatcher_attempts_total'),
     keys: ((await redis.callAll('KEYS', '*')).flat() as string[]).filter(key => /^\{[qita]:/.test(key)).toSorted(),
   });
-  // The dispatcher creates these two when it first checks the stream regardless of whether there are events.
+  // The dispatcher creates these two keys when it first checks the stream, even if there are no events.
   const isServed = ({ keys }: { keys: string[] }) =>
     [/:ready:/, /:grants$/].every(made => keys.some(key => made.test(key)));
   const served = async () => {
     const now = await production();
     return isServed(now) && now;
   };
-  const { value: before } = await eventually('a dispatcher serves the stream', served, { withinMs: 10_000 });
+  const { value: before } = await eventually('a dispatcher has checked the stream', served, { withinMs: 10_000 });
 
   expect(await publish('?runId=long&sb_fail_code=503', 'dies')).toEqual({
     status: 202,
@@ -89,7 +89,7 @@ it('runs 75 hours of retries in seconds without calls, charges, or production co
   const hours = (dies?.delivery?.expected?.attempts ?? []).reduce((sum, { delayMs }) => sum + delayMs, 0) / 3_600_000;
   expect(Math.round(hours)).toBe(76);
   expect(behind?.delivery?.attempts.map(({ status }) => status)).toEqual(['500', '200']);
-  // In order: the later event of the key waited for the end of the first.
+  // The later event of the key waits until the first event has ended.
   const last = dies?.delivery?.attempts.at(-1)?.at ?? '';
   expect((behind?.delivery?.attempts[0]?.at ?? '') >= last).toBe(true);
   expect(elsewhere).toMatchObject({ verdict: 'not_routed', reason: 'not_activated', delivery: null });
@@ -105,14 +105,14 @@ it('runs 75 hours of retries in seconds without calls, charges, or production co
 }, 60_000);
 
 it('continues after its process was killed', async () => {
-  // Each of them takes two seconds, one after another.
+  // Each event takes two seconds, one after another.
   for (const id of ['1', '2', '3']) expect((await publish('?runId=killed&sb_fail_count=6', id)).status).toBe(202);
   await world.sluice.restart();
   const { totals } = await ended('killed');
   expect(totals).toMatchObject({ events: 3, deliveries: 3, delivered: 3 });
 }, 120_000);
 
-it('refuses the same requests as production, which accepts no sandbox parameters', async () => {
+it('refuses the same requests as production, which does not accept sandbox parameters', async () => {
   expect((await publish('?sb_fail_code=200', 'bad')).status).toBe(422);
   expect((await publish('?runId=', 'bad')).status).toBe(422);
   const url = `${world.sluice.ingressUrl}/events/${TENANT}/${QUEUE}?runId=`;

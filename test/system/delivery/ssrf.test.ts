@@ -10,7 +10,7 @@ import { makeSample, type Publisher } from '../support/publisher.ts';
 import { PRODUCER, QUEUE, type Running, SUBSCRIPTION, settle } from '../support/small-world.ts';
 import { activation, apply, integration, kubectl, subscription, tenant } from '../support/world.ts';
 
-/** Different notations of an endpoint on this machine. `refused` is detected without querying a name server. */
+/** Notations of an endpoint on this machine. `refused` is detected without querying a name server. */
 const DISGUISES: readonly { readonly partner: string; readonly host: string; readonly refused: boolean }[] = [
   { partner: 'plain', host: '127.0.0.1', refused: true },
   { partner: 'short', host: '127.1', refused: true },
@@ -32,7 +32,7 @@ let connections = 0;
 let port = 0;
 
 beforeAll(async () => {
-  // On all addresses of this machine, of both families.
+  // The server listens on all addresses of this machine, using IPv4 and IPv6.
   listener = createServer(socket => {
     connections++;
     socket.on('error', () => {});
@@ -53,7 +53,7 @@ afterAll(async () => {
 
 const live = (partner: string) => world.observer.conditionOf('Subscription', SUBSCRIPTION, partner, 'Live');
 
-it('never connects to an address of this machine in any spelling', async () => {
+it('never connects to an address of this machine in any notation', async () => {
   const { cluster } = installed;
   for (const scheme of ['https', 'http']) {
     const partners = DISGUISES.map(({ partner, host }) => ({ name: `${partner}-${scheme}`, host }));
@@ -71,7 +71,7 @@ it('never connects to an address of this machine in any spelling', async () => {
   for (const { partner, refused } of DISGUISES) {
     const { observer } = world;
     await observer.until(['Subscription', SUBSCRIPTION, `${partner}-http`, 'Live', 'False/EndpointRefused']);
-    // A name is checked when connecting to it because its address is not known before.
+    // A host name is checked when connecting because its address is not known before.
     const expected = refused ? 'False/EndpointRefused' : 'True/Live';
     await observer.until(['Subscription', SUBSCRIPTION, `${partner}-https`, 'Live', expected]);
     for (const scheme of ['http', 'https']) {
@@ -82,7 +82,7 @@ it('never connects to an address of this machine in any spelling', async () => {
   expect((await publisher.post(makeSample('secret.0', 'key', 'x'))).status).toBe(202);
   const inbox = (partner: string) => readInbox(installed, { producer: PRODUCER, partner, name: SUBSCRIPTION });
   await eventually(
-    'the name was tried until it was given up',
+    'all attempts for the host name have failed',
     async () => (await inbox('name-https')).counters['dead'] === 1,
     {
       withinMs: 10_000,
@@ -91,7 +91,7 @@ it('never connects to an address of this machine in any spelling', async () => {
   await delay(1_000);
   expect(connections).toBe(0);
   expect(await sluice.metric('sluice_dispatcher_attempts_total', { reason: 'address_refused' })).toBe(3);
-  // Refused ones keep their events.
+  // Refused endpoints keep their events.
   expect(await inbox('plain-https')).toMatchObject({ open: 1, counters: { routed: 1 } });
   const message = '{.status.conditions[?(@.type=="Live")].message}';
   console.log(
@@ -99,23 +99,29 @@ it('never connects to an address of this machine in any spelling', async () => {
   );
 });
 
-it('connects and delivers the kept events when the operator allows the network', async () => {
+it('connects and delivers the stored events when the operator allows the network', async () => {
   await sluice.stop();
   sluice = await installed.start({ env: { SLUICE_ALLOWED_NETWORKS: '127.0.0.0/8' } });
-  const { tookMs } = await eventually('it is live', async () => (await live('plain-http')) === 'True/Live', {
-    withinMs: 30_000,
-  });
-  await eventually('a connection', async () => connections > 0, { withinMs: 10_000 });
+  const { tookMs } = await eventually(
+    'the subscription is live',
+    async () => (await live('plain-http')) === 'True/Live',
+    {
+      withinMs: 30_000,
+    },
+  );
+  await eventually('there is a connection', async () => connections > 0, { withinMs: 10_000 });
   const inbox = () => readInbox(installed, { producer: PRODUCER, partner: 'plain-http', name: SUBSCRIPTION });
-  await eventually('it is delivered', async () => (await inbox()).counters['delivered'] === 1, { withinMs: 10_000 });
+  await eventually('the event is delivered', async () => (await inbox()).counters['delivered'] === 1, {
+    withinMs: 10_000,
+  });
   console.log(`allowed: live ${Math.round(tookMs)} ms after the restart`);
-  // Only this network is allowed, and all others are still refused.
+  // Only this network is allowed. All others are still refused.
   expect([await live('six-https'), await live('zero-https'), await live('name-http')]).toEqual(
     Array.from({ length: 3 }, () => 'False/EndpointRefused'),
   );
 });
 
-it('refuses a network and a port of the operator, whatever else is allowed', async () => {
+it('refuses a network and a port of the operator, even if they are allowed', async () => {
   const message = async () => {
     const path = '{.status.conditions[?(@.type=="Live")].message}';
     const args = ['get', `subscription/${SUBSCRIPTION}`, '-n', 'plain-http', '-o', `jsonpath=${path}`];
@@ -128,13 +134,15 @@ it('refuses a network and a port of the operator, whatever else is allowed', asy
     [{ SLUICE_ALLOWED_PORTS: '443,8443' }, 'SLUICE_ALLOWED_PORTS'],
   ] as const) {
     sluice = await installed.start({ env: { SLUICE_ALLOWED_NETWORKS: '127.0.0.0/8', ...variables } });
-    await eventually('it names the setting', async () => (await message()).includes(words), { withinMs: 30_000 });
+    await eventually('the status contains the setting', async () => (await message()).includes(words), {
+      withinMs: 30_000,
+    });
     expect(await live('plain-http')).toBe('False/EndpointRefused');
     if (words === 'SLUICE_REFUSED_NETWORKS') await sluice.stop();
   }
   expect((await world.publisherOf(sluice).post(makeSample('secret.1', 'key', 'x'))).status).toBe(202);
   const inbox = () => readInbox(installed, { producer: PRODUCER, partner: 'plain-http', name: SUBSCRIPTION });
-  await eventually('it is routed', async () => (await inbox()).counters['routed'] === 2, { withinMs: 10_000 });
+  await eventually('the event is routed', async () => (await inbox()).counters['routed'] === 2, { withinMs: 10_000 });
   await delay(1_000);
   expect(connections).toBe(heard);
 });

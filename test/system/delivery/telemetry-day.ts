@@ -7,18 +7,19 @@ import { createPublisher, makeSample } from '../support/publisher.ts';
 import type { Receiver } from '../support/receiver.ts';
 import { activation, apply, ingressKey, integration, stream, subscription, waitForAll } from '../support/world.ts';
 
-/** The stream of every producer. */
+/** The name of each producer's stream. */
 export const QUEUE = 'orders';
 
 export interface Place {
   readonly world: FacadeWorld;
-  /** With all roles. */
+  /** A process with all roles. */
   readonly sluice: Sluice;
   readonly receiver: Receiver;
 }
 
 /**
- * One more producer with a partner. All of their operations of a day are performed once, including rejected operations.
+ * Creates an additional producer with a partner. Performs all of their operations of a day once, including refused
+ * operations.
  */
 export async function liveOneDay({ world, sluice, receiver }: Place, name: string): Promise<void> {
   const { cluster } = world.installation;
@@ -53,7 +54,7 @@ export async function liveOneDay({ world, sluice, receiver }: Place, name: strin
   expect(statuses).toEqual([202, 202, 202, 202, 202, 202, 401, 404]);
   await publisher.close();
   const attempts = (id: string) => receiver.attempts.filter(attempt => attempt.id === `${name}.${id}`).length;
-  await eventually('the last attempt', async () => attempts('late') === 2 && attempts('refused') === 2, {
+  await eventually('the last attempt is recorded', async () => attempts('late') === 2 && attempts('refused') === 2, {
     withinMs: 20_000,
   });
 

@@ -51,16 +51,16 @@ async function scrape(): Promise<{ readonly text: string; readonly series: Serie
 
 const liveADay = (name: string) => liveOneDay({ world, sluice, receiver }, name);
 
-/** Metrics that are not ours, and only depend on the process. */
+/** Metrics of libraries, which only depend on the process. */
 const OF_NODE = /^(?:process|nodejs)_/;
 
-/** Names of the documented metrics. */
+/** The names of the documented metrics. */
 function readDocumented(): string[] {
   const page = readFileSync(join(ROOT, 'docs', 'metrics.md'), 'utf8');
   return [...page.matchAll(/^\| `(\w+)` \| /gm)].map(([, name = '']) => name);
 }
 
-test('every documented metric is seen, and none of ours is undocumented', async () => {
+test('every documented metric exists, and all metrics of Sluice are documented', async () => {
   await liveADay('first');
   const { text } = await scrape();
   const seen = [...text.matchAll(/^# TYPE (\S+) /gm)].map(([, name = '']) => name);
@@ -70,11 +70,11 @@ test('every documented metric is seen, and none of ours is undocumented', async 
   expect(seen).toEqual(expect.arrayContaining(['process_cpu_seconds_total', 'nodejs_eventloop_lag_p99_seconds']));
 });
 
-test('counts what has happened', async () => {
+test('counts all operations', async () => {
   let series: Series[] = [];
   const valueOf = (key: string) => series.find(each => keyOfSeries(each) === key)?.value;
   await eventually(
-    'the last delivery is dead',
+    'the last delivery is a dead letter',
     async () => {
       ({ series } = await scrape());
       return valueOf('sluice_dispatcher_events_total{result="dead"}') === 1;
@@ -111,7 +111,7 @@ test('counts what has happened', async () => {
     ready: 4,
   });
   expect(valueOf('sluice_redis_memory_used_bytes{}')).toBeGreaterThan(100_000);
-  // This is sampled, so earlier open deliveries may still be included.
+  // This is sampled, so it may still include earlier open deliveries.
   expect(valueOf('sluice_dispatcher_open_deliveries{}')).toBeLessThan(4);
   expect({
     home: valueOf('sluice_dispatcher_parts{duty="home"}'),
@@ -122,14 +122,14 @@ test('counts what has happened', async () => {
     queues: valueOf('sluice_work_waiting{index="queues"}'),
     overdue: sumOf(series, 'sluice_work_overdue_seconds'),
   }).toEqual({ home: 1, work: 0, held: 0, claims: 0, returned: 0, queues: 1, overdue: 0 });
-  // Of three lonely deliveries, two with a retry.
+  // There are three single deliveries, two of them with a retry.
   expect(valueOf('sluice_dispatcher_exchanges_total{result="ok"}')).toBeGreaterThan(4);
 });
 
 const sumOf = (series: readonly Series[], name: string) =>
   series.filter(each => each.name === name).reduce((sum, { value }) => sum + value, 0);
 
-test('alerts and dashboard ask for nothing that is not there', async () => {
+test('alerts and the dashboard only use existing metrics', async () => {
   const queries = PANEL_ROWS.flatMap(({ panels }) => panels).flatMap(panel => Object.keys(panel.queries));
   const expressions = [...ALERT_RULES.map(({ expr }) => expr), ...queries, ...QUERIES];
   expect(expressions.length).toBeGreaterThan(80);
@@ -139,18 +139,21 @@ test('alerts and dashboard ask for nothing that is not there', async () => {
     missing = expressions.flatMap(expression => missingFrom(series, expression));
     return missing.length === 0;
   }
-  // Stored bytes are sampled every 15 s, a few seconds after they were recorded.
-  await eventually('all series', isComplete, { withinMs: 30_000 }).catch(() => {});
+  // Stored bytes are sampled every 15 s, and recorded a few seconds earlier.
+  await eventually('all series exist', isComplete, { withinMs: 30_000 }).catch(() => {});
   expect(missing).toEqual([]);
 });
 
-/** The metrics with a label for workspaces or accounts, of the ten that use the most, and how many series they have. */
+/**
+ * Returns the metrics with a label for the workspaces or accounts with the highest usage, and the number of their
+ * series.
+ */
 const OF_TEN = {
   sluice_workspace_stored_bytes: 10,
   sluice_controller_account_limit_used_ratio: 10 * COUNTED_KINDS.length,
 };
 
-test('more workspaces make no more series, and no label names one of them', async () => {
+test('additional workspaces do not create additional series, and labels do not contain their names', async () => {
   await liveADay('second');
   const before = new Set((await scrape()).series.map(keyOfSeries));
   for (const name of ['third', 'fourth', 'fifth']) await liveADay(name);
@@ -159,7 +162,7 @@ test('more workspaces make no more series, and no label names one of them', asyn
   for (const [name, most] of Object.entries(OF_TEN)) {
     expect(all.filter(each => each.name === name).length, name).toBeLessThanOrEqual(most);
   }
-  // How calls to the API server end is a matter of timing; the codes are few.
+  // The outcome of calls to the API server depends on timing. There are only a few codes.
   const grown = series.filter(each => !before.has(keyOfSeries(each)) && !each.name.startsWith('rest_client_'));
   expect(grown.filter(({ name }) => !OF_NODE.test(name)).map(keyOfSeries)).toEqual([]);
   const values = [...new Set(series.flatMap(({ labels }) => Object.values(labels)))];
@@ -171,10 +174,10 @@ test('more workspaces make no more series, and no label names one of them', asyn
 const TRACE = '4bf92f3577b34da6a3ce929d0e0e4736';
 const CALLER = '00f067aa0ba902b7';
 
-/** All spans of a trace, when this number of spans has arrived because they are sent in batches. */
+/** Returns all spans of a trace after waiting for this number of spans, which are sent in batches. */
 async function spansOf(traceId: string, count: number): Promise<ReceivedSpan[]> {
   const { value } = await eventually(
-    'the spans',
+    'the spans have been received',
     async () => {
       const spans = collector.spans.filter(span => span.traceId === traceId);
       return spans.length >= count && spans;
@@ -184,7 +187,7 @@ async function spansOf(traceId: string, count: number): Promise<ReceivedSpan[]> 
   return value;
 }
 
-test("one trace leads from the producer's request to the partner's, over a retry", async () => {
+test("one trace connects the producer's request and the partner's request, including a retry", async () => {
   const key = 'an-ingress-key-of-first';
   const publisher = createPublisher({ ingressUrl: sluice.ingressUrl, producer: 'first', queue: QUEUE, key });
   receiver.clear();
@@ -192,7 +195,7 @@ test("one trace leads from the producer's request to the partner's, over a retry
     headers: { traceparent: `00-${TRACE}-${CALLER}-01` },
   });
   await publisher.close();
-  // Events are routed in the same step in which they are stored.
+  // Events are routed when they are stored, in the same step.
   const spans = await spansOf(TRACE, 3);
   expect(spans).toHaveLength(3);
   const accepted = spans.find(({ kind }) => kind === 2) as ReceivedSpan;
@@ -217,7 +220,7 @@ test("one trace leads from the producer's request to the partner's, over a retry
   expect(passedOn).toEqual(attempts.map(({ spanId }) => `00-${TRACE}-${spanId}-01`));
 });
 
-test('a call of REST is traced to its audit line, and reconciliations are traced', async () => {
+test('a REST call is traced including its audit line, and reconciliations are traced', async () => {
   const producer = await world.as(sluice, 'first');
   const traceId = 'a'.repeat(32);
   const path = `/waas/producer/${tenantId('first')}/packages`;
@@ -232,7 +235,7 @@ test('a call of REST is traced to its audit line, and reconciliations are traced
   expect(new Set(reconciled.map(({ name }) => name)).size).toBeGreaterThan(5);
 });
 
-test('traces and logs contain no secrets and no personal addresses', async () => {
+test('traces and logs do not contain secrets or personal addresses', async () => {
   const lines = await sluice.logLines();
   expect(lines.length).toBeGreaterThan(3);
   for (const line of lines) {
@@ -242,7 +245,7 @@ test('traces and logs contain no secrets and no personal addresses', async () =>
   expect(said).not.toMatch(/an-ingress-key-of|Bearer |@/);
 });
 
-test('does not load tracing if it is off', async () => {
+test('does not load tracing if it is disabled', async () => {
   async function loadedBy(env: Readonly<Record<string, string>>): Promise<string[]> {
     const coverage = await temporaryFolder('coverage');
     const more = { ...env, NODE_V8_COVERAGE: coverage.path };
@@ -252,13 +255,13 @@ test('does not load tracing if it is off', async () => {
     expect(packages).toContain('ioredis');
     return packages.filter(name => name.startsWith('@opentelemetry/'));
   }
-  // Of prom-client, for its exemplars.
+  // prom-client requires this for its exemplars.
   expect(await loadedBy({})).toEqual(['@opentelemetry/api']);
   const on = await loadedBy({ ...TRACED, OTEL_EXPORTER_OTLP_ENDPOINT: collector.url });
   expect(on).toEqual(expect.arrayContaining(['@opentelemetry/api', '@opentelemetry/sdk-trace']));
 });
 
-test('a process that is to end is not ready at once, serves on for a while, and loses no request', async () => {
+test('a process that is stopping becomes unready immediately, continues to serve for a while, and does not lose any requests', async () => {
   const ending = await world.start({ env: { SLUICE_SHUTDOWN_DELAY_SECONDS: '4' } });
   const agent = new Pool(ending.ingressUrl, { connections: 1, pipelining: 1 });
   const key = 'an-ingress-key-of-first';
@@ -277,7 +280,7 @@ test('a process that is to end is not ready at once, serves on for a while, and 
   expect((await rest()).headers.get('connection')).toBe('keep-alive');
   const signalledMs = performance.now();
   const ended = ending.stop();
-  await eventually('it is not ready', async () => (await fetch(`${ending.opsUrl}/readyz`)).status === 503, {
+  await eventually('the process is not ready', async () => (await fetch(`${ending.opsUrl}/readyz`)).status === 503, {
     withinMs: 20_000,
     everyMs: 10,
   });

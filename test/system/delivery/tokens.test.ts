@@ -17,7 +17,7 @@ const GROUP_KEYS = ['a', 'b', 'c', 'd'];
 const ACCOUNT = publicId('Account', '', PRODUCER);
 
 const world = useSmallWorld({ partners: PARTNERS, groupKeys: GROUP_KEYS, separateRoles: true });
-/** All events accepted so far in all tests. */
+/** All events accepted by all tests so far. */
 const accepted: Sample[] = [];
 
 /** Sets the number of tokens of the producer's account. */
@@ -38,20 +38,20 @@ async function publishAll(samples: readonly Sample[]): Promise<void> {
   accepted.push(...samples);
 }
 
-/** Everything delivered, and the account and the series say what an independent count says. */
+/** Waits until everything is delivered, and expects that the account and the series match an independent count. */
 async function compare(crashes = 0): Promise<void> {
   const { receiver } = world;
   const everything = async () => PARTNERS.every(partner => receiver.delivered(partner).size >= accepted.length);
-  await eventually('every delivery', everything, { withinMs: 60_000 });
+  await eventually('all events are delivered', everything, { withinMs: 60_000 });
   for (const partner of PARTNERS) expect(faultsOf(receiver, partner, accepted, { crashes })).toEqual([]);
   const count = costOf(accepted);
   const isCharged = async () => (await used()) === PARTNERS.length * count;
-  await eventually('the account counts them', isCharged, { withinMs: 10_000 });
+  await eventually('the account contains all tokens', isCharged, { withinMs: 10_000 });
   const isCounted = async () => (await readSeries(world.redis, PRODUCER)).tokens === PARTNERS.length * count;
-  await eventually('the series counts them', isCounted, { withinMs: 10_000 });
+  await eventually('the series contains all tokens', isCounted, { withinMs: 10_000 });
 }
 
-it('pauses with a condition when the tokens are spent, and continues in order after a top-up', async () => {
+it('pauses with a condition when the tokens are spent, and continues in order after new tokens are added', async () => {
   const { observer, receiver } = world;
   await include(60);
   await observer.until(['Account', PRODUCER, undefined, 'Ready', 'True/LedgerReady']);
@@ -59,7 +59,7 @@ it('pauses with a condition when the tokens are spent, and continues in order af
   const part = partKeys({ tenant: tenantId(PRODUCER), queue: QUEUE, gen: '', number: 0 });
   const enforced = async () =>
     (await Promise.all([accountKeys(ACCOUNT).meta, part.meta].map(planOf))).every(plan => plan === 'Free');
-  await eventually('the part enforces it', enforced, { withinMs: 20_000 });
+  await eventually('the part is held back', enforced, { withinMs: 20_000 });
   await publishAll(makeSamples({ groupKeys: GROUP_KEYS, perKey: 12 }));
   const spent: Parameters<typeof observer.until>[0] = [
     'Workspace',
@@ -72,10 +72,9 @@ it('pauses with a condition when the tokens are spent, and continues in order af
   for (const partner of PARTNERS) {
     await observer.until(['Subscription', SUBSCRIPTION, partner, 'Live', 'False/InsufficientTokens']);
   }
-  // 48 events for two partners each, and 60 tokens: the events that have been paid for are delivered, and the others
-  // wait.
+  // 48 events for two partners each, and 60 tokens: the events that were paid for are delivered, and the others wait.
   const paid = async () => PARTNERS.every(partner => receiver.delivered(partner).size === 30);
-  await eventually('what was paid for is delivered', paid, { withinMs: 10_000 });
+  await eventually('all events that were paid for are delivered', paid, { withinMs: 10_000 });
   await delay(2_000);
   expect(PARTNERS.map(partner => receiver.delivered(partner).size)).toEqual([30, 30]);
   expect(await used()).toBe(60);
@@ -84,7 +83,7 @@ it('pauses with a condition when the tokens are spent, and continues in order af
   const toppedUpMs = performance.now();
   await include(10_000);
   const goesOn = async () => receiver.delivered('ada').size > 30;
-  const { tookMs } = await eventually('it goes on', goesOn, { withinMs: 10_000 });
+  const { tookMs } = await eventually('the delivery continues', goesOn, { withinMs: 10_000 });
   await observer.until(['Workspace', PRODUCER, undefined, 'InsufficientTokens', 'False/TokensLeft']);
   for (const partner of PARTNERS) await observer.until(['Subscription', SUBSCRIPTION, partner, 'Live', 'True/Live']);
   const clearedMs = performance.now() - toppedUpMs;
@@ -108,7 +107,7 @@ it('charges the same as an independent count when the dispatcher and Redis are k
   publishing.catch(() => {});
   for (const share of [0.2, 0.5]) {
     const some = async () => receiver.delivered('ada').size > before + share * samples.length;
-    await eventually('a part of it is delivered', some, { withinMs: 60_000 });
+    await eventually('some events are delivered', some, { withinMs: 60_000 });
     const dispatcher = world.processes.get('dispatcher') as Sluice;
     await Promise.all([dispatcher.kill('SIGKILL'), ...(share === 0.5 ? [world.redis.kill('SIGKILL')] : [])]);
     if (share === 0.5) await world.redis.restart();
@@ -123,10 +122,12 @@ it('delivers to a partner whose own account has no tokens', async () => {
   await world.observer.apply(account as Manifest);
   const { meta } = accountKeys(publicId('Account', '', 'ada'));
   const plan = async () => String(await world.redis.command('HGET', meta, 'plan'));
-  await eventually('the account has none', async () => (await plan()) === 'Free', { withinMs: 15_000 });
+  await eventually('the account has no tokens left', async () => (await plan()) === 'Free', { withinMs: 15_000 });
   expect(await hashField(meta, 'included')).toBe(0);
   const sample = makeSample('partner.broke', 'a', 'x'.repeat(40_000));
   await publishAll([sample]);
-  await eventually('it arrives', async () => world.receiver.delivered('ada').has(sample.id), { withinMs: 15_000 });
+  await eventually('the event is delivered', async () => world.receiver.delivered('ada').has(sample.id), {
+    withinMs: 15_000,
+  });
   expect(await hashField(meta, 'used')).toBe(0);
 });

@@ -39,7 +39,7 @@ describe('sluice verify', () => {
     expect(code).toBe(1);
   });
 
-  it('fails with another key, and if there is no answer', async () => {
+  it('fails with another key, and if there is no response', async () => {
     expect(await verify({ key: 'wrong', timeout: 1 })).toMatchObject({
       code: 1,
       told: expect.stringContaining('Ingress responds with 401'),
@@ -50,7 +50,7 @@ describe('sluice verify', () => {
     });
   });
 
-  it('succeeds once an event was delivered in the sandbox, without a call of the endpoint', async () => {
+  it('succeeds once an event was delivered in the sandbox, without calling the endpoint', async () => {
     await apply(world.cluster, [activation(PRODUCER, 'ada', 'verify')]);
     await waitForAll(world.cluster, 'activation', PRODUCER, 'Effective');
     const { code, told } = await verify({ timeout: 60 });

@@ -18,7 +18,7 @@ async function flows(prefix: string, through = world.publisher): Promise<number[
   expect(countStatuses(published.values())).toEqual({ 202: samples.length });
   for (const partner of ['ada', 'bob']) {
     const all = async () => samples.every(({ id }) => receiver.delivered(partner).has(id));
-    await eventually('every delivery', all, { withinMs: 15_000 });
+    await eventually('all events are delivered', all, { withinMs: 15_000 });
     const ofThis = receiver.attempts.filter(({ id }) => id.startsWith(prefix));
     expect(faultsOf({ ...receiver, attempts: ofThis }, partner, samples)).toEqual([]);
   }
@@ -32,7 +32,7 @@ it('routes events while the API server is not available, including with a new pr
   const { pid } = world.sluice;
   await world.cluster.killApiServer();
   console.log(`without an API server: from 202 to arrival ${spread(await flows('away-'))}`);
-  // Longer than the lease: nothing of the controller's loss may reach the data plane.
+  // This is longer than the lease. The data plane must not be affected when the controller loses its lease.
   await delay(16_000);
   console.log(`16 s later: from 202 to arrival ${spread(await flows('later-'))}`);
   const late = await world.start({ role: 'ingress', kubeconfig: '/nowhere' });
@@ -53,7 +53,7 @@ it('recovers each time the API server is killed', async () => {
     const groupKey = `round-${round}`;
     const startedMs = performance.now();
     await eventually(
-      'the activation is taken',
+      'the activation is accepted',
       async () => observer.apply(activation(PRODUCER, 'ada', groupKey)).then(() => true),
       {
         withinMs: 60_000,
@@ -63,9 +63,9 @@ it('recovers each time the API server is killed', async () => {
     await observer.until(['Activation', name, PRODUCER, 'Effective', 'True/Routing'], 90_000);
     recovered.push(performance.now() - startedMs);
     const [sample] = makeSamples({ groupKeys: [groupKey], perKey: 1 });
-    if (sample === undefined) throw new Error('no sample');
+    if (sample === undefined) throw new Error('the sample is missing');
     await world.publisher.publish(sample);
-    await eventually('it is delivered', async () => world.receiver.delivered('ada').has(sample.id), {
+    await eventually('the event is delivered', async () => world.receiver.delivered('ada').has(sample.id), {
       withinMs: 5_000,
     });
   }

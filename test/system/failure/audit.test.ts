@@ -8,7 +8,7 @@ const SAMPLES = [a0, a1, b0];
 
 type Seen = readonly [sample: ReturnType<typeof makeSample>, status: Recorded['status']];
 
-/** The audit result for a partner with these attempts. */
+/** Returns the audit result for a partner with these attempts. */
 function audit(seen: readonly Seen[], crashes = 0): string[] {
   const attempts = seen.map(([{ id, groupKey = '', sha256 }, status]) => ({
     subscription: 'ada',
@@ -21,7 +21,7 @@ function audit(seen: readonly Seen[], crashes = 0): string[] {
 }
 
 describe('the audit of deliveries', () => {
-  it('finds nothing in a flawless run, with failures and lost answers', () => {
+  it('does not report anything in a run without errors, including failures and lost responses', () => {
     expect(
       audit([
         [b0, 204],
@@ -109,11 +109,11 @@ describe('the audit of deliveries', () => {
       ],
       'ada: 1 unexpected, as c.0',
     ],
-  ])('finds %s', (_what, seen, fault) => {
+  ])('reports %s', (_what, seen, fault) => {
     expect(audit(seen)).toContain(fault);
   });
 
-  it('forgives one repetition a crash, but never out of order', () => {
+  it('allows one repetition per crash, but no event out of order', () => {
     expect(
       audit(
         [

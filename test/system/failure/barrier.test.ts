@@ -20,14 +20,14 @@ import { createRandom } from '../support/publisher.ts';
 import { type LoadedEvent, startLoad } from '../support/steady-load.ts';
 import { activation, block } from '../support/world.ts';
 
-/** More by hand: CHANGES=20000 SEED=7. `make test-scale`: 4,000. */
+/** The number of changes. `CHANGES=20000 SEED=7` runs more of them, and `make test-scale` uses 4,000. */
 const CHANGES = Number(process.env.CHANGES || 1_000);
 const SEED = Number(process.env.SEED || 1);
 const PER_SECOND = 500;
-/** A claim may be sent for 1 s; what it takes to arrive on a busy machine comes on top. */
+/** A claim may be sent for 1 s. On a busy machine, it takes longer to arrive. */
 const ALLOWED_MS = 1_700;
 
-/** With two clients for each of bob's and cy's queues, both would change the same lever, so each has one client. */
+/** Two clients for each stream of bob and cy would change the same lever, so each stream has one client. */
 const KEYS: Readonly<Record<Partner, readonly string[]>> = {
   ada: ['red', 'green', 'blue', 'pink'],
   bob: [],
@@ -62,10 +62,10 @@ afterAll(async () => {
 interface Lever {
   readonly name: string;
   readonly partner: Partner;
-  /** The events behind it. */
+  /** The events behind the lever. */
   readonly queues: readonly string[];
   readonly groupKey?: string;
-  /** Resolve with when the answer was there, by `performance.now()`. */
+  /** Each function resolves to the time of the response, by `performance.now()`. */
   readonly close: () => Promise<number>;
   readonly open: () => Promise<number>;
   readonly beforeOpen?: () => Promise<unknown>;
@@ -115,7 +115,7 @@ async function flip(lever: Lever, random: () => number, take: () => boolean): Pr
     const closedMs = performance.now();
     const closing = { to: 'closed', askedMs: closedMs, answeredMs: await lever.close() } as const;
     const marks = await world.newest(partner, queues);
-    // Some for longer than what was claimed before may go on.
+    // Some changes wait for longer than the attempts of earlier claims may take.
     await delay(random() < 0.1 ? ALLOWED_MS + 300 + random() * 1_000 : 30 + random() * 200);
     await lever.beforeOpen?.();
     const routed = (await world.routedSince(partner, marks)).filter(
@@ -128,7 +128,7 @@ async function flip(lever: Lever, random: () => number, take: () => boolean): Pr
   return changes;
 }
 
-/** Attempts behind a lever. */
+/** Returns the attempts behind a lever. */
 function arrivalsAt({ partner, queues, groupKey }: Lever, sentMs: ReadonlyMap<string, number>): Arrival[] {
   const endpoints = new Set(queues.map(queue => endpointOf(partner, queue)));
   return world.receiver.attempts
@@ -136,14 +136,14 @@ function arrivalsAt({ partner, queues, groupKey }: Lever, sentMs: ReadonlyMap<st
     .map(({ id, atMs }) => ({ id, atMs, sentMs: sentMs.get(id) }));
 }
 
-/** Nothing but her activations decides what ada gets. */
+/** The events of ada only depend on her activations. */
 async function decisionsOf(events: readonly LoadedEvent[]): Promise<Map<string, Decision[]>> {
   const none = new Map(QUEUES.map(queue => [queue, '0-0']));
   const routed = new Set((await world.routedSince('ada', none)).map(({ id, groupKey }) => `${groupKey} ${id}`));
   const refs = new Map(await Promise.all(QUEUES.map(async queue => [queue, await world.refs(queue)] as const)));
   const decisions = events.flatMap(({ queue, groupKey, sample: { id }, publication }) => {
     const { sentMs, tries, answeredMs } = publication;
-    // An event that had to be sent again may have been accepted before.
+    // If an event had to be sent again, ingress may have accepted an earlier request.
     if (!KEYS.ada.includes(groupKey) || tries > 1) return [];
     const ref = refs.get(queue)?.get(id) ?? '';
     return [{ lever: `ada/${groupKey}`, id, sentMs, answeredMs, routed: routed.has(`${groupKey} ${ref}`) }];
@@ -157,11 +157,11 @@ const answers = (levers: readonly (readonly [Lever, Change[]])[], ofKeys: boolea
     .flatMap(([, changes]) => changes.filter(change => change.to === to))
     .map(({ askedMs, answeredMs }) => answeredMs - askedMs);
 
-it(`keeps to its answers: ${CHANGES} changes by 16 clients, ${PER_SECOND} events a second`, {
+it(`changes are in effect when they return: ${CHANGES} changes by 16 clients, ${PER_SECOND} events per second`, {
   timeout: 300_000 + CHANGES * 500,
 }, async () => {
   const { receiver } = world;
-  // A few events fail three times, which blocks the following events.
+  // A few events fail three times, which delays the following events.
   receiver.behave(({ id, earlier }) => {
     const n = Number(id.slice(id.lastIndexOf('.') + 1));
     if (n % 120 === 60 && earlier < 3) return 503;
@@ -184,14 +184,14 @@ it(`keeps to its answers: ${CHANGES} changes by 16 clients, ${PER_SECOND} events
     levers.map(async (lever, n) => [lever, await flip(lever, createRandom(SEED + n), take)] as const),
   ).catch(async (cause: unknown) => {
     const lines = (await controller.logLines()).slice(-20).map(line => JSON.stringify(line));
-    throw new Error(`a change was not answered; the controller's last words: ${lines.join('\n')}`, { cause });
+    throw new Error(`a change was not answered; the last lines of the controller: ${lines.join('\n')}`, { cause });
   });
   const tookMs = performance.now() - startedMs;
   const rate = await load.stop();
   receiver.behave(() => 204);
   const changes = turned.flatMap(([, each]) => each);
 
-  // Everything is open again, so the held events arrive in order.
+  // All levers are open again, so the held events are delivered in order.
   const steady = new Set(ALWAYS.map(({ groupKey }) => groupKey));
   const expected = Map.groupBy(
     load.events.filter(({ groupKey }) => steady.has(groupKey)),
@@ -203,7 +203,7 @@ it(`keeps to its answers: ${CHANGES} changes by 16 clients, ${PER_SECOND} events
       const endpoint = endpointOf(partner, queue);
       const samples = events.map(({ sample }) => sample);
       const everything = async () => samples.every(({ id }) => receiver.delivered(endpoint).has(id));
-      await eventually(`everything is at ${endpoint}`, everything, { withinMs: 60_000 });
+      await eventually(`all events are delivered to ${endpoint}`, everything, { withinMs: 60_000 });
       const seen = { ...receiver, attempts: attempts.filter(({ groupKey }) => steady.has(groupKey)) };
       expect(faultsOf(seen, endpoint, samples)).toEqual([]);
     }

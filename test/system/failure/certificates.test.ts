@@ -17,7 +17,10 @@ import { eventually } from '../support/deadline.ts';
 import { type Installation, install } from '../support/installation.ts';
 import { apply, integration, tenant } from '../support/world.ts';
 
-/** A private authority has signed its own certificate, and the certificates of all services used by Sluice. */
+/**
+ * A private certificate authority, which has signed its own certificate and the certificates of all services used by
+ * Sluice.
+ */
 let folder: TemporaryFolder;
 let ca: string;
 let installed: Installation;
@@ -79,7 +82,7 @@ const invite = (producer: string, partner: string) =>
   integration(producer, partner, { workspace: undefined, invitedEmail: `${partner}@partner.example` });
 const mailsTo = (partner: string) => mail.received.filter(({ to }) => to.includes(`${partner}@partner.example`)).length;
 
-/** Sends a request over TLS and returns the status and the name in the certificate. */
+/** Sends a request using TLS. Returns the status and the name in the certificate. */
 async function call(url: string, path: string, token = '') {
   const options = { ca: await readFile(ca), headers: { authorization: `Bearer ${token}` }, agent: false };
   return new Promise<{ readonly status: number | undefined; readonly name: unknown }>((resolve, reject) => {
@@ -93,42 +96,42 @@ async function call(url: string, path: string, token = '') {
 const catalogOf = (producer: string) => `/waas/producer/${tenantId(producer)}/catalog`;
 const readyz = async ({ opsUrl }: Sluice) => (await fetch(`${opsUrl}/readyz`)).text();
 
-it('with NODE_EXTRA_CA_CERTS, the authority is trusted for Redis, identity provider, mail server and collector', async () => {
+it('with NODE_EXTRA_CA_CERTS, the authority is trusted for Redis, the identity provider, the mail server, and the collector', async () => {
   const sluice = await installed.start({ env: { ...env, NODE_EXTRA_CA_CERTS: ca } });
   const owner = { owners: [{ issuer: issuer.url, subject: 'ada', role: 'Owner' }], plan: 'Metered' };
   await apply(installed.cluster, [...tenant('shop', owner), invite('shop', 'trusting')]);
   const token = await issuer.token({ sub: 'ada' });
   await eventually(
-    'the facade knows the workspace',
+    'the facade has received the workspace',
     async () => (await call(sluice.facadeUrl, catalogOf('shop'), token)).status === 200,
     WITHIN,
   );
   await eventually('the invitation is sent', async () => mailsTo('trusting') === 1, WITHIN);
-  await eventually('spans arrive', async () => collector.requests.length > 0, WITHIN);
+  await eventually('spans are received', async () => collector.requests.length > 0, WITHIN);
 
   const inTwoDays = Date.now() / 1_000 + 2 * 86_400;
   for (const use of ['redis', 'smtp', 'ingress', 'facade']) {
     const seen = async () => sluice.metric('sluice_certificate_expiry_timestamp_seconds', { use });
-    await eventually(`the certificate for ${use} is seen`, async () => (await seen()) > 0, WITHIN);
+    await eventually(`the certificate for ${use} is reported`, async () => (await seen()) > 0, WITHIN);
     expect(Math.abs((await seen()) - inTwoDays)).toBeLessThan(3_600);
   }
 
   expect(await call(sluice.ingressUrl, '/')).toEqual({ status: 404, name: 'first' });
   await replace(next);
   for (const url of [sluice.ingressUrl, sluice.facadeUrl]) {
-    await eventually('the new certificate is served', async () => (await call(url, '/')).name === 'second', WITHIN);
+    await eventually('the new certificate is used', async () => (await call(url, '/')).name === 'second', WITHIN);
   }
   await copyFile(own.key, join(folder.path, 'tls.key'));
   const rejected = () => sluice.metric('sluice_certificate_rejected', { use: 'ingress' });
-  await eventually('the wrong key is seen', async () => (await rejected()) === 1, WITHIN);
+  await eventually('the wrong key is reported', async () => (await rejected()) === 1, WITHIN);
   expect((await call(sluice.ingressUrl, '/')).name).toBe('second');
   expect(await readyz(sluice)).toBe('ok\n');
   await replace(own);
-  await eventually('it can be used again', async () => (await rejected()) === 0, WITHIN);
+  await eventually('the certificate is used again', async () => (await rejected()) === 0, WITHIN);
   await sluice.stop();
 });
 
-it('without it, each of them is refused', async () => {
+it('without NODE_EXTRA_CA_CERTS, each of these services is refused', async () => {
   const waiting = await installed.start({ role: 'dispatcher', unready: true, env });
   await eventually(
     'Redis is refused',

@@ -9,7 +9,10 @@ import { PRODUCER, QUEUE, SUBSCRIPTION } from '../support/small-world.ts';
 import { useSmallWorld } from '../support/use-small-world.ts';
 import { kubectl } from '../support/world.ts';
 
-/** Silent damage is repaired by the next pass, which ends within 65 s if the machine is not busy. */
+/**
+ * The maximum time for repairing damage. It is repaired by the next audit, which ends within 65 s if the machine is not
+ * busy.
+ */
 const REPAIRED_WITHIN_MS = 200_000;
 
 const TENANT = tenantId(PRODUCER);
@@ -27,7 +30,7 @@ const world = useSmallWorld({ partners: ['ada', 'bob'], groupKeys: ['red', 'gree
 
 const redis = (...command: [string, ...(string | number)[]]) => world.redis.command(...command);
 
-/** The fields of a hash written by the controller, without timestamps. */
+/** Returns the fields of a hash written by the controller, without timestamps. */
 async function controlled(key: string): Promise<string[]> {
   const flat = (await redis('HGETALL', key)) as string[];
   const kept =
@@ -37,14 +40,14 @@ async function controlled(key: string): Promise<string[]> {
 
 const NAME = `${TENANT}:${QUEUE}:0`;
 
-/** The keys of the stream's part. */
+/** Returns the keys of the stream's part. */
 async function readPartKeys() {
   const part = { tenant: TENANT, queue: QUEUE, number: 0 };
   const gen = (await redis('HGET', CLUSTER_KEYS.parts, NAME)) as string | null;
   return partKeys({ ...part, gen: gen ?? '' });
 }
 
-/** The control state of the stream's part, without timestamps, and the names of its slots. */
+/** Returns the control state of the stream's part without timestamps, and the names of its slots. */
 async function dumpPart(): Promise<Record<string, unknown>> {
   const { meta, keys, subs, endpoints } = await readPartKeys();
   const hash = async (key: string) => {
@@ -69,7 +72,7 @@ async function dumpPart(): Promise<Record<string, unknown>> {
   };
 }
 
-/** The control state of the producer. */
+/** Returns the control state of the producer. */
 async function dump(): Promise<Record<string, unknown>> {
   const { t, q, ada, bob, account } = KEYS;
   const hashes = [t.meta, t.keys, t.index, t.subs(QUEUE), q.meta, account.meta];
@@ -86,10 +89,10 @@ async function dump(): Promise<Record<string, unknown>> {
 
 const passes = () => world.sluice.metric('sluice_controller_drift_pass_duration_seconds_count');
 
-/** Until this number of passes starting after now has been completed. */
+/** Waits until this number of audits have started and been completed. */
 async function waitForPasses(count: number): Promise<void> {
   const before = await passes();
-  await eventually('passes', async () => (await passes()) > before + count, {
+  await eventually('the audits are completed', async () => (await passes()) > before + count, {
     withinMs: (count + 1) * REPAIRED_WITHIN_MS,
     everyMs: 500,
   });
@@ -99,13 +102,13 @@ async function isDelivered(id: string, groupKey: string, partners: readonly stri
   const publisher = world.publisherOf(world.sluice);
   await publisher.publish(makeSample(id, groupKey, id));
   for (const partner of partners) {
-    await eventually(`${id} reaches ${partner}`, async () => world.receiver.delivered(partner).has(id), {
+    await eventually(`${id} is delivered to ${partner}`, async () => world.receiver.delivered(partner).has(id), {
       withinMs: 10_000,
     });
   }
 }
 
-it('reads all of Redis and writes nothing while nothing is damaged', async () => {
+it('reads all of Redis without writing anything if there is no damage', async () => {
   await isDelivered('first', 'red', ['ada', 'bob']);
   const changes = () => writesOf(world.redis);
   await untilCalm(changes);
@@ -118,7 +121,7 @@ it('reads all of Redis and writes nothing while nothing is damaged', async () =>
 
 type Damage = readonly [what: string, ...commands: [string, ...(string | number)[]][]];
 
-/** Manual changes of different kinds, none of which is required by an event in the meantime. */
+/** Manual changes of different kinds. No event uses the changed data in the meantime. */
 const DAMAGE: readonly Damage[] = [
   ['activation', ['HDEL', KEYS.ada.act, 'green'], ['HSET', KEYS.ada.act, 'black', 5]],
   ['subscription', ['HSET', KEYS.ada.sub(SUB.ada), 'route', 'closed']],
@@ -136,7 +139,7 @@ const DAMAGE: readonly Damage[] = [
 it.each([
   ['of every kind at once', DAMAGE],
   ['of single activations only', DAMAGE.slice(0, 1)],
-])('repairs damage %s by the next pass, with an Event', async (_what, damages) => {
+])('repairs damage %s during the next audit, and reports it with an Event', async (_what, damages) => {
   const before = await dump();
   const counted = async (what: string) => world.sluice.metric('sluice_controller_drift_repaired_total', { what });
   const counts = await Promise.all(damages.map(([what]) => counted(what)));
@@ -145,12 +148,12 @@ it.each([
   const damaged = await dump();
   for (const key of Object.keys(before)) if (damages === DAMAGE) expect([key, damaged]).not.toEqual([key, before]);
   const { tookMs } = await eventually(
-    'the control state is whole again',
+    'the control state is repaired',
     async () => JSON.stringify(await dump()) === JSON.stringify(before),
     { withinMs: REPAIRED_WITHIN_MS, everyMs: 200 },
   );
-  console.log(`${damages.length} kinds of damage: whole again after ${Math.round(tookMs)} ms`);
-  // The pass in progress may already have checked this data before it was damaged.
+  console.log(`${damages.length} kinds of damage: repaired after ${Math.round(tookMs)} ms`);
+  // An audit in progress may already have checked this data before it was damaged.
   expect((await passes()) - passesBefore).toBeLessThanOrEqual(2);
   for (const [at, [what]] of damages.entries()) {
     await eventually(`${what} is counted`, async () => (await counted(what)) > (counts[at] as number), {
@@ -161,7 +164,7 @@ it.each([
   for (const groupKey of ['red', 'green']) await isDelivered(`${damages.length}.${groupKey}`, groupKey, ['ada', 'bob']);
 });
 
-it('repairs damage of every kind in a part, and of the list of parts', async () => {
+it('repairs all kinds of damage of a part and of the list of parts', async () => {
   const before = await dump();
   const { meta, keys, subs, endpoints } = await readPartKeys();
   const kinds = ['part', 'part-row', 'part-endpoint', 'part-activation'];
@@ -175,30 +178,30 @@ it('repairs damage of every kind in a part, and of the list of parts', async () 
   await redis('HSET', keys, 'black', `${slot}${'0'.repeat(15)}`);
   const isWhole = async () => JSON.stringify(await dump()) === JSON.stringify(before);
   const repaired = { withinMs: REPAIRED_WITHIN_MS, everyMs: 200 };
-  await eventually('whole again', isWhole, repaired);
+  await eventually('the control state is repaired', isWhole, repaired);
   for (const [at, what] of kinds.entries()) {
     await eventually(`${what} is counted`, async () => (await counted(what)) > (counts[at] as number), {
       withinMs: 10_000,
     });
   }
-  // Its dispatcher may detect this before the audit.
+  // The dispatcher of the part may detect this before the audit.
   await redis('HDEL', CLUSTER_KEYS.parts, NAME);
-  await eventually('listed again', isWhole, repaired);
+  await eventually('the part is listed again', isWhole, repaired);
   for (const groupKey of ['red', 'green']) await isDelivered(`part.${groupKey}`, groupKey, ['ada', 'bob']);
 });
 
-it('repairs the loss of a whole slot that no event needs', async () => {
+it('repairs the loss of a whole slot even if no event uses it', async () => {
   const before = await dump();
   const lost = [KEYS.bob.meta, KEYS.bob.act, KEYS.bob.sub(SUB.bob)];
   for (const key of lost) await redis('DEL', key);
-  await eventually('whole again', async () => JSON.stringify(await dump()) === JSON.stringify(before), {
+  await eventually('the slot is repaired', async () => JSON.stringify(await dump()) === JSON.stringify(before), {
     withinMs: REPAIRED_WITHIN_MS,
     everyMs: 200,
   });
   await isDelivered('after-the-slot', 'green', ['ada', 'bob']);
 });
 
-it('sweeps the remains of objects that were deleted while no process led, and nothing else', async () => {
+it('removes data of objects that were deleted while no process was leading, and nothing else', async () => {
   await isDelivered('before-the-sweep', 'red', ['ada', 'bob']);
   await world.sluice.stop();
   const letGo = ['--type=merge', '-p', '{"metadata":{"finalizers":null}}'];
@@ -213,7 +216,7 @@ it('sweeps the remains of objects that were deleted while no process led, and no
   await eventually('the queue is closed', async () => (await redis('HGET', KEYS.q.meta, 'state')) === 'closing', {
     withinMs: 60_000,
   });
-  // Ada's inbox lies with the stream and can be read until the retention is over.
+  // Ada's inbox is stored with the stream, and can be read until the end of the retention period.
   await waitForPasses(2);
   const { meta, log } = await readPartKeys();
   expect([await redis('HGET', meta, 'state'), await redis('EXISTS', log)]).toEqual(['closing', 1]);

@@ -9,18 +9,18 @@ import { PRODUCER, type Running, settle } from '../support/small-world.ts';
 import { apply, kubectl } from '../support/world.ts';
 
 /**
- * Tests the responses of the facade while a dependency is unavailable: they must be as documented and must not exceed
- * the deadline.
+ * The responses of the facade while a dependency is unavailable must be as documented, and must not exceed the
+ * deadline.
  */
 
 const PARTNER = 'globex';
 const TENANT = tenantId(PRODUCER);
-/** The maximum waiting time for the controller, including the surrounding calls and the delays of a busy machine. */
+/** The maximum time to wait for the controller, including the surrounding calls and the delays of a busy machine. */
 const ANSWERED_WITHIN_MS = 15_000;
 
 let world: FacadeWorld;
 let running: Running;
-/** Everything but the facade; it is killed and started again. */
+/** A process with all roles except for the facade. Tests kill and restart it. */
 let controllers: Sluice[];
 let facade: Sluice;
 let ada: RestClient;
@@ -44,10 +44,10 @@ function expectUnavailable({ status, headers, body }: Problem): void {
   expect(['unavailable', 'not_in_force']).toContain(body.code);
 }
 
-/** Repeats a call according to its Retry-After, until the response is not a 503. */
+/** Repeats a call according to its Retry-After until the response is not a 503. */
 async function untilServed(call: () => Promise<Problem>, withinMs = 60_000): Promise<Problem> {
   const { value } = await eventually(
-    'the call is served again',
+    'the call returns another status',
     async () => {
       const reply = await call();
       return reply.status === 503 ? undefined : reply;
@@ -75,29 +75,29 @@ afterAll(async () => {
 
 afterEach(async () => {
   const activated = async () => (await ada.post('/waas/activations', pair('between'))).status === 200;
-  await eventually('all is well again', activated, { withinMs: 60_000, everyMs: 200 });
+  await eventually('everything works again', activated, { withinMs: 60_000, everyMs: 200 });
 });
 
-test('after a flush of Redis an activation is answered 200 only when the gate is open again', async () => {
+test('after a flush of Redis, an activation only returns 200 when the gate is open again', async () => {
   const ingress = await world.start({ role: 'ingress' });
   const publisher = running.publisherOf(ingress);
   expect((await ada.post('/waas/activations', pair('flushed'))).status).toBe(200);
   await world.installation.redis.command('FLUSHALL');
-  // Its status still indicates that it is open.
+  // The status of the activation still shows that the gate is open.
   const reply = await timed(untilServed(() => ada.post('/waas/activations', pair('flushed')) as Promise<Problem>));
   expect(reply.status, JSON.stringify(reply.body)).toBe(200);
   expect((await publisher.publish(makeSample('after', 'flushed', 'x'))).status).toBe(202);
-  await eventually('it is delivered', async () => running.receiver.delivered(PARTNER).has('after'), {
+  await eventually('the event is delivered', async () => running.receiver.delivered(PARTNER).has('after'), {
     withinMs: 30_000,
   });
   await ingress.stop();
 });
 
-test('a paused workspace refuses changes that open anything, and can be read', async () => {
+test('a paused workspace can be read, and refuses changes that open something', async () => {
   const { cluster } = world.installation;
   await kubectl(cluster, ['annotate', 'workspace', PRODUCER, 'sluice.dev/paused=true']);
   await eventually(
-    'the facade knows',
+    'the facade has seen the pause',
     async () =>
       (await ada.post<{ code?: string }>('/waas/activations', pair('paused'))).body.code === 'workspace_paused',
     { withinMs: 20_000 },
@@ -107,12 +107,16 @@ test('a paused workspace refuses changes that open anything, and can be read', a
   expect((await ada.remove('/waas/activations', pair('never'))).status).toBe(204);
   expect((await ada.get(`/waas/producer/${TENANT}/catalog`)).status).toBe(200);
   await kubectl(cluster, ['annotate', 'workspace', PRODUCER, 'sluice.dev/paused-']);
-  await eventually('it goes on', async () => (await ada.post('/waas/activations', pair('paused'))).status === 200, {
-    withinMs: 10_000,
-  });
+  await eventually(
+    'the workspace has resumed',
+    async () => (await ada.post('/waas/activations', pair('paused'))).status === 200,
+    {
+      withinMs: 10_000,
+    },
+  );
 });
 
-test('without Redis a call answers 503 within the deadline, and works afterwards', async () => {
+test('without Redis, a call returns 503 within the deadline, and works afterwards', async () => {
   await world.installation.redis.kill('SIGSTOP');
   try {
     expectUnavailable((await timed(ada.post('/waas/activations', pair('no redis')))) as Problem);
@@ -124,7 +128,7 @@ test('without Redis a call answers 503 within the deadline, and works afterwards
   expect(reply.status).toBe(200);
 });
 
-test('a leader that is killed in the middle of a call: 503 or 200, then 200 as soon as another one leads', async () => {
+test('a call during which the leader is killed returns 503 or 200, and then 200 as soon as another controller leads', async () => {
   const leading = await leaderOf();
   const call = timed(ada.post('/waas/activations', pair('leader'))) as Promise<Problem>;
   await leading.kill();
@@ -137,18 +141,18 @@ test('a leader that is killed in the middle of a call: 503 or 200, then 200 as s
   await leading.restart();
 });
 
-test('without the API server changes answer 503 at once, all calls after 30 s; both recover', async () => {
+test('without the API server, changes return 503 immediately, and all calls return 503 after 30 s; both work afterwards', async () => {
   const { cluster } = world.installation;
   await cluster.killApiServer();
   try {
     expectUnavailable((await timed(ada.post('/waas/activations', pair('no api')))) as Problem);
-    // Cached answers are allowed for a while, never for longer than they can be trusted.
+    // Cached responses are allowed for a while, but not for longer than they can be trusted.
     await eventually(
-      'cached answers end',
+      'cached responses end',
       async () => (await ada.get(`/waas/producer/${TENANT}/catalog`)).status === 503,
       { withinMs: 45_000, everyMs: 500 },
     );
-    // It has worked before, and all replicas share the API server, so it remains in the Service and reports the
+    // The facade has worked before, and all replicas share the API server, so it remains in the Service and reports the
     // problem.
     const health = await fetch(`${facade.opsUrl}/readyz`);
     expect([health.status, await health.text()]).toEqual([200, expect.stringMatching(/^ok\nfacade: The caches of /)]);
@@ -158,20 +162,22 @@ test('without the API server changes answer 503 at once, all calls after 30 s; b
   const reply = await untilServed(() => ada.post('/waas/activations', pair('no api')) as Promise<Problem>);
   expect(reply.status, JSON.stringify(reply.body)).toBe(200);
   await eventually(
-    'nothing keeps it from working',
+    'the facade is not impaired',
     async () => (await (await fetch(`${facade.opsUrl}/readyz`)).text()) === 'ok\n',
     { withinMs: 30_000 },
   );
 });
 
-test('a facade that is stopped answers the requests in progress', async () => {
+test('a facade that is stopping responds to the requests in progress', async () => {
   const signalAll = (signal: NodeJS.Signals) => Promise.all(controllers.map(each => each.kill(signal)));
-  // While the controllers are stopped, nothing is applied, and all calls wait for up to 5 s.
+  // While the controllers are stopped, no changes are applied, and all calls wait for up to 5 s.
   await signalAll('SIGSTOP');
   const calls = Array.from({ length: 5 }, (_, n) => ada.post('/waas/activations', pair(`last ${n}`)));
   try {
     const inFlight = () => facade.metric('sluice_facade_requests_in_flight');
-    await eventually('all have arrived', async () => (await inFlight()) === calls.length, { withinMs: 4_000 });
+    await eventually('all requests have been received', async () => (await inFlight()) === calls.length, {
+      withinMs: 4_000,
+    });
     const stopped = facade.stop();
     await signalAll('SIGCONT');
     expect((await Promise.all(calls)).map(({ status }) => status)).toEqual(calls.map(() => 200));
@@ -182,12 +188,12 @@ test('a facade that is stopped answers the requests in progress', async () => {
   }
 });
 
-/** The last message of a controller when it becomes the leader, and when it is no longer the leader. */
+/** Returns the last message of a controller when it becomes the leader, or when it stops leading. */
 const TURNS = new Set(['sluice runs', 'started leading', 'lost the Lease', 'stopping']);
 
 async function leaderOf(): Promise<Sluice> {
   const { value } = await eventually(
-    'one leads',
+    'one controller leads',
     async () => {
       for (const each of controllers) {
         const last = (await each.logLines()).findLast(({ msg }) => TURNS.has(String(msg)));

@@ -9,7 +9,7 @@ import { type Observer, observe } from '../support/observer.ts';
 import type { Problem, RestClient } from '../support/rest-client.ts';
 import { activation, apply, integration, kubectl, stream, waitForAll } from '../support/world.ts';
 
-/** Calls that overtake each other: on the same replica, on different replicas, and without a controller. */
+/** Concurrent calls on the same replica, on different replicas, and without a controller. */
 
 let world: FacadeWorld;
 let observer: Observer;
@@ -32,7 +32,7 @@ beforeAll(async () => {
   [one, other] = (await Promise.all(facades.map(facade => world.as(facade, 'owner')))) as [RestClient, RestClient];
   for (const client of [one, other]) {
     await eventually(
-      'it knows the owner',
+      'the facade knows the owner',
       async () => (await client.get(`/waas/producer/${shop}/catalog`)).status === 200,
       {
         withinMs: 10_000,
@@ -56,7 +56,7 @@ const open = (client: RestClient, groupKey: string) =>
 const close = (client: RestClient, groupKey: string) =>
   client.remove<Problem['body']>('/waas/activations', wantedOf(groupKey));
 
-/** Waits until the object has this state regardless of the controller. */
+/** Waits until the object has this state. Does not wait for the controller. */
 const says = (groupKey: string, revoked: boolean) =>
   eventually(
     `revoked is ${revoked}`,
@@ -78,7 +78,7 @@ async function whileNobodyReconciles<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
-test('an activation that a deactivation overtakes is superseded; the gate is closed', async () => {
+test('an activation that is overtaken by a deactivation returns that it was superseded, and the gate is closed', async () => {
   for (const [first, second] of [
     [one, one],
     [one, other],
@@ -115,7 +115,7 @@ test('a deactivation that is overtaken by an activation returns 204, and the gat
   expect(await observer.conditionOf('Activation', name, 'shop', 'Effective')).toBe('True/Routing');
 });
 
-test('no change is answered while no controller reconciles, and the same call works afterwards', async () => {
+test('changes do not return a success while no controller is running, and the same call works afterwards', async () => {
   expect((await open(one, 'c')).status).toBe(200);
   expect((await one.post(`/waas/producer/${shop}/packages`, { name: 'Basics' })).status).toBe(201);
   const basics = `/waas/producer/${shop}/packages/${publicId('Package', 'shop', 'basics')}`;
@@ -134,14 +134,14 @@ test('no change is answered while no controller reconciles, and the same call wo
   expect(await Promise.all(calls.map(async call => (await call()).status))).toEqual([204, 200, 200, 204, 204]);
 });
 
-test('after a flush an activation is not answered from its old status', async () => {
+test('an activation does not use its old status after a flush', async () => {
   expect((await open(one, 'e')).status).toBe(200);
   const refused = await whileNobodyReconciles(async () => {
     await world.installation.redis.command('FLUSHALL');
     return open(one, 'e');
   });
   expect([refused.status, refused.body.code]).toEqual([503, 'not_in_force']);
-  await eventually('the gate is back', async () => (await open(one, 'e')).status === 200, { withinMs: 60_000 });
+  await eventually('the gate is restored', async () => (await open(one, 'e')).status === 200, { withinMs: 60_000 });
 });
 
 test('a group key that was just deleted with kubectl is closed when deactivating returns', async () => {
@@ -157,7 +157,7 @@ test('a group key that was just deleted with kubectl is closed when deactivating
   expect(await observer.exists('Activation', activationObjectName('shop', 'partner', 'f'), 'shop')).toBe(false);
 });
 
-test('an activation is not refused for the status of a deleted revocation', async () => {
+test('an activation is not refused because of the status of a deleted revocation', async () => {
   const closer = activation('shop', 'partner', 'g', { revoked: true });
   await observer.apply(closer);
   await observer.until(['Activation', closer.metadata.name, 'shop', 'Effective', 'False/Revoked']);
@@ -165,14 +165,14 @@ test('an activation is not refused for the status of a deleted revocation', asyn
   const opening = await whileNobodyReconciles(async () => {
     await observer.remove('Activation', closer.metadata.name, 'shop');
     const reply = open(one, 'g');
-    // The call is sent, and waits, before anything is reconciled.
+    // The request is sent and waits before the controller reconciles anything.
     await delay(500);
     return { reply };
   });
   expect((await opening.reply).status).toBe(200);
 });
 
-test('the answer of one replica applies on the other at once', async () => {
+test('a change that one replica has returned is known to the other replica immediately', async () => {
   for (let n = 0; n < 15; n++) {
     const name = `Turn ${n}`;
     const id = publicId('Package', 'shop', `turn-${n}`);

@@ -8,7 +8,7 @@ import type { Reply, RestClient } from '../support/rest-client.ts';
 import { PRODUCER, type Running, settle } from '../support/small-world.ts';
 import { apply } from '../support/world.ts';
 
-/** Reading one's own writes: three facades that share nothing, and a call at another one each time. */
+/** Tests that users can read their own writes using three independent facades. Each call uses another facade. */
 
 const PAIRS = 500;
 const AT_ONCE = 16;
@@ -33,7 +33,7 @@ const pairOf = (n: number) => ({
  */
 async function untilAnswered<T>(call: () => Promise<Reply<T>>): Promise<Reply<T>> {
   const { value } = await eventually(
-    'an answer other than 503',
+    'the response is not a 503',
     async () => {
       const reply = await call();
       return reply.status !== 503 && reply;
@@ -77,7 +77,7 @@ afterAll(async () => {
   await world?.stop();
 });
 
-test(`an event published right after an activation was answered 200 is routed, ${PAIRS} times of ${PAIRS}`, async () => {
+test(`an event published right after an activation returned 200 is routed, ${PAIRS} times of ${PAIRS}`, async () => {
   const tookMs: number[] = [];
   await forEachOf(PAIRS, async n => {
     const startedMs = performance.now();
@@ -89,18 +89,20 @@ test(`an event published right after an activation was answered 200 is routed, $
     expect(published.status).toBe(202);
   });
   const { receiver } = running;
-  await eventually('all are delivered', async () => receiver.delivered(PARTNER).size === PAIRS, { withinMs: 60_000 });
+  await eventually('all events are delivered', async () => receiver.delivered(PARTNER).size === PAIRS, {
+    withinMs: 60_000,
+  });
   process.stdout.write(`activation over three facades: ${spread(tookMs)}\n`);
 });
 
-test(`an event published right after a deactivation was answered 204 is not, 0 times of ${PAIRS}`, async () => {
+test(`an event published right after a deactivation returned 204 is never routed, in ${PAIRS} tries`, async () => {
   await forEachOf(PAIRS, async n => {
     const client = clients[(n + 1) % clients.length] as RestClient;
     const reply = await untilAnswered(() => client.remove('/waas/activations', pairOf(n)));
     expect(reply.status, JSON.stringify(reply.body)).toBe(204);
     expect((await publisher.publish(makeSample(`closed.${n}`, groupKeyOf(n), `body ${n}`))).status).toBe(202);
   });
-  // All events published before this event have been checked when it arrives.
+  // When this event arrives, all events published before it have been checked.
   const [first] = clients as [RestClient];
   expect((await untilAnswered(() => first.post('/waas/activations', pairOf(0)))).status).toBe(200);
   await publisher.publish(makeSample('the end', groupKeyOf(0), 'the end'));
@@ -112,7 +114,7 @@ test(`an event published right after a deactivation was answered 204 is not, 0 t
   expect([...receiver.delivered(PARTNER)].filter(id => id.startsWith('closed.'))).toEqual([]);
 });
 
-test('an object created by one facade is visible to the others at once', async () => {
+test('an object created by one facade is immediately visible to the others', async () => {
   for (let n = 0; n < 30; n++) {
     const [first, second, third] = [0, 1, 2].map(i => clients[(n + i) % clients.length]) as [
       RestClient,

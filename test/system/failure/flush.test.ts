@@ -18,7 +18,7 @@ interface Try {
   readonly answer: Publication | undefined;
 }
 
-/** Sends events one after another, with a single attempt each, until `stop`. */
+/** Sends events one after another until `stop`, with a single attempt each. */
 function publishSteadily(prefix: string): { readonly tries: Try[]; readonly stop: () => Promise<void> } {
   const tries: Try[] = [];
   let stopped = false;
@@ -41,17 +41,17 @@ function publishSteadily(prefix: string): { readonly tries: Try[]; readonly stop
 const acceptedOf = (tries: readonly Try[]) =>
   tries.filter(({ answer }) => answer?.status === 202).map(({ sample }) => sample);
 
-it.each([1, 2])('rebuilds Redis from the custom resources after FLUSHALL, time %i', async time => {
+it.each([1, 2])('restores Redis from the custom resources after FLUSHALL, time %i', async time => {
   const { observer, receiver } = world;
   receiver.clear();
   const told: string[] = [];
   const steady = publishSteadily(`flush-${time}`);
-  await eventually('events flow', async () => acceptedOf(steady.tries).length > 10, { withinMs: 10_000 });
+  await eventually('events are delivered', async () => acceptedOf(steady.tries).length > 10, { withinMs: 10_000 });
 
   await world.redis.command('FLUSHALL');
   const flushedMs = performance.now();
   const rebuilt = await eventually(
-    'the control state is whole again',
+    'the control state is restored',
     async () => {
       const condition = await observer.conditionOf('CatalogStream', QUEUE, PRODUCER);
       if (told.at(-1) !== condition) told.push(condition);
@@ -66,7 +66,7 @@ it.each([1, 2])('rebuilds Redis from the custom resources after FLUSHALL, time %
   await delay(1_000);
   await steady.stop();
 
-  // The responses after the flush: only 503 until everything has been rebuilt, and only 202 after that.
+  // The responses after the flush are 503 until everything has been restored, and 202 after that.
   const after = steady.tries.filter(({ answer }) => (answer?.sentMs ?? 0) > flushedMs);
   const statuses = after.map(({ answer }) => answer?.status);
   const firstAccepted = statuses.indexOf(202);
@@ -85,12 +85,16 @@ it.each([1, 2])('rebuilds Redis from the custom resources after FLUSHALL, time %
   // All events accepted since then are routed, but no earlier events.
   const samples = acceptedOf(after);
   for (const partner of ['ada', 'bob']) {
-    await eventually('delivered', async () => samples.every(({ id }) => receiver.delivered(partner).has(id)), {
-      withinMs: 10_000,
-    });
+    await eventually(
+      'the events are delivered',
+      async () => samples.every(({ id }) => receiver.delivered(partner).has(id)),
+      {
+        withinMs: 10_000,
+      },
+    );
     const early = receiver.attempts.filter(({ atMs }) => atMs > flushedMs + 1_000 && atMs < recovered);
     expect(early).toEqual([]);
-    // Events before the flush that have arrived, in order, followed by the others without a gap.
+    // Events from before the flush that have been delivered are in order. All later events follow without a gap.
     const arrived = acceptedOf(steady.tries).filter(
       ({ id }) => samples.some(sample => sample.id === id) || receiver.delivered(partner).has(id),
     );
@@ -101,7 +105,7 @@ it.each([1, 2])('rebuilds Redis from the custom resources after FLUSHALL, time %
   }
 });
 
-describe('in the middle of traffic', () => {
+describe('while events are being published', () => {
   const NAME = `${tenantId(PRODUCER)}:${QUEUE}:0`;
 
   async function readPartKeys() {
@@ -109,7 +113,7 @@ describe('in the middle of traffic', () => {
     return partKeys({ tenant: tenantId(PRODUCER), queue: QUEUE, gen, number: 0 });
   }
 
-  /** Runs a script so that the roles and the controller find either all of the damage or none of it. */
+  /** Runs a script. The roles and the controller find either all of the damage, or none of it. */
   const damageAtOnce = (source: string, ...args: string[]) => world.redis.command('EVAL', source, 0, ...args);
   const removeAll = (pattern: string) =>
     damageAtOnce("for _, key in ipairs(redis.call('KEYS', ARGV[1])) do redis.call('DEL', key) end", pattern);
@@ -127,15 +131,15 @@ describe('in the middle of traffic', () => {
     ['the slot of the cluster is emptied', 'all', () => removeAll('{c}:*')],
     ['the slot of a part is emptied', 'later', () => removeAll(`{q:${NAME}}*`)],
     ['the slot of the tenant is emptied', 'all', () => removeAll(`{t:${tenantId(PRODUCER)}}*`)],
-  ])('%s: it is in force again, and what is accepted arrives', async (what, expected, damage) => {
+  ])('%s: it is in effect again, and all accepted events are delivered', async (what, expected, damage) => {
     const { receiver } = world;
     receiver.clear();
     const steady = publishSteadily(what.replaceAll(' ', '-'));
-    await eventually('events flow', async () => acceptedOf(steady.tries).length > 20, { withinMs: 10_000 });
+    await eventually('events are delivered', async () => acceptedOf(steady.tries).length > 20, { withinMs: 10_000 });
     await damage();
     const damagedMs = performance.now();
     await eventually(
-      'the control state is there',
+      'the control state exists',
       async () => {
         const ready = await world.redis.command('HGET', CLUSTER_KEYS.meta, 'ready');
         return ready === '1' && (await world.redis.command('HEXISTS', CLUSTER_KEYS.parts, NAME)) === 1;
@@ -143,7 +147,7 @@ describe('in the middle of traffic', () => {
       { withinMs: 30_000 },
     );
     const wholeMs = performance.now();
-    // Events are accepted one after another without a rejection, some time after the damage.
+    // Some time after the damage, events are accepted one after another without a refusal.
     await eventually(
       'events are accepted',
       async () => {

@@ -14,10 +14,10 @@ const PER_KEY = 25;
 const DOWN_MS = 1_000;
 
 const world = useSmallWorld({ partners: PARTNERS, groupKeys: GROUP_KEYS, separateRoles: true });
-/** All events accepted so far in all tests. */
+/** All events accepted by all tests so far. */
 const accepted: Sample[] = [];
 
-/** A run of events with one partner failing now and then, in whose middle `disturb` is called. */
+/** Publishes events while one partner fails sometimes, and calls `disturb` after some of them were delivered. */
 async function run(name: string, disturb: () => Promise<void>): Promise<string> {
   const { receiver } = world;
   receiver.clear();
@@ -25,9 +25,9 @@ async function run(name: string, disturb: () => Promise<void>): Promise<string> 
   receiver.behave(({ subscription }) => (subscription === 'bob' && random() < 0.1 ? 500 : 204));
   const samples = makeSamples({ groupKeys: GROUP_KEYS, perKey: PER_KEY, prefix: `${name}.`, seed: 3 });
   const publishing = world.publisher.publishAll(samples, 16);
-  // Kept from counting as unhandled while the disturbance goes on.
+  // Prevents an unhandled rejection during the disturbance.
   publishing.catch(() => {});
-  await eventually('a part of it is delivered', async () => receiver.delivered('ada').size > samples.length / 5, {
+  await eventually('some events are delivered', async () => receiver.delivered('ada').size > samples.length / 5, {
     withinMs: 60_000,
   });
   const atMs = performance.now();
@@ -37,7 +37,7 @@ async function run(name: string, disturb: () => Promise<void>): Promise<string> 
   expect(countStatuses(published.values())).toEqual({ 202: samples.length });
   accepted.push(...samples);
   const everything = async () => PARTNERS.every(partner => receiver.delivered(partner).size >= samples.length);
-  const { tookMs } = await eventually('every delivery', everything, { withinMs: 90_000 });
+  const { tookMs } = await eventually('all events are delivered', everything, { withinMs: 90_000 });
 
   for (const partner of PARTNERS) expect(faultsOf(receiver, partner, samples, { crashes: 1 })).toEqual([]);
   const repeated = receiver.attempts.length - PARTNERS.length * samples.length;
@@ -54,13 +54,13 @@ async function run(name: string, disturb: () => Promise<void>): Promise<string> 
   );
 }
 
-/** No events were lost, routed twice, or are still open in all tests so far. */
+/** Expects that no events of all tests so far were lost, routed twice, or are still open. */
 async function compareRedis(): Promise<void> {
   expect(await queueLength(world, PRODUCER, QUEUE)).toBe(accepted.length);
   for (const partner of PARTNERS) {
     const inbox = { producer: PRODUCER, partner, name: SUBSCRIPTION };
     const { value } = await eventually(
-      `the inbox of ${partner} is settled`,
+      `all deliveries of ${partner} have ended`,
       async () => {
         const state = await readInbox(world, inbox);
         return state.open === 0 && state.claimed === 0 && state;
@@ -71,9 +71,9 @@ async function compareRedis(): Promise<void> {
     expect(new Set(value.routed.map(({ id }) => id)).size).toBe(accepted.length);
     expect(value.counters).toEqual({ routed: accepted.length, delivered: accepted.length });
   }
-  // Exact, whoever died with what it had counted: somebody brings it there.
+  // The counts are exact, even if a process was killed: another process adds them.
   const { value: series } = await eventually(
-    'the series counts everything',
+    'the series contains all events',
     async () => {
       const counted = await readSeries(world.redis, PRODUCER);
       return counted.deliveries >= PARTNERS.length * accepted.length && counted.eventsIn >= accepted.length && counted;
@@ -90,7 +90,7 @@ async function compareRedis(): Promise<void> {
   });
 }
 
-it.each(ROLES)('loses, reorders and routes twice nothing when the %s is killed', async role => {
+it.each(ROLES)('does not lose, reorder, or route any event twice if the %s is killed', async role => {
   const victim = world.processes.get(role) as Sluice;
   console.log(
     await run(role, async () => {
@@ -102,7 +102,7 @@ it.each(ROLES)('loses, reorders and routes twice nothing when the %s is killed',
   await compareRedis();
 });
 
-it('loses, reorders and routes twice nothing when Redis is killed', async () => {
+it('does not lose, reorder, or route any event twice if Redis is killed', async () => {
   console.log(
     await run('redis', async () => {
       await world.redis.kill('SIGKILL');
@@ -113,7 +113,7 @@ it('loses, reorders and routes twice nothing when Redis is killed', async () => 
   await compareRedis();
 });
 
-it('loses, reorders and routes twice nothing when all roles and Redis are killed at once', async () => {
+it('does not lose, reorder, or route any event twice if all roles and Redis are killed at the same time', async () => {
   console.log(
     await run('all', async () => {
       await Promise.all([
@@ -127,7 +127,7 @@ it('loses, reorders and routes twice nothing when all roles and Redis are killed
   await compareRedis();
 });
 
-it('applies the changes made while the controller was away', async () => {
+it('applies the changes made while the controller was not running', async () => {
   const { observer, receiver } = world;
   const controller = world.processes.get('controller') as Sluice;
   await controller.kill('SIGKILL');
@@ -137,6 +137,8 @@ it('applies the changes made while the controller was away', async () => {
   const name = activation(PRODUCER, 'ada', 'newcomer').metadata.name;
   const tookMs = await observer.until(['Activation', name, PRODUCER, 'Effective', 'True/Routing']);
   await world.publisher.publishAll(samples);
-  await eventually('it is delivered', async () => receiver.delivered('ada').has('newcomer.0'), { withinMs: 5_000 });
-  console.log(`an activation that was applied meanwhile: effective ${Math.round(tookMs)} ms after the start`);
+  await eventually('the event is delivered', async () => receiver.delivered('ada').has('newcomer.0'), {
+    withinMs: 5_000,
+  });
+  console.log(`activation applied in the meantime: effective ${Math.round(tookMs)} ms after the start`);
 });

@@ -29,7 +29,7 @@ afterAll(async () => {
 
 async function leaderAndStandby(): Promise<[Sluice, Sluice]> {
   const { value } = await eventually(
-    'exactly one leads',
+    'exactly one controller leads',
     async () => {
       const [first, second] = controllers as [Sluice, Sluice];
       const [a, b] = [await leads(first), await leads(second)];
@@ -41,7 +41,7 @@ async function leaderAndStandby(): Promise<[Sluice, Sluice]> {
   return value;
 }
 
-/** Applies an activation for a new group key, and returns the time until it is effective, in ms. */
+/** Applies an activation for a new group key. Returns the time until it is effective, in milliseconds. */
 async function activate(groupKey: string, withinMs = 60_000): Promise<number> {
   const startedMs = performance.now();
   await world.observer.apply(activation(PRODUCER, 'ada', groupKey));
@@ -53,14 +53,14 @@ async function activate(groupKey: string, withinMs = 60_000): Promise<number> {
 async function isRouted(id: string, groupKey: string): Promise<boolean> {
   await publisher.publish(makeSample(id, groupKey, id));
   await publisher.publish(makeSample(`${id}.past`, 'always', id));
-  await eventually('what came after it arrives', async () => world.receiver.delivered('ada').has(`${id}.past`), {
+  await eventually('the next event is delivered', async () => world.receiver.delivered('ada').has(`${id}.past`), {
     withinMs: 10_000,
   });
   await delay(500);
   return world.receiver.delivered('ada').has(id);
 }
 
-it('the standby continues when the leader is killed', async () => {
+it('the standby continues if the leader is killed', async () => {
   const [leader] = await leaderAndStandby();
   console.log(`with a leader: ${Math.round(await activate('first'))} ms`);
   await leader.kill('SIGKILL');
@@ -70,28 +70,29 @@ it('the standby continues when the leader is killed', async () => {
   await leader.restart();
 });
 
-it('the standby continues at once when the leader is stopped in order', async () => {
+it('the standby continues immediately if the leader is stopped in order', async () => {
   const [leader] = await leaderAndStandby();
   const exit = await leader.stop();
   expect(exit).toEqual({ code: 0, signal: null });
   const tookMs = await activate('third');
   console.log(`leader stopped: an activation is effective after ${Math.round(tookMs)} ms`);
-  // The standby asks every 2 s and up to 2.4 s more; a lease that was not given back holds for 15 s.
+  // The standby checks the lease every 2 s, plus up to 2.4 s. A lease that was not released is valid for 15 s.
   expect(tookMs).toBeLessThan(15_000);
   await leader.restart();
 });
 
-it('a leader that slept through its term cannot write', async () => {
+it('a leader that was suspended during its term cannot write', async () => {
   const { observer } = world;
   const [leader, standby] = await leaderAndStandby();
   await activate('fourth');
   await leader.kill('SIGSTOP');
   const stoppedMs = performance.now();
-  // The work queue of the sleeping controller would open it again because it last considered the pair open.
+  // The work queue of the suspended controller would open the pair because it was open when the controller was
+  // suspended.
   await observer.apply(activation(PRODUCER, 'ada', 'fourth', { revoked: true }));
   const { name } = activation(PRODUCER, 'ada', 'fourth').metadata;
   await observer.until(['Activation', name, PRODUCER, 'Effective', 'False/Revoked'], 60_000);
-  console.log(`leader asleep: a revocation is effective after ${Math.round(performance.now() - stoppedMs)} ms`);
+  console.log(`leader suspended: a revocation is effective after ${Math.round(performance.now() - stoppedMs)} ms`);
   expect(await leads(standby)).toBe(true);
   await leader.kill('SIGCONT');
   await delay(3_000);

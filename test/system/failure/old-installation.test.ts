@@ -31,7 +31,7 @@ async function readyz({ opsUrl }: Sluice): Promise<readonly [status: number, bod
   return answer === undefined ? [0, ''] : [answer.status, await answer.text()];
 }
 
-/** The CustomResourceDefinition of Account as a version shipped it that had no public ids. */
+/** Returns the CustomResourceDefinition of Account from a version that had no public ids. */
 function olderAccounts(): Manifest {
   const crd = structuredClone(describeCrd(KINDS.Account));
   crd.metadata.annotations = { 'sluice.dev/schema': 'older' };
@@ -51,16 +51,16 @@ it('a controller with an old CustomResourceDefinition does not lead, and reports
   controller = await installed.start({ role: 'controller', kubeconfig, unready: true });
   const said =
     'controller: CustomResourceDefinition accounts.sluice.dev is older and does not contain status.publicId. To update it, run kubectl apply --server-side -f crds/ with the files of this version\n';
-  await eventually('it reports this', async () => (await readyz(controller))[1] === said, WITHIN);
+  await eventually('the controller reports this', async () => (await readyz(controller))[1] === said, WITHIN);
   expect((await readyz(controller))[0]).toBe(503);
   expect(await controller.metric('sluice_role_impaired', { reason: 'OutdatedCRDs' })).toBe(1);
   await apply(cluster, tenant('shop'));
   expect(await kubectl(cluster, ['get', 'leases', '-n', 'sluice-system', '-o', 'name'])).toBe('');
 
   await kubectl(cluster, ['apply', '--server-side', '-f', CRDS]);
-  await eventually('it is ready', async () => (await readyz(controller))[1] === 'ok\n', WITHIN);
+  await eventually('the controller is ready', async () => (await readyz(controller))[1] === 'ok\n', WITHIN);
   const led = async () => (await conditionOf(cluster, 'account/shop', undefined)) === 'True/LedgerReady';
-  await eventually('it leads', led, WITHIN);
+  await eventually('the controller leads', led, WITHIN);
 });
 
 it('a facade with the controller permissions reports the missing role until it is bound', async () => {
@@ -68,16 +68,16 @@ it('a facade with the controller permissions reports the missing role until it i
   const kubeconfig = await kubeconfigOf(cluster, 'sluice-controller');
   const facade = await installed.start({ role: 'facade', kubeconfig, env: issuer.env, unready: true });
   const said = /^facade: Kubernetes does not grant create \w+\.sluice\.dev, .*: bind the ClusterRole sluice-facade of/;
-  await eventually('it reports this', async () => said.test((await readyz(facade))[1]), WITHIN);
+  await eventually('the facade reports this', async () => said.test((await readyz(facade))[1]), WITHIN);
   expect((await readyz(facade))[0]).toBe(503);
   expect(await facade.metric('sluice_role_impaired', { reason: 'Forbidden' })).toBe(1);
 
   const bind = ['create', 'clusterrolebinding', 'also-facade', '--clusterrole=sluice-facade'];
   await kubectl(cluster, [...bind, '--serviceaccount=sluice-system:sluice-controller']);
-  await eventually('it is ready', async () => (await readyz(facade))[1] === 'ok\n', WITHIN);
+  await eventually('the facade is ready', async () => (await readyz(facade))[1] === 'ok\n', WITHIN);
 });
 
-it('a controller that starts without Redis fills its caches, and leads once Redis answers', async () => {
+it('a controller that starts without Redis fills its caches, and leads once Redis responds', async () => {
   const { cluster, redis } = installed;
   await controller.stop();
   await redis.kill();
@@ -88,11 +88,11 @@ it('a controller that starts without Redis fills its caches, and leads once Redi
     const [status, body] = await readyz(late);
     return status === 503 && body.includes(said) && !body.includes('caches');
   };
-  await eventually('it reports this, with filled caches', waitsForRedisAlone, WITHIN);
+  await eventually('the controller reports this, with filled caches', waitsForRedisAlone, WITHIN);
   await apply(cluster, tenant('late'));
   await redis.restart();
-  await eventually('it is ready', async () => (await readyz(late))[0] === 200, WITHIN);
+  await eventually('the controller is ready', async () => (await readyz(late))[0] === 200, WITHIN);
   const led = async () => (await conditionOf(cluster, 'account/late', undefined)) === 'True/LedgerReady';
-  await eventually('it leads', led, WITHIN);
+  await eventually('the controller leads', led, WITHIN);
   expect(late.running()).toBe(true);
 });

@@ -34,7 +34,7 @@ function expectProblem({ status, headers, body }: Problem, expected: number, cod
   });
 }
 
-test('a policy of the operator refuses permanently, in its own words', async () => {
+test('a policy of the operator results in a permanent refusal with its message', async () => {
   const policy = { apiVersion: 'admissionregistration.k8s.io/v1', metadata: { name: 'no-secrets' } };
   await apply(world.installation.cluster, [
     {
@@ -67,19 +67,21 @@ test('a policy of the operator refuses permanently, in its own words', async () 
       spec: { policyName: 'no-secrets', validationActions: ['Deny'] },
     },
   ] as never);
-  await eventually('the policy holds', async () => (await publish('secret')).status !== 200, { withinMs: 30_000 });
+  await eventually('the policy is in effect', async () => (await publish('secret')).status !== 200, {
+    withinMs: 30_000,
+  });
   expectProblem(await publish('secret'), 409, 'refused_by_policy', 'streams are not secret here');
   expectProblem(await publish('hidden'), 409, 'refused_by_policy', 'streams are not hidden here');
   expect((await publish('orders')).status).toBe(200);
 });
 
-test('a quota of the operator refuses permanently, and is named', async () => {
+test('a quota of the operator results in a permanent refusal that contains its name', async () => {
   const { cluster } = world.installation;
   const hard = { 'count/catalogstreams.sluice.dev': '0' };
   await apply(cluster, [
     { apiVersion: 'v1', kind: 'ResourceQuota', metadata: { name: 'few', namespace: 'shop' }, spec: { hard } },
   ] as never);
-  // No controller manager runs here, which would write this.
+  // There is no controller manager to write this.
   const status = JSON.stringify({ status: { hard, used: hard } });
   await kubectl(cluster, [
     'patch',
@@ -92,12 +94,12 @@ test('a quota of the operator refuses permanently, and is named', async () => {
     '-p',
     status,
   ]);
-  await eventually('the quota holds', async () => (await publish('more')).status !== 200, { withinMs: 30_000 });
+  await eventually('the quota is in effect', async () => (await publish('more')).status !== 200, { withinMs: 30_000 });
   expectProblem(await publish('more'), 409, 'refused_by_policy', 'exceeded quota: few');
   await kubectl(cluster, ['delete', 'resourcequota', 'few', '-n', 'shop']);
 });
 
-test('a facade without its rights answers that the operator must act', async () => {
+test('a facade without its permissions responds that the operator must act', async () => {
   const { cluster } = world.installation;
   await kubectl(cluster, [
     'patch',
@@ -113,6 +115,8 @@ test('a facade without its rights answers that the operator must act', async () 
       },
     ]),
   ]);
-  await eventually('the right is gone', async () => (await publish('late')).status !== 200, { withinMs: 30_000 });
+  await eventually('the permission was removed', async () => (await publish('late')).status !== 200, {
+    withinMs: 30_000,
+  });
   expectProblem(await publish('late'), 500, 'missing_permission', 'operator');
 });

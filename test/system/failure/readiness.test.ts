@@ -42,23 +42,23 @@ async function readyz({ opsUrl }: Sluice): Promise<readonly [status: number, bod
 
 const WRONG_KEY = /^\w+: The root key is not that of the controller: .*\(SLUICE_ROOT_KEY_FILE\)\.\n$/;
 
-it('a dispatcher with another root key is not ready, and takes nothing from those with the right one', async () => {
+it('a dispatcher with another root key is not ready, and does not take events from dispatchers with the correct root key', async () => {
   const wrong = await installed.start({
     role: 'dispatcher',
     unready: true,
     env: { SLUICE_ROOT_KEY_FILE: join(folder.path, 'other.key') },
   });
-  await eventually('it reports this', async () => WRONG_KEY.test((await readyz(wrong))[1]), WITHIN);
+  await eventually('the dispatcher reports this', async () => WRONG_KEY.test((await readyz(wrong))[1]), WITHIN);
   expect((await readyz(wrong))[0]).toBe(503);
   expect(await wrong.metric('sluice_role_impaired', { reason: 'RootKeyMismatch' })).toBe(1);
   const ids = Array.from({ length: 20 }, (_, index) => `before.${index}`);
   for (const id of ids) await publisher.publish(makeSample(id, 'key', id));
   const waiting = async () => (await wrong.metric('sluice_dispatcher_open_deliveries')) === ids.length;
-  await eventually('all are routed', waiting, WITHIN);
-  // All of them belong to the same sample because no process takes them.
+  await eventually('all events are routed', waiting, WITHIN);
+  // All of them are open in the same sample because no process claims them.
   expect(await wrong.metric('sluice_work_overdue_seconds', { index: 'parts' })).toBeGreaterThan(0);
   await installed.start({ role: 'dispatcher' });
-  await eventually('all arrive', async () => world.receiver.delivered('ada').size === ids.length, WITHIN);
+  await eventually('all events are delivered', async () => world.receiver.delivered('ada').size === ids.length, WITHIN);
   const failures = (await wrong.logLines()).filter(({ msg }) => msg === 'work failed, tried again');
   expect(failures).toEqual([]);
   await wrong.kill();
@@ -67,7 +67,7 @@ it('a dispatcher with another root key is not ready, and takes nothing from thos
 it('a facade with another root key is not ready', async () => {
   const env = { ...issuer.env, SLUICE_ROOT_KEY_FILE: join(folder.path, 'other.key') };
   const facade = await installed.start({ role: 'facade', unready: true, env });
-  await eventually('it reports this', async () => WRONG_KEY.test((await readyz(facade))[1]), WITHIN);
+  await eventually('the facade reports this', async () => WRONG_KEY.test((await readyz(facade))[1]), WITHIN);
   expect((await readyz(facade))[0]).toBe(503);
   await facade.kill();
 });
@@ -76,27 +76,27 @@ it('a standby controller with another root key is not ready', async () => {
   const env = { SLUICE_ROOT_KEY_FILE: join(folder.path, 'other.key') };
   const standby = await installed.start({ role: 'controller', unready: true, env });
   const body = /^controller: The root key is not that of the leading controller: .*\(SLUICE_ROOT_KEY_FILE\)\.\n$/;
-  await eventually('it says so', async () => body.test((await readyz(standby))[1]), WITHIN);
+  await eventually('the controller reports this', async () => body.test((await readyz(standby))[1]), WITHIN);
   expect((await readyz(standby))[0]).toBe(503);
   expect(await standby.metric('sluice_role_impaired', { reason: 'RootKeyMismatch' })).toBe(1);
   const isLogged = async () => (await standby.logLines()).some(({ reason }) => reason === 'RootKeyMismatch');
-  await eventually('it is logged', isLogged, WITHIN);
+  await eventually('the controller logs this', isLogged, WITHIN);
   await standby.kill();
 });
 
 it('ingress stays ready without Redis, responds with 503, and continues afterwards', async () => {
   await installed.redis.kill();
   const { url } = installed.redis;
-  // The message starting with the first reconnection attempt.
+  // The message that is reported from the first reconnection attempt.
   const said = `ok\ningress: Redis at redis://sluice-ingress@${new URL(url).host} (SLUICE_REDIS_URL) does not answer: connect ECONNREFUSED ${new URL(url).host}\n`;
-  await eventually('it reports this', async () => (await readyz(ingress))[1] === said, WITHIN);
+  await eventually('ingress reports this', async () => (await readyz(ingress))[1] === said, WITHIN);
   expect((await readyz(ingress))[0]).toBe(200);
   const away = await publisher.post(makeSample('away', 'key', 'x'));
   expect(away.status).toBe(503);
   expect(Number(away.headers['retry-after'])).toBeGreaterThan(0);
   expect((await readyz(ingress))[0]).toBe(200);
   await installed.redis.restart();
-  await eventually('it is whole', async () => (await readyz(ingress))[1] === 'ok\n', WITHIN);
+  await eventually('ingress is not impaired', async () => (await readyz(ingress))[1] === 'ok\n', WITHIN);
   expect((await publisher.publish(makeSample('back', 'key', 'x'))).status).toBe(202);
-  await eventually('it arrives', async () => world.receiver.delivered('ada').has('back'), WITHIN);
+  await eventually('the event is delivered', async () => world.receiver.delivered('ada').has('back'), WITHIN);
 });

@@ -9,7 +9,7 @@ import { activation, block, stream } from '../support/world.ts';
 /** This is long enough for delays that double without a limit to reach several minutes. */
 const AWAY_MS = 50_000;
 
-/** Objects that are not edited while Redis is unavailable, and whose effect does not change. */
+/** Objects that are not changed while Redis is unavailable, and whose effect does not change. */
 const APPLIED = [
   ['Account', PRODUCER, undefined],
   ['Integration', 'ada', PRODUCER],
@@ -20,7 +20,7 @@ const APPLIED = [
 
 const world = useSmallWorld({ partners: ['ada', 'bob'], groupKeys: ['old', 'closing'] });
 
-it('applies within seconds the changes made while Redis was away', async () => {
+it('applies the changes made while Redis was unavailable within seconds', async () => {
   const { observer, receiver } = world;
   const nameOf = (groupKey: string) => activation(PRODUCER, 'ada', groupKey).metadata.name;
   const versions = () =>
@@ -52,15 +52,16 @@ it('applies within seconds the changes made while Redis was away', async () => {
     reachable: until('Workspace', PRODUCER, undefined, 'DataPlaneReachable', 'True/RedisAnswers'),
     blocked: until('Subscription', SUBSCRIPTION, 'bob', 'Live', 'False/Blocked'),
   };
-  for (const [what, ms] of Object.entries(took)) console.log(`${what}: ${Math.round(await ms)} ms after Redis is back`);
+  for (const [what, ms] of Object.entries(took))
+    console.log(`${what}: ${Math.round(await ms)} ms after Redis is available again`);
   expect(performance.now() - startedMs).toBeLessThan(10_000);
 
-  // Applied objects remain applied: an outage does not cause any writes, neither at its start nor at its end.
+  // Applied objects remain applied. An outage does not cause any writes, neither at its start nor at its end.
   expect(await versions()).toEqual(before);
 
   const typed = { headers: { 'ce-type': 'order.created' } };
   await eventually(
-    'ingress is back',
+    'ingress accepts events',
     async () => (await world.publisher.post(makeSample('back', 'old', 'x'), typed)).status < 500,
     {
       withinMs: 5_000,
@@ -73,7 +74,9 @@ it('applies within seconds the changes made while Redis was away', async () => {
   expect(
     (await world.publisher.post(makeSample('typeless', 'old', 'x'), { headers: { 'ce-type': 'other' } })).status,
   ).toBe(422);
-  await eventually('the last arrives', async () => receiver.delivered('ada').has('old.0'), { withinMs: 5_000 });
+  await eventually('the last event is delivered', async () => receiver.delivered('ada').has('old.0'), {
+    withinMs: 5_000,
+  });
   await delay(500);
   expect([...receiver.delivered('ada')].toSorted()).toEqual(['back', 'new.0', 'old.0']);
   expect([...receiver.delivered('bob')]).toEqual([]);

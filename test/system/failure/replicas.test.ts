@@ -22,7 +22,7 @@ beforeAll(async () => {
   for (const role of ['ingress', 'dispatcher'] as const) {
     replicas.set(role, [await installed.start({ role }), await installed.start({ role })]);
   }
-  // An attempt that times out on a busy machine would be repeated.
+  // On a busy machine, an attempt that times out would be repeated.
   world = await settle(installed, { partners: PARTNERS, groupKeys: GROUP_KEYS, endpoint: { timeoutSeconds: 20 } });
   for (const ingress of of('ingress')) publishers.push(world.publisherOf(ingress));
 });
@@ -34,7 +34,10 @@ afterAll(async () => {
 
 const of = (role: SluiceRole): Sluice[] => replicas.get(role) ?? [];
 
-/** A run using both ingresses with half of the keys each, which calls `disturb` in the middle. */
+/**
+ * Publishes events using both ingresses with half of the keys each, and calls `disturb` after some of them were
+ * delivered.
+ */
 async function run(name: string, disturb: () => Promise<void>, crashes = 1): Promise<void> {
   const { receiver } = world;
   receiver.clear();
@@ -50,7 +53,7 @@ async function run(name: string, disturb: () => Promise<void>, crashes = 1): Pro
     ),
   ]);
   publishing.catch(() => {});
-  await eventually('a part of it is delivered', async () => receiver.delivered('ada').size > samples.length / 5, {
+  await eventually('some events are delivered', async () => receiver.delivered('ada').size > samples.length / 5, {
     withinMs: 60_000,
   });
   const disturbedMs = performance.now();
@@ -58,7 +61,7 @@ async function run(name: string, disturb: () => Promise<void>, crashes = 1): Pro
   const published = (await publishing).flatMap(each => [...each.values()]);
   expect(countStatuses(published)).toEqual({ 202: samples.length });
   const all = async () => PARTNERS.every(partner => receiver.delivered(partner).size >= samples.length);
-  await eventually('every delivery', all, { withinMs: 90_000 });
+  await eventually('all events are delivered', all, { withinMs: 90_000 });
   const arrivals = receiver.attempts.filter(({ subscription }) => subscription === 'ada').map(({ atMs }) => atMs);
   const gaps = arrivals.map((atMs, i) => atMs - (arrivals[i - 1] ?? atMs));
   console.log(
@@ -75,11 +78,11 @@ async function run(name: string, disturb: () => Promise<void>, crashes = 1): Pro
   }
 }
 
-it('shares the work of two replicas of each role', async () => {
+it('shares the work between two replicas of each role', async () => {
   await run('two', async () => {});
 });
 
-it('rolls: each process stopped in order and started again, nothing sent twice', async () => {
+it('does not send any event twice if each process is stopped in order and started again', async () => {
   await run(
     'roll',
     async () => {
@@ -94,8 +97,8 @@ it('rolls: each process stopped in order and started again, nothing sent twice',
   );
 });
 
-// Each in turn: whichever worked at the time.
-it.each([0, 1])('continues with the other one when dispatcher %i is killed', async index => {
+// Kills each dispatcher in turn because either of them may have done the work.
+it.each([0, 1])('continues with the other dispatcher when dispatcher %i is killed', async index => {
   const victim = of('dispatcher')[index] as Sluice;
   try {
     await run(`dispatcher-${index}`, () => victim.kill('SIGKILL'));
@@ -104,7 +107,7 @@ it.each([0, 1])('continues with the other one when dispatcher %i is killed', asy
   }
 });
 
-it('fences a dispatcher that slept until others evicted it', async () => {
+it('fences a suspended dispatcher that was evicted by the others', async () => {
   await run(
     'sleep',
     async () => {
@@ -114,7 +117,8 @@ it('fences a dispatcher that slept until others evicted it', async () => {
         await each.kill('SIGCONT');
       }
     },
-    // A dispatcher that was suspended during its attempts repeats them once more than the dispatcher that took over.
+    // A dispatcher that was suspended during its attempts repeats them once more, in addition to the dispatcher that
+    // took over.
     2,
   );
 });

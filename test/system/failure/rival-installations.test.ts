@@ -8,7 +8,7 @@ import { leads } from '../support/leading.ts';
 import { kubectl } from '../support/world.ts';
 
 const WITHIN = { withinMs: 60_000 };
-/** The second installation asks about every 10 s, and tries to get the Lease up to 4.4 s later. */
+/** The second installation checks the Lease about every 10 s, and tries to get it up to 4.4 s later. */
 const PAST_ITS_TURN_MS = 20_000;
 const OTHER = 'other-system';
 
@@ -39,25 +39,25 @@ async function readyz({ opsUrl }: Sluice): Promise<readonly [status: number, bod
 
 const hasLed = async (sluice: Sluice) => (await sluice.logLines()).some(({ msg }) => msg === 'started leading');
 const impaired = (sluice: Sluice) => sluice.metric('sluice_role_impaired', { reason: 'InstanceTaken' });
-const leadsSoon = (sluice: Sluice) => eventually('it leads', () => leads(sluice), WITHIN);
+const leadsSoon = (sluice: Sluice) => eventually('the controller leads', () => leads(sluice), WITHIN);
 
 it('the second installation without a name does not lead, and explains what to change', async () => {
   first = await start();
   await leadsSoon(first);
   second = await startOther();
-  await eventually('it is refused', async () => (await impaired(second)) === 1, WITHIN);
+  await eventually('the controller is refused', async () => (await impaired(second)) === 1, WITHIN);
   const [status, body] = await readyz(second);
   expect(status).toBe(503);
   expect(body).toMatch(
     /^controller: Namespace sluice-system has an installation that also has no name, and its controller \S+ holds the Lease sluice-system\/sluice-controller\. .* Set SLUICE_INSTANCE .* run kubectl delete lease sluice-controller --namespace sluice-system\.\n$/,
   );
   const logged = async () => (await second.logLines()).some(({ reason }) => reason === 'InstanceTaken');
-  await eventually('it is logged', logged, WITHIN);
+  await eventually('the reason is logged', logged, WITHIN);
   expect(await kubectl(installed.cluster, ['get', 'leases', '-n', OTHER, '-o', 'name'])).toBe('');
   expect(await impaired(first)).toBe(0);
 });
 
-it('an installation with another name leads, undisturbed', async () => {
+it('an installation with another name can lead', async () => {
   await kubectl(installed.cluster, ['create', 'namespace', 'blue-system']);
   const env = { SLUICE_INSTANCE: 'blue', SLUICE_NAMESPACE: 'blue-system' };
   const blueRedis = await startRedis({ appendonly: true, extra: DOCUMENTED });
@@ -69,7 +69,7 @@ it('an installation with another name leads, undisturbed', async () => {
   await blueRedis.stop();
 });
 
-it('when the leader is killed, a replica in its own namespace takes over, and the second installation keeps waiting', async () => {
+it('a replica in the same namespace takes over if the leader is killed, and the second installation continues to wait', async () => {
   const standby = await start();
   await first.kill('SIGKILL');
   await leadsSoon(standby);
@@ -79,40 +79,40 @@ it('when the leader is killed, a replica in its own namespace takes over, and th
   first = standby;
 });
 
-it('after a restart of all its controllers, the installation continues, and not the second one', async () => {
+it('the installation continues after a restart of all its controllers, instead of the second installation', async () => {
   const waiting = await startOther();
-  await eventually('it is refused', async () => (await impaired(waiting)) === 1, WITHIN);
+  await eventually('the controller is refused', async () => (await impaired(waiting)) === 1, WITHIN);
   await first.stop();
   const said = async () => (await readyz(waiting))[1].includes('which was stopped, used another Redis');
-  await eventually('it reports the other Redis', said, WITHIN);
+  await eventually('the controller reports the other Redis', said, WITHIN);
   await first.restart();
   await leadsSoon(first);
   expect(await hasLed(waiting)).toBe(false);
   await waiting.stop();
 });
 
-it('after the installation has been stopped, one in another namespace with the same Redis leads', async () => {
+it('an installation in another namespace with the same Redis leads after the first installation has been stopped', async () => {
   const moved = await startOther({ redisUrl: installed.redis.url });
-  await eventually('it is refused', async () => (await impaired(moved)) === 1, WITHIN);
+  await eventually('the controller is refused', async () => (await impaired(moved)) === 1, WITHIN);
   await first.stop();
   await leadsSoon(moved);
-  await eventually('it is ready', async () => (await readyz(moved))[0] === 200, WITHIN);
+  await eventually('the controller is ready', async () => (await readyz(moved))[0] === 200, WITHIN);
   await moved.kill('SIGKILL');
 });
 
-it('after it has been killed, no other installation leads until its Lease is deleted', async () => {
+it('no other installation leads after the leader has been killed until its Lease is deleted', async () => {
   const waiting = await start({ unready: true });
-  await eventually('it is refused', async () => (await impaired(waiting)) === 1, WITHIN);
+  await eventually('the controller is refused', async () => (await impaired(waiting)) === 1, WITHIN);
   await new Promise(resolve => setTimeout(resolve, PAST_ITS_TURN_MS));
   expect(await hasLed(waiting)).toBe(false);
   const [, command = ''] = /run kubectl (.*)\.\n/.exec((await readyz(waiting))[1]) ?? [];
   await kubectl(installed.cluster, command.split(' '));
   await leadsSoon(waiting);
-  await eventually('it is ready', async () => (await readyz(waiting))[0] === 200, WITHIN);
+  await eventually('the controller is ready', async () => (await readyz(waiting))[0] === 200, WITHIN);
   await waiting.stop();
 });
 
-it('a controller that cannot list the Leases does not lead, and names the missing role', async () => {
+it('a controller that cannot list the Leases does not lead, and reports the missing role', async () => {
   const { cluster } = installed;
   const role = JSON.parse(await kubectl(cluster, ['get', 'clusterrole', 'sluice-controller', '-o=json'])) as {
     readonly rules: readonly { readonly resources: readonly string[] }[];
@@ -131,12 +131,12 @@ it('a controller that cannot list the Leases does not lead, and names the missin
   const limited = await start({ kubeconfig, unready: true });
   const said = async () => (await readyz(limited))[1];
   await eventually(
-    'it reports this',
+    'the controller reports this',
     async () => (await said()).includes('of other namespaces cannot be listed'),
     WITHIN,
   );
   await eventually(
-    'the missing right is reported',
+    'the missing permission is reported',
     async () =>
       /does not grant list leases\.coordination\.k8s\.io.*: bind the ClusterRole sluice-controller/.test(await said()),
     WITHIN,

@@ -24,7 +24,7 @@ const PER_SECOND = 200;
 const ROOT = `/waas/integrations/${publicId('Integration', 'shop', 'ada')}`;
 const SHOP = tenantId('shop');
 
-/** The folders containing the root keys, for all roles, and for a dispatcher that receives new keys later. */
+/** The folders containing the root keys: for all roles, and for a dispatcher that receives new keys later. */
 let folders: readonly [TemporaryFolder, TemporaryFolder];
 let world: FacadeWorld;
 let receiver: Receiver;
@@ -96,7 +96,7 @@ async function secretOf(subscription: string): Promise<string> {
   return body.secret;
 }
 
-/** Whether a partner with this secret accepts the delivery. */
+/** Returns whether a partner with this secret accepts the delivery. */
 function isSignedWith(secret: string, { headers, id }: Recorded, body: Buffer): boolean {
   const at = new Date(Number(headers['webhook-timestamp']) * 1_000);
   return String(headers['webhook-signature'])
@@ -110,7 +110,7 @@ async function invite(
   return shop.post<{ publicId: string }>('/waas/integrations', { producerTenantPublicId: SHOP, email });
 }
 
-test('the root key is rotated twice under load without a restart, and no partner notices', async () => {
+test('the root key is rotated twice under load without a restart, and partners are not affected', async () => {
   const orders = await subscribe('orders');
   const known = [await secretOf(orders)];
   const invited = await invite();
@@ -129,19 +129,19 @@ test('the root key is rotated twice under load without a restart, and no partner
     PER_SECOND,
   );
 
-  // One dispatcher does not have the new key yet, so the key must not be used.
+  // One dispatcher does not have the new key yet, so the new key must not be used.
   const [early, late] = folders;
   const second = randomBytes(32);
   await addKey(early, 'root.key.2', second);
   const waits = () => controller.metric('sluice_controller_root_key_missing_replicas');
-  await eventually('one replica is waited for', async () => (await waits()) === 1, { withinMs: 20_000 });
+  await eventually('one replica is missing the key', async () => (await waits()) === 1, { withinMs: 20_000 });
   expect(await isFirst('root.key')).toBe(1);
   await addKey(late, 'root.key.2', second);
-  // A leader does this no earlier than 35 seconds after the start of its term.
+  // A leader changes the first key at least 35 seconds after the start of its term.
   await eventually('the second key is the first', async () => (await isFirst('root.key.2')) === 1, {
     withinMs: 55_000,
   });
-  await eventually('headers are sealed with it', async () => (await usesOf('root.key', 'header')) === 0, {
+  await eventually('headers are sealed with the second key', async () => (await usesOf('root.key', 'header')) === 0, {
     withinMs: 30_000,
   });
 
@@ -163,17 +163,17 @@ test('the root key is rotated twice under load without a restart, and no partner
   const third = randomBytes(32);
   for (const folder of [late, early]) await addKey(folder, 'root.key.3', third);
   await eventually('the third key is the first', async () => (await isFirst('root.key.3')) === 1, { withinMs: 20_000 });
-  await eventually('headers are sealed with it', async () => (await usesOf('root.key.3', 'header')) === 2, {
+  await eventually('headers are sealed with the third key', async () => (await usesOf('root.key.3', 'header')) === 2, {
     withinMs: 30_000,
   });
   expect(await secretOf(orders)).toBe(known[1]);
   expect(await usesOf('root.key.2', 'signing')).toBe(2);
 
-  // A busy machine falls behind.
+  // A busy machine needs more time.
   expect(await load.stop()).toBeGreaterThan(PER_SECOND / 2);
   expect(load.events.length).toBeGreaterThan(1_000);
   const delivered = () => receiver.delivered('orders').size;
-  await eventually('everything arrives', async () => delivered() === load.events.length, { withinMs: 30_000 });
+  await eventually('all events are delivered', async () => delivered() === load.events.length, { withinMs: 30_000 });
   const bodies = new Map(load.events.map(({ sample }) => [sample.id, sample.body]));
   const unverified = receiver.attempts.filter(
     each => !known.some(secret => isSignedWith(secret, each, bodies.get(each.id) as Buffer)),
@@ -196,7 +196,7 @@ test('the root key is rotated twice under load without a restart, and no partner
   expect(processes.map(({ pid, running }) => (running() ? pid : 0))).toEqual(pids);
 }, 180_000);
 
-/** Returns the value as encrypted by someone who knows the oldest root key, and can read the Subscription. */
+/** Returns the value, encrypted like by an attacker who knows the oldest root key and can read the Subscription. */
 async function forge(subscription: string, name: string, value: string): Promise<string> {
   const secret = await readFile(join(folders[0].path, 'root.key'));
   const object = `subscription/${subscriptionObjectName('shop', 'ada', name)}`;
@@ -206,7 +206,7 @@ async function forge(subscription: string, name: string, value: string): Promise
   return seals.seal({ subscription, salt, createdMs: undefined, url }, 'Authorization', value);
 }
 
-test('the oldest root key is retired without a restart, and then only names objects', async () => {
+test('the oldest root key is retired without a restart, and is then only used for object names', async () => {
   const pids = processes.map(({ pid }) => pid);
   const orders = publicId('Subscription', 'ada', subscriptionObjectName('shop', 'ada', 'orders'));
   const visits = publicId('Subscription', 'ada', subscriptionObjectName('shop', 'ada', 'visits'));
@@ -223,31 +223,35 @@ test('the oldest root key is retired without a restart, and then only names obje
   const [, , ingress, ...dispatchers] = processes;
   for (const each of processes.filter(one => one !== ingress)) {
     const hasRetired = async () => (await each.logLines()).some(({ retired }) => retired === 'root.key');
-    await eventually('it is retired', hasRetired, { withinMs: 15_000 });
+    await eventually('the key is retired', hasRetired, { withinMs: 15_000 });
   }
   expect(dispatchers).toHaveLength(2);
   expect(await usesOf('missing', 'signing')).toBe(0);
   expect(await usesOf('missing', 'header')).toBe(0);
 
-  // Names and secrets stay as they are, and events arrive.
+  // Names and secrets do not change, and events are delivered.
   const again = { status: 200, body: { publicId: invited.body.publicId } };
   expect(await invite('MALLORY@partner.example')).toMatchObject(again);
   expect(await secretOf(orders)).toBe(rotated.body.secret);
   const sample = makeSample('retired', GROUP_KEYS[0] as string, 'retired');
   await publisher.publish(sample);
-  await eventually('it arrives', async () => receiver.delivered('orders').has(sample.id), { withinMs: 15_000 });
+  await eventually('the event is delivered', async () => receiver.delivered('orders').has(sample.id), {
+    withinMs: 15_000,
+  });
   const arrived = receiver.attempts.findLast(({ id }) => id === sample.id) as Recorded;
   expect(isSignedWith(rotated.body.secret, arrived, Buffer.from(sample.body))).toBe(true);
   expect(arrived.headers['authorization']).toBe(VALUE);
 
-  // What the key encrypts is refused.
+  // Values encrypted with this key are refused.
   const headers = [{ name: 'Authorization', valueSealed: await forge(visits, 'visits', 'Bearer forged') }];
   const { cluster } = world.installation;
   const object = `subscription/${subscriptionObjectName('shop', 'ada', 'visits')}`;
   const patch = JSON.stringify({ spec: { endpoint: { headers } } });
   await kubectl(cluster, ['patch', object, '-n', 'ada', '--type=merge', `--patch=${patch}`]);
   const reason = () => read(object, 'ada', '{.status.conditions[?(@.type=="Live")].reason}');
-  await eventually('it cannot be read', async () => (await reason()) === 'HeaderNotReadable', { withinMs: 15_000 });
-  await eventually('it is counted', async () => (await usesOf('missing', 'header')) === 1, { withinMs: 15_000 });
+  await eventually('the value cannot be decrypted', async () => (await reason()) === 'HeaderNotReadable', {
+    withinMs: 15_000,
+  });
+  await eventually('the value is counted', async () => (await usesOf('missing', 'header')) === 1, { withinMs: 15_000 });
   expect(processes.map(({ pid, running }) => (running() ? pid : 0))).toEqual(pids);
 }, 120_000);

@@ -13,7 +13,7 @@ async function redisOf(options: RedisOptions = {}): Promise<RedisServer> {
   return redis;
 }
 
-/** Starts a role that need not become ready. */
+/** Starts a role without waiting until it is ready. */
 async function start(options: Partial<SluiceOptions> & Pick<SluiceOptions, 'redisUrl'>): Promise<Sluice> {
   const sluice = await startSluice({ kubeconfig: '/nowhere', unready: true, ...options });
   onTestFinished(() => sluice.kill());
@@ -27,53 +27,60 @@ async function readyz({ opsUrl }: Sluice): Promise<readonly [status: number, bod
 
 const linesOf = async (sluice: Sluice, msg: string) => (await sluice.logLines()).filter(line => line.msg === msg);
 
-it('roles report a missing Redis, and start when it answers', async () => {
+it('roles report that Redis is not available, and start when it responds', async () => {
   const redis = await redisOf();
   await redis.kill();
   const roles = await Promise.all(DATA_PLANE.map(role => start({ role, redisUrl: redis.url })));
   for (const [index, role] of roles.entries()) {
     const said = `${DATA_PLANE[index]}: Redis at ${redis.url} (SLUICE_REDIS_URL) does not answer: connect ECONNREFUSED`;
-    await eventually('it reports this', async () => (await readyz(role))[1].startsWith(said), WITHIN);
+    await eventually('the role reports this', async () => (await readyz(role))[1].startsWith(said), WITHIN);
     expect((await readyz(role))[0]).toBe(503);
     expect((await fetch(`${role.opsUrl}/healthz`)).status).toBe(200);
     expect(await role.metric('sluice_role_impaired', { reason: 'RedisUnavailable' })).toBe(1);
-    await eventually('it logs', async () => (await linesOf(role, 'role cannot work')).length > 0, WITHIN);
+    await eventually('the role logs this', async () => (await linesOf(role, 'role cannot work')).length > 0, WITHIN);
   }
   await redis.restart();
   for (const role of roles) {
-    await eventually('it is ready', async () => (await readyz(role))[0] === 200, WITHIN);
+    await eventually('the role is ready', async () => (await readyz(role))[0] === 200, WITHIN);
     expect(await linesOf(role, 'role cannot work')).toHaveLength(1);
     expect(await readyz(role)).toEqual([200, 'ok\n']);
     expect(role.running()).toBe(true);
   }
 });
 
-it('a role that waits for Redis ends in order', async () => {
+it('a role that waits for Redis can be stopped in order', async () => {
   const redis = await redisOf();
   await redis.kill();
   const dispatcher = await start({ role: 'dispatcher', redisUrl: redis.url });
-  await eventually('it waits', async () => (await readyz(dispatcher))[0] === 503, WITHIN);
+  await eventually('the role waits for Redis', async () => (await readyz(dispatcher))[0] === 503, WITHIN);
   expect(await dispatcher.stop()).toEqual({ code: 0, signal: null });
 });
 
-it('roles do not use a Redis with unsafe settings until they are changed', async () => {
+it('roles do not use a Redis with unsafe settings until the settings are changed', async () => {
   const redis = await redisOf({ extra: ['--maxmemory-policy', 'allkeys-lru'] });
   const dispatcher = await start({ role: 'dispatcher', redisUrl: redis.url });
-  await eventually('it reports this', async () => (await readyz(dispatcher))[1].includes('maxmemory-policy'), WITHIN);
+  await eventually(
+    'the role reports this',
+    async () => (await readyz(dispatcher))[1].includes('maxmemory-policy'),
+    WITHIN,
+  );
   expect((await readyz(dispatcher))[0]).toBe(503);
   expect(await dispatcher.metric('sluice_role_impaired', { reason: 'RedisUnsuitable' })).toBe(1);
   await redis.command('CONFIG', 'SET', 'maxmemory-policy', 'noeviction');
-  await eventually('it is ready', async () => (await readyz(dispatcher))[0] === 200, WITHIN);
+  await eventually('the role is ready', async () => (await readyz(dispatcher))[0] === 200, WITHIN);
 });
 
-it.each(['SLUICE_OPS_PORT', 'SLUICE_INGRESS_PORT'])('a taken %s ends the start, and is named', async variable => {
-  const redis = await redisOf();
-  const holder = createServer();
-  onTestFinished(() => void holder.close());
-  await new Promise<void>(resolve => holder.listen(0, resolve));
-  const { port } = holder.address() as { port: number };
-  const ingress = await start({ role: 'ingress', redisUrl: redis.url, env: { [variable]: `${port}` } });
-  await eventually('it ends', async () => !ingress.running(), WITHIN);
-  const { readFile } = await import('node:fs/promises');
-  expect(await readFile(ingress.log, 'utf8')).toContain(`${variable}: port ${port} is already in use`);
-});
+it.each(['SLUICE_OPS_PORT', 'SLUICE_INGRESS_PORT'])(
+  'a role exits if the port in %s is already in use, and reports the variable',
+  async variable => {
+    const redis = await redisOf();
+    const holder = createServer();
+    onTestFinished(() => void holder.close());
+    await new Promise<void>(resolve => holder.listen(0, resolve));
+    const { port } = holder.address() as { port: number };
+    const ingress = await start({ role: 'ingress', redisUrl: redis.url, env: { [variable]: `${port}` } });
+    await eventually('the role exits', async () => !ingress.running(), WITHIN);
+    const { readFile } = await import('node:fs/promises');
+    expect(await readFile(ingress.log, 'utf8')).toContain(`${variable}: port ${port} is already in use`);
+  },
+);

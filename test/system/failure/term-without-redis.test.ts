@@ -32,11 +32,11 @@ async function deleteTenants(...names: string[]): Promise<void> {
   await kubectl(cluster, ['delete', 'workspace', ...names, '--wait=false']);
   const all = [...names.map(name => `namespace/${name}`), ...names.map(name => `workspace/${name}`)];
   const { tookMs } = await eventually(
-    'the namespaces are gone',
+    'the namespaces are deleted',
     async () => (await kubectl(cluster, ['get', ...all, '--ignore-not-found', '-o', 'name'])) === '',
     { withinMs: 260_000, everyMs: 1_000 },
   );
-  console.log(`${names.join(', ')}: gone after ${Math.round(tookMs)} ms`);
+  console.log(`${names.join(', ')}: deleted after ${Math.round(tookMs)} ms`);
 }
 
 it('a leader without Redis allows namespaces to be deleted, and reports that it is blocked', async () => {
@@ -53,7 +53,7 @@ it('a leader without Redis allows namespaces to be deleted, and reports that it 
   await world.observer.untilEvent('Lease/sluice-controller TermNotStarted', 90_000);
 });
 
-it('works when Redis is back', async () => {
+it('the leader continues when Redis is available again', async () => {
   await installed.redis.restart();
   await apply(installed.cluster, [...tenant('late'), stream('late', QUEUE)]);
   await waitForAll(installed.cluster, 'catalogstream', 'late');
@@ -61,13 +61,13 @@ it('works when Redis is back', async () => {
   expect(await impairments(standby)).not.toContain('holds the Lease but cannot start its work');
 });
 
-it('a leader with the Redis of another cluster allows namespaces to be deleted, and writes nothing there', async () => {
+it('a leader with the Redis of another cluster allows namespaces to be deleted, and does not write to this Redis', async () => {
   const { cluster, redis } = installed;
   await standby.stop();
   await redis.command('HSET', CLUSTER_KEYS.meta, 'uid', 'theirs');
   const before = await redis.command('HGETALL', CLUSTER_KEYS.meta);
   const foreign = await installed.start({ role: 'controller', unready: true });
-  await eventually('it reports this', async () => (await impairments(foreign)).includes('cluster theirs'), {
+  await eventually('the controller reports this', async () => (await impairments(foreign)).includes('cluster theirs'), {
     withinMs: 90_000,
     everyMs: 200,
   });
@@ -84,9 +84,9 @@ it('a leader with the Redis of another cluster allows namespaces to be deleted, 
   await foreign.stop();
 });
 
-it('a controller reports a missing Lease namespace, and leads when it exists', async () => {
+it('a controller reports that its Lease namespace is missing, and leads when the namespace exists', async () => {
   await installed.redis.command('FLUSHALL');
-  // It belongs to an installation with another Redis: the one before it lost its data.
+  // This belongs to an installation with another Redis because the previous Redis has lost its data.
   await kubectl(installed.cluster, ['delete', 'lease', 'sluice-controller', '--namespace=sluice-system']);
   const lost = await installed.start({
     role: 'controller',
@@ -94,7 +94,7 @@ it('a controller reports a missing Lease namespace, and leads when it exists', a
     env: { SLUICE_NAMESPACE: 'elsewhere' },
   });
   await eventually(
-    'it reports this',
+    'the controller reports this',
     async () => (await impairments(lost)).includes('namespace elsewhere does not exist'),
     {
       withinMs: 90_000,
@@ -103,7 +103,7 @@ it('a controller reports a missing Lease namespace, and leads when it exists', a
   );
   expect((await fetch(`${lost.opsUrl}/readyz`)).status).toBe(503);
   await kubectl(installed.cluster, ['create', 'namespace', 'elsewhere']);
-  await eventually('it leads', async () => (await lost.metric('sluice_controller_term_started')) === 1, {
+  await eventually('the controller leads', async () => (await lost.metric('sluice_controller_term_started')) === 1, {
     withinMs: 90_000,
     everyMs: 200,
   });

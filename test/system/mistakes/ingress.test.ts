@@ -69,7 +69,7 @@ test.each<[string, Mistake, number, RegExp]>([
   ['?runId=a/b', { path: '/events/sandbox/{ten}/parcels?runId=a/b' }, 422, /letters, digits/],
   ['an unknown run', { path: '/events/sandbox/{ten}/runs/none', method: 'GET' }, 404, /Check the runId/],
   ['?page=2 of a run', { path: '/events/sandbox/{ten}/runs/none?page=2', method: 'GET' }, 422, /known: limit, cursor/],
-])('%s: the answer names what to change, and nothing is stored', async (_what, mistake, status, words) => {
+])('%s: the response says what to change, and nothing is stored', async (_what, mistake, status, words) => {
   const before = await accepted();
   const answer = await send(mistake);
   expect([answer.status, answer.text]).toEqual([status, expect.stringMatching(words)]);

@@ -46,7 +46,7 @@ test.each<[string, Manifest, RegExp]>([
   ['a workspace without an account', object('Workspace', 'wrong', {}), /spec\.account: Required/],
   ['a plan that is none', object('Account', 'wrong', { owners: [], plan: 'Gold' }), /Metered/],
   ['a kind that is none', object('Stream', 'wrong', {}, SHOP), /no matches for kind "Stream"/],
-])('%s: kubectl says what to change, and nothing is changed', async (_what, manifest, words) => {
+])('%s: kubectl prints what to change, and nothing is changed', async (_what, manifest, words) => {
   const before = await at.state();
   const { cluster } = at.world.installation;
   const applied = kubectl(cluster, ['apply', '--server-side', '-f', '-'], JSON.stringify(manifest));
@@ -72,11 +72,11 @@ test.each<[string, Manifest, string, RegExp]>([
     /not have a field "key" \(it has: token\)/,
   ],
   ['line', secret('line', { key: 'a-key-with-a-line-end\n' }), 'a-key-with-a-line-end', /Remove line breaks/],
-])('an ingress key that opens nothing (%s) gets an Event that says why', async (name, manifest, key, words) => {
+])('an Event explains why an ingress key does not work (%s)', async (name, manifest, key, words) => {
   const { cluster } = at.world.installation;
   await kubectl(cluster, ['apply', '-f', '-'], JSON.stringify(manifest));
   const { value } = await eventually(
-    `an Event on the Secret ${name}`,
+    `there is an Event on the Secret ${name}`,
     async () => {
       const events = await kubectl(cluster, [
         'get',
@@ -116,7 +116,7 @@ test.each<[string, Manifest, RegExp]>([
   await kubectl(cluster, ['apply', '-f', '-'], JSON.stringify(manifest));
   const path = '-o=jsonpath={.status.conditions[?(@.type=="Ready")].message}';
   const { value } = await eventually(
-    `a status of ${name}`,
+    `${name} has a status`,
     async () => (await kubectl(cluster, ['get', 'subscription', name, '-n', namespace, path])) || undefined,
     { withinMs: 20_000 },
   );

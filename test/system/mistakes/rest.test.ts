@@ -7,7 +7,7 @@ beforeAll(async () => {
 });
 afterAll(() => at?.world.stop());
 
-/** `{ten}` and the like stand for the ids of the world. */
+/** Placeholders such as `{ten}` are replaced with the ids of the world. */
 const fill = (text: string) =>
   text.replaceAll(/\{(\w+)\}/g, (whole, name: string) => at.specimens.ids[`${name}_`] ?? whole);
 
@@ -60,7 +60,7 @@ test.each<[Method, string, unknown, number, RegExp]>([
   ['POST', '/waas/invitations/accept', {}, 422, /\/token.*is required/],
   ['POST', '/waas/invitations/accept', { token: 'wrong' }, 422, /copy the token from the invitation/],
 ])(
-  '%s %s with %j: the answer names what to change, and nothing is changed',
+  '%s %s with %j: the response says what to change, and nothing is changed',
   async (method, path, body, status, words) => {
     const before = await at.state();
     const sent: unknown = body === undefined ? undefined : JSON.parse(fill(JSON.stringify(body)));

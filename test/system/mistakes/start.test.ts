@@ -13,7 +13,7 @@ afterAll(() => rmSync(folder, { recursive: true }));
 
 const KEY = { SLUICE_ROOT_KEY_FILE: join(folder, 'root.key') };
 
-/** Starts `bin/sluice` with these variables only and returns its output. */
+/** Starts `bin/sluice` with only these variables. Returns its output. */
 async function start(role: string | undefined, env: Readonly<Record<string, string>>) {
   const plain = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('SLUICE_')));
   const child = spawn(COMMAND, role === undefined ? [] : role.split(' '), { env: { ...plain, ...env } });
@@ -22,7 +22,7 @@ async function start(role: string | undefined, env: Readonly<Record<string, stri
   return { code: await ended, said: stdout + stderr };
 }
 
-/** Mistakes by start because a start reports all of its errors at once. */
+/** The mistakes of each start. A start reports all of its errors together. */
 const STARTS: readonly [string | undefined, Record<string, string>, readonly RegExp[]][] = [
   [undefined, KEY, [/usage: .*controller.*dispatcher/]],
   ['ingres', KEY, [/usage: .*ingress/]],
@@ -93,6 +93,6 @@ test.each(STARTS)('bin/sluice %s with %j explains what to change, and does not s
   const { code, said } = await start(role, env);
   for (const words of faults) expect(said).toMatch(words);
   expect(code).toBeGreaterThan(0);
-  // One line a fault, for people.
+  // Each fault is printed as a readable line, without a stack trace.
   expect(said).not.toMatch(/ {4}at |ZodError|NaN/);
 });

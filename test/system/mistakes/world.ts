@@ -4,16 +4,16 @@ import { type FacadeWorld, openFacadeWorld } from '../rest/support/facade-world.
 import { createRestClient, type RestClient } from '../support/rest-client.ts';
 import { kubectl } from '../support/world.ts';
 
-/** A producer and a partner with one of everything, and somebody who owns both and makes mistakes. */
+/** A producer and a partner with one object of each kind, and an owner of both who makes mistakes. */
 export interface MistakesWorld {
   readonly world: FacadeWorld;
   readonly sluice: Sluice;
   readonly specimens: Specimens;
   readonly ada: RestClient;
   readonly token: string;
-  /** Ingress key of the producer. */
+  /** The ingress key of the producer. */
   readonly key: string;
-  /** The specs of all our objects, and the existing Secrets, which must not be changed by any mistake. */
+  /** Returns the specs of all our objects, and the existing Secrets. Mistakes must not change them. */
   readonly state: () => Promise<string>;
 }
 
