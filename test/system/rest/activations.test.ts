@@ -42,7 +42,7 @@ describe('activating', () => {
     expect(await field(name, '{.metadata.resourceVersion}')).toBe(version);
   });
 
-  test('and deactivating are exact, over and over, with one id', async () => {
+  test('and deactivating take effect for the next event, repeatedly and with the same id', async () => {
     const ids = new Set<unknown>();
     const closed: string[] = [];
     for (let n = 0; n < 20; n++) {
@@ -58,7 +58,7 @@ describe('activating', () => {
     expect([...ids]).toEqual([activationId(PRODUCER, 'ada', 'store-2')]);
   });
 
-  test('fifty times at once makes one object, and fifty equal answers; so does deactivating', async () => {
+  test('with fifty concurrent calls creates one object, and returns fifty equal responses; so does deactivating', async () => {
     const replies = await Promise.all(Array.from({ length: 50 }, () => open('store-3')));
     expect([...new Set(replies.map(({ status, body }) => JSON.stringify([status, body])))]).toEqual([
       expect.stringMatching(/^\[200,/),
@@ -73,7 +73,7 @@ describe('activating', () => {
     expect(await field(ownName('store-3'), '{.metadata.generation}')).toBe('2');
   });
 
-  test('takes any group key, byte by byte', async () => {
+  test('accepts any valid group key, byte by byte', async () => {
     for (const groupKey of ['a/b c', 'Ünïcode ☃', 'x'.repeat(256), '%2F&=#']) {
       expect((await open(groupKey)).status).toBe(200);
       expect((await read(groupKey)).effective).toBe(true);
@@ -83,7 +83,7 @@ describe('activating', () => {
     }
   });
 
-  test('while the partner has not accepted opens the gate, and nothing is made up for afterwards', async () => {
+  test('while the partner has not accepted opens the gate, and earlier events are not routed later', async () => {
     await apply(world.facade.installation.cluster, [
       integration(PRODUCER, 'late', { workspace: undefined, invitedEmail: 'late@example.com' }),
     ]);
@@ -106,12 +106,12 @@ describe('activating', () => {
     await waitForAll(world.facade.installation.cluster, 'subscription', 'other', 'Live');
     await arrived(await send('later', 'store-4'), 'late');
     expect(attempted('early', 'late')).toBe(false);
-    await eventually('it is effective', async () => (await read('store-4', 'late')).reason === 'Routing', {
+    await eventually('the activation is effective', async () => (await read('store-4', 'late')).reason === 'Routing', {
       withinMs: 20_000,
     });
   });
 
-  test('is refused for an integration that is closed; deactivating is not', async () => {
+  test('is refused for a closed integration; deactivating is not', async () => {
     await apply(world.facade.installation.cluster, [integration(PRODUCER, 'leaver', { workspace: 'bob' })]);
     expect((await open('store-5', 'leaver')).status).toBe(200);
     await apply(world.facade.installation.cluster, [
@@ -123,7 +123,7 @@ describe('activating', () => {
       ['shy', 'Declined'],
     ] as const) {
       await eventually(
-        'the cache has seen it close',
+        'the cache contains the closed integration',
         async () => {
           const refused = await open('store-5', partner);
           return refused.body.code === 'integration_closed' && refused.body.detail?.includes(word);
@@ -138,7 +138,7 @@ describe('activating', () => {
   });
 });
 
-test('lists tell pairs by integration, group key and status, in pages', async () => {
+test('lists filter by integration, group key, and status, and have pages', async () => {
   for (const key of ['list-a', 'list-b', 'list-c']) expect((await open(key, 'bob')).status).toBe(200);
   await close('list-b', 'bob');
   const path = `/waas/producer/${world.shop}/activations`;

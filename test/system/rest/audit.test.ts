@@ -61,18 +61,18 @@ const lines = async (): Promise<Line[]> =>
     .split('\n')
     .map(line => JSON.parse(line) as Line);
 
-/** Returns the audit line of an answered call. */
+/** Returns the audit line of a completed call. */
 async function lineOf({ headers }: Reply): Promise<Line> {
   const id = headers.get('x-request-id');
   const { value } = await eventually(
-    `the audit line of ${id}`,
+    `there is an audit line of ${id}`,
     async () => (await lines()).find(({ requestId }) => requestId === id),
     { withinMs: 20_000 },
   );
   return value;
 }
 
-test('access changes are audited with what was there before and after, whatever the log level', async () => {
+test('access changes are audited with the values before and after, regardless of the log level', async () => {
   const invited = await ada.post<{ publicId: string }>('/waas/integrations', {
     producerTenantPublicId: shop,
     email: PARTNER,
@@ -152,7 +152,7 @@ test('reads of a secret and calls to the inbox are audited, other reads are not'
     expect(text).not.toContain(secret);
 });
 
-test('a call without access is audited with its network, under an id that the caller cannot choose', async () => {
+test('a call without access is audited with its network, using an id that the caller cannot choose', async () => {
   const headers = { 'x-request-id': 'chosen', traceparent: `00-${'a'.repeat(32)}-${'b'.repeat(16)}-01` };
   const refused = await eve.call('POST', `/waas/producer/${shop}/ingress-keys`, { id: 'k2' }, headers);
   expect(refused.status).toBe(403);
@@ -170,7 +170,7 @@ test('a call without access is audited with its network, under an id that the ca
   expect(await facade.metric('sluice_facade_audit_lines_total', { result: 'written' })).toBeGreaterThan(5);
 });
 
-test('without a file, the lines are among those of the log, and all of them are there once it has stopped', async () => {
+test('without a file, the audit lines are part of the log, and all of them have been written when the facade ends', async () => {
   const { cluster } = world.installation;
   const kubeconfig = await kubeconfigOf(cluster, 'sluice-facade');
   const other = await world.start({ role: 'facade', kubeconfig, env: { SLUICE_LOG_LEVEL: 'silent' } });

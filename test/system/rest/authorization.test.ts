@@ -23,8 +23,9 @@ import { CASES, type Case, type IdKind, type IdPosition, isScope } from './suppo
 import { type FacadeWorld, openFacadeWorld, ownedTenant } from './support/facade-world.ts';
 
 /**
- * Authorization of every route: three people own a tenant each, all with the same names; every route, every id that is
- * not theirs. Each of them is the producer for the next one and receives events from the previous one.
+ * Tests the authorization of every route. Three people own a tenant each, all with the same names. Each of them is the
+ * producer for the next one and receives events from the previous one. Each route is called with each id that belongs
+ * to another tenant.
  */
 
 const TENANTS = ['alpha', 'beta', 'gamma'] as const;
@@ -90,7 +91,7 @@ const BODIES: Readonly<Record<string, (ids: Ids) => object>> = {
   }),
 };
 
-/** Additional query parameters. */
+/** Additional query parameters, by operation. */
 const QUERIES: Readonly<Record<string, (ids: Ids) => string>> = {
   listEvents: ids => `?subscription=${ids.subscription}`,
   listActivations: ids => `?integration=${ids.integration}`,
@@ -108,11 +109,12 @@ let world: FacadeWorld;
 let sluice: Sluice;
 const clients = {} as Record<Tenant, RestClient>;
 /**
- * The owners of each workspace take turns because each of them has separate points, and there are thousands of calls.
+ * Several owners of each workspace take turns because each of them has separate points, and there are thousands of
+ * calls.
  */
 const TEAM = 16;
 const memberOf = (tenant: Tenant, number: number) => `${OWNER[tenant]}-${number}`;
-/** A workspace's owners, at two replicas. */
+/** Returns the clients of a workspace's owners, using two replicas. */
 const teams = {} as Record<Tenant, RestClient[]>;
 const atAnother = {} as Record<Tenant, RestClient[]>;
 let turns = 0;
@@ -151,7 +153,7 @@ async function makeWorld(): Promise<void> {
 
 const subscriptionOf = (tenant: Tenant) => publicId('Subscription', tenant, `${previous(tenant)}-orders`);
 
-/** The event in the inbox of `tenant`. */
+/** Returns the id of the event in the inbox of `tenant`. */
 async function eventOf(tenant: Tenant): Promise<string> {
   const publisher = createPublisher({
     ingressUrl: sluice.ingressUrl,
@@ -203,7 +205,7 @@ beforeAll(async () => {
 });
 afterAll(() => world?.stop());
 
-/** All data written by users, without data recorded by the controller. */
+/** Returns all data written by users, without data recorded by the controller. */
 async function everything(): Promise<string> {
   const plurals = Object.values(KINDS).map(({ plural }) => `${plural}.sluice.dev`);
   const list = JSON.parse(
@@ -229,7 +231,7 @@ function send(
   return client.call(route.method, `${path}${query}`, body);
 }
 
-/** The request of a test case. Everything that it does not change belongs to the caller. */
+/** Sends the request of a test case. All other ids in the request belong to the caller. */
 function attempt({ route, position }: Case, tenant: Tenant, id: string, team = teams[tenant]): Promise<Reply> {
   const client = team[turns++ % team.length];
   const ids = { ...idsOf[tenant], [position.kind]: id };
@@ -243,7 +245,10 @@ function attempt({ route, position }: Case, tenant: Tenant, id: string, team = t
   return send(route, tenant, where === 'path' ? idsOf[tenant] : ids, inPath, { client, where });
 }
 
-/** An event of one's own inbox with nobody's position. */
+/**
+ * Returns an id that does not exist. For events, returns an id in the caller's inbox with a position that does not
+ * exist.
+ */
 function unknownOf(kind: IdKind, tenant: Tenant): string {
   return kind === 'event' ? idsOf[tenant].event.replace(/^evt_.{4}/, 'evt_0000') : UNKNOWN[kind];
 }
@@ -259,7 +264,7 @@ async function all<T>(items: readonly T[], work: (item: T) => Promise<void>): Pr
 
 const named = ({ route, position }: Case) => `${route.operation} ${position.where} ${position.name}`;
 
-test('every route with a body has one here, and every id position is known', () => {
+test('BODIES contains every route with a body, and every id position is known', () => {
   const without = ROUTES.filter(route => route.body !== undefined && !(route.operation in BODIES));
   expect(without.map(({ operation }) => operation)).toEqual([]);
   const either = CASES.filter(({ route, position }) => position.where === 'query' && route.operation in BODIES);
@@ -268,7 +273,7 @@ test('every route with a body has one here, and every id position is known', () 
 });
 
 describe.each(TENANTS)('the owner of %s', tenant => {
-  test('gets nothing of others, finds out nothing, and changes nothing', async () => {
+  test('cannot read, detect, or change anything of other owners', async () => {
     const before = await everything();
     const others = TENANTS.filter(each => each !== tenant);
     const failures: string[] = [];
@@ -297,7 +302,7 @@ describe.each(TENANTS)('the owner of %s', tenant => {
     expect(await everything()).toBe(before);
   });
 
-  test('is answered with each malformed field and its place', async () => {
+  test('receives a response with each malformed field and its place', async () => {
     const failures: string[] = [];
     await all(
       CASES.filter(({ value }) => value === 'malformed'),
@@ -317,7 +322,7 @@ describe.each(TENANTS)('the owner of %s', tenant => {
   });
 });
 
-/** Calls that end something come last. */
+/** The operations that end something, which are called last. */
 const ENDING = /^(revoke|unsubscribe|delete|deactivate|archive|block|remove|decline)/;
 const IN_ORDER = ROUTES.toSorted((a, b) => rankOf(a) - rankOf(b));
 
@@ -326,7 +331,7 @@ function rankOf({ method, operation }: Route): number {
   return ENDING.test(operation) ? 2 : 1;
 }
 
-test('what is the caller’s own is answered as declared', async () => {
+test('receives the declared response for their own objects', async () => {
   const failures: string[] = [];
   for (const route of IN_ORDER) {
     for (const tenant of TENANTS) {
@@ -338,7 +343,7 @@ test('what is the caller’s own is answered as declared', async () => {
       );
       const reply = await send(route, tenant, idsOf[tenant], inPath);
       const declared = Object.keys(route.answers).map(Number);
-      // There is no such invitation, no such replay, and no endpoint for a secret.
+      // This invitation and this replay do not exist, and there is no endpoint with a secret.
       const reading = { getReplay: [404], getSigningSecret: [409] }[route.operation] ?? [];
       const refused = route.method === 'GET' ? reading : [404, 409];
       if (!declared.includes(reply.status) && !refused.includes(reply.status)) {

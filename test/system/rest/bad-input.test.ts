@@ -19,7 +19,7 @@ const TYPED = { 'x-sluice-event-type': 'order.created' };
 const GOOD = makeSample('good', 'key', '{}');
 const stored = () => queueLength(world, PRODUCER, QUEUE);
 
-/** A problem document (RFC 9457) that says what to do and gives nothing away. */
+/** Expects a problem document (RFC 9457) that says what to do and does not contain any internal data. */
 function expectProblem(answer: Publication, status: number, code: string): void {
   expect([answer.status, answer.body.code]).toEqual([status, code]);
   expect(answer.headers['content-type']).toMatch(/^application\/problem\+json/);
@@ -67,7 +67,7 @@ describe('ingress', () => {
     expect(await stored()).toBe(before);
   });
 
-  it('refuses another workspace: its key opens nothing here, and the answer does not reveal whether it exists', async () => {
+  it('refuses another workspace: the response does not reveal whether its key exists', async () => {
     for (const workspace of ['nobody', 'ada']) {
       const response = await request(`${world.sluice.ingressUrl}/events/${tenantId(workspace)}/${QUEUE}`, {
         method: 'POST',
@@ -79,7 +79,7 @@ describe('ingress', () => {
     }
   });
 
-  it('takes the largest body, and one event once', async () => {
+  it('accepts the largest body, and the same event once', async () => {
     const before = await stored();
     const largest = makeSample('largest', 'key', Buffer.alloc(262_144, 7));
     const first = await world.publisher.post(largest, { headers: TYPED });
@@ -88,11 +88,13 @@ describe('ingress', () => {
     expect([second.status, second.body]).toEqual([202, { id: 'largest', duplicate: true, groupKey: 'key' }]);
     expect(await stored()).toBe(before + 1);
     const { receiver } = world;
-    await eventually('it arrives', async () => receiver.delivered('ada').has('largest'), { withinMs: 20_000 });
+    await eventually('the event is delivered', async () => receiver.delivered('ada').has('largest'), {
+      withinMs: 20_000,
+    });
     expect(receiver.attempts.find(({ id }) => id === 'largest')?.sha256).toBe(largest.sha256);
   });
 
-  it('answers 503 with Retry-After while Redis is away, and takes events again by itself', async () => {
+  it('returns 503 with Retry-After while Redis is unavailable, and accepts events again afterwards', async () => {
     const before = await stored();
     await world.redis.kill('SIGKILL');
     for (let n = 0; n < 10; n++) {
@@ -101,29 +103,29 @@ describe('ingress', () => {
       expect(Number(answer.headers['retry-after'])).toBeGreaterThan(0);
       expect(answer.answeredMs - answer.sentMs).toBeLessThan(5_000);
     }
-    // For a new key, it can't determine whether the key is valid, so the key is not reported as invalid.
+    // For a new key, ingress cannot determine whether the key is valid, so it does not report the key as invalid.
     expectProblem(await world.publisher.post(GOOD, { key: 'unseen', headers: TYPED }), 503, 'unavailable');
     await world.redis.restart();
     const { tookMs } = await eventually(
-      'events are taken again',
+      'ingress accepts events',
       async () => (await world.publisher.post(GOOD, { headers: TYPED })).status === 202,
       { withinMs: 10_000 },
     );
-    console.log(`Redis back: 202 after ${Math.round(tookMs)} ms`);
+    console.log(`Redis available again: 202 after ${Math.round(tookMs)} ms`);
     expect(await stored()).toBe(before + 1);
   });
 
-  it('answers 503, and stores nothing, while Redis is there and does not answer', async () => {
+  it('returns 503 without storing anything while Redis does not respond', async () => {
     const before = await stored();
     await world.redis.kill('SIGSTOP');
     const answer = await world.publisher.post(makeSample('asleep', 'key', 'x'), { headers: TYPED });
     await world.redis.kill('SIGCONT');
     expectProblem(answer, 503, 'unavailable');
-    console.log(`Redis asleep: 503 after ${Math.round(answer.answeredMs - answer.sentMs)} ms`);
+    console.log(`Redis stopped: 503 after ${Math.round(answer.answeredMs - answer.sentMs)} ms`);
     expect(answer.answeredMs - answer.sentMs).toBeLessThan(15_000);
-    // The event may have been stored, and sending the same id again never stores it twice.
+    // The event may have been stored. Sending the same id again never stores it twice.
     await eventually(
-      'it is taken',
+      'ingress accepts the event',
       async () => (await world.publisher.post(makeSample('asleep', 'key', 'x'), { headers: TYPED })).status === 202,
       { withinMs: 10_000 },
     );
@@ -137,7 +139,7 @@ describe('kubectl', () => {
     ['a retention that is too long', stream(PRODUCER, 'bad', { retention: '10000h' }), 'retention'],
     ['a name that is no queue', stream(PRODUCER, 'Bad.Name'), 'name'],
     ['a workspace that would take the system', tenant('kube-system')[2] as object, 'kube-'],
-  ])('is refused %s, with words that say which', async (_what, manifest, words) => {
+  ])('is refused %s, and the message contains the reason', async (_what, manifest, words) => {
     const strict = ['apply', '--server-side', '--validate=strict', '-f', '-'];
     const { code, stderr } = await world.cluster.kubectl(strict, { stdin: JSON.stringify(manifest) });
     expect(code).not.toBe(0);

@@ -58,7 +58,7 @@ const addTo = (name: string, streamName: string) =>
 const takeFrom = (name: string, streamName: string) =>
   owner.remove(`/waas/producer/${shop}/packages/${idOf(name)}/streams/${cat(streamName)}`);
 
-/** Sends one event. Bob is not affected by any block and has received the event when this returns. */
+/** Sends one event. Bob is not affected by any block and has received the event when this function returns. */
 async function send(id: string): Promise<string> {
   expect((await publisher.post(makeSample(id, KEY, id))).status).toBe(202);
   await small.receiver.arrival(id, 'bob');
@@ -74,7 +74,10 @@ const field = (name: string, path: string) =>
   kubectl(world.installation.cluster, ['get', `block/${name}`, '-n', PRODUCER, '-o', `jsonpath={${path}}`]);
 const exists = (name: string) => small.observer.exists('Block', name, PRODUCER);
 
-/** An unblock applies at watch latency: a block that is answered later is compiled with it. */
+/**
+ * Waits until earlier unblocks are in force. Unblocking takes effect when the watch delivers it, and a later block is
+ * compiled along with it.
+ */
 async function settleRoutes(): Promise<void> {
   await succeed(owner.post(pathOf.stream('bob', 'carts')));
   await succeed(owner.remove(pathOf.stream('bob', 'carts')));
@@ -113,7 +116,7 @@ describe('a block', () => {
     await live('True/Live');
   });
 
-  test('is made once by fifty equal calls', async () => {
+  test('is created once by fifty equal calls', async () => {
     for (const [path, name] of [
       [pathOf.stream(), ofStream()],
       [pathOf.package('basics'), ofPackage('basics')],
@@ -143,7 +146,7 @@ describe('a block', () => {
     await small.receiver.arrival(during, 'ada');
   });
 
-  test('of a package covers a stream from when the call that adds it returns until it is removed', async () => {
+  test('of a package includes a stream from when the call that adds it returns until it is removed', async () => {
     const prefix = `member${++count}`;
     await succeed(takeFrom('basics', QUEUE));
     await succeed(owner.post(pathOf.package('basics')));
@@ -176,7 +179,7 @@ const ORDERS: Name[][] = [
 ];
 
 test.each(ORDERS.map(order => [order.join(', '), order] as const))(
-  'unblocked in the order %s, the subscription goes on after the last, in order and with nothing lost',
+  'unblocked in the order %s resumes the subscription after the last unblock, in order and without losing events',
   async (_said, order) => {
     const prefix = `order${++count}`;
     for (const name of order.toReversed()) await succeed(owner.post(BLOCKS[name]()));
@@ -196,7 +199,7 @@ test.each(ORDERS.map(order => [order.join(', '), order] as const))(
   },
 );
 
-test('a Block from Git stays: nothing changes, and the answer names its manager', async () => {
+test('from Git remains: nothing changes, and the response names its manager', async () => {
   const fromGit = block(PRODUCER, 'from-git', { integration: 'ada', target: { kind: 'CatalogStream', name: QUEUE } });
   const { cluster } = world.installation;
   await kubectl(cluster, ['apply', '--server-side', '--field-manager=argocd', '-f', '-'], JSON.stringify(fromGit));
@@ -210,14 +213,14 @@ test('a Block from Git stays: nothing changes, and the answer names its manager'
   }
   expect(await exists(ofStream())).toBe(true);
   await kubectl(cluster, ['delete', 'block/from-git', '-n', PRODUCER]);
-  await eventually('the cache has seen it go', async () => (await owner.remove(pathOf.stream())).status === 204, {
+  await eventually('the Block is not in the cache', async () => (await owner.remove(pathOf.stream())).status === 204, {
     withinMs: 20_000,
   });
   expect(await exists(ofStream())).toBe(false);
   await live('True/Live');
 });
 
-test('an archived package accepts no new block, keeps its own, and can remove it', async () => {
+test('an archived package does not accept new blocks; existing blocks remain and can be removed', async () => {
   const { cluster } = world.installation;
   await succeed(owner.post(`/waas/producer/${shop}/packages`, { name: 'Old' }), 201);
   await succeed(addTo('old', QUEUE));
@@ -231,7 +234,7 @@ test('an archived package accepts no new block, keeps its own, and can remove it
   await succeed(owner.remove(pathOf.package('old')));
   await live('True/Live');
   expect((await owner.post<Problem['body']>(pathOf.package('old'))).body.code).toBe('package_archived');
-  // A target held by another manager's Block is already blocked as requested, so no second Block is created.
+  // A target that is blocked by another manager is already blocked as requested, so no second Block is created.
   await small.observer.apply(
     block(PRODUCER, 'by-hand', { integration: 'ada', target: { kind: 'Package', name: 'old' } }),
   );
@@ -242,7 +245,7 @@ test('an archived package accepts no new block, keeps its own, and can remove it
   await live('True/Live');
 });
 
-test('pending and revoked integrations can be blocked, deleted ones unblocked', async () => {
+test('pending and revoked integrations can be blocked, and deleted integrations can be unblocked', async () => {
   const { cluster } = world.installation;
   await apply(cluster, [
     integration(PRODUCER, 'pending', { workspace: undefined, invitedEmail: 'p@example.com' }),
@@ -255,19 +258,23 @@ test('pending and revoked integrations can be blocked, deleted ones unblocked', 
   }
   await succeed(owner.remove(pathOf.stream('revoked')));
   await kubectl(cluster, ['delete', 'integration/pending', '-n', PRODUCER]);
-  await eventually('the cache has seen it go', async () => (await owner.get(blocksOf('pending'))).status === 404, {
-    withinMs: 20_000,
-  });
+  await eventually(
+    'the integration is not in the cache',
+    async () => (await owner.get(blocksOf('pending'))).status === 404,
+    {
+      withinMs: 20_000,
+    },
+  );
   expect(await exists(ofStream('pending'))).toBe(true);
   await succeed(owner.remove(pathOf.stream('pending')));
   expect(await exists(ofStream('pending'))).toBe(false);
   await succeed(owner.remove(pathOf.stream('pending')));
 });
 
-test('a package that is being deleted takes no new block', async () => {
+test('a package that is being deleted does not accept new blocks', async () => {
   const { cluster } = world.installation;
   await apply(cluster, [pkg(PRODUCER, 'leaving', ['carts'])]);
-  // A package that the controller has not seen yet has no finalizer.
+  // A package that the controller has not reconciled yet has no finalizer.
   await small.observer.until(['Package', 'leaving', PRODUCER, 'Ready', 'True/Compiled']);
   await succeed(owner.post(pathOf.package('leaving')));
   await kubectl(cluster, ['delete', 'package/leaving', '-n', PRODUCER, '--wait=false']);

@@ -15,7 +15,7 @@ beforeAll(async () => {
 });
 afterAll(() => world?.stop());
 
-describe('beside Git', () => {
+describe('with objects in Git', () => {
   test('a revoked Activation in Git keeps the gate closed, and the response contains its name', async () => {
     await applyAs('argocd', fromGit('no-store-6', 'store-6', { revoked: true }));
     for (let n = 0; n < 3; n++) {
@@ -30,7 +30,7 @@ describe('beside Git', () => {
       objects: [ownName('store-6'), 'no-store-6'].toSorted(),
     });
     await kubectl(world.facade.installation.cluster, ['delete', 'activation/no-store-6', '-n', PRODUCER]);
-    // At once: what the controller said last is not yet true.
+    // The call returns immediately, although the status of the controller is outdated.
     expect((await open('store-6')).status).toBe(200);
     await arrived(await send('store-6.open', 'store-6'));
   });
@@ -40,7 +40,9 @@ describe('beside Git', () => {
     await applyAs('argocd', manifest);
     await world.small.observer.until(['Activation', 'yes-store-7', PRODUCER, 'Effective', 'True/Routing']);
     await arrived(await send('store-7.git', 'store-7'));
-    await eventually('the facade has seen it', async () => (await read('store-7')).effective, { withinMs: 20_000 });
+    await eventually('the facade has received the change', async () => (await read('store-7')).effective, {
+      withinMs: 20_000,
+    });
     expect((await close('store-7')).status).toBe(204);
     expect(await passes('store-7')).toBe(false);
     await applyAs('argocd', manifest);
@@ -50,7 +52,7 @@ describe('beside Git', () => {
     await arrived(await send('store-7.open', 'store-7'));
   });
 
-  test("REST's own object may be kept there as it was exported, and is closed and opened all the same", async () => {
+  test('closes and opens an Activation of REST that was exported to Git', async () => {
     expect((await open('store-8')).status).toBe(200);
     await applyAs('argocd', fromGit(ownName('store-8'), 'store-8'));
     expect((await close('store-8')).status).toBe(204);
@@ -82,7 +84,7 @@ describe('deactivating', () => {
   const activations = async () =>
     (await kubectl(world.facade.installation.cluster, ['get', 'activations', '-A', '-o', 'name'])).split('\n').length;
 
-  test('a missing activation returns 204, and nothing is written', async () => {
+  test('returns 204 for a missing activation without writing anything', async () => {
     const before = await activations();
     const none = `int_${'0'.repeat(20)}`;
     for (let n = 0; n < 3; n++) {
@@ -94,11 +96,11 @@ describe('deactivating', () => {
     expect(await activations()).toBe(before);
   });
 
-  test('closes also for an integration that is gone, and is repeated without a write', async () => {
+  test('also closes the gate of a deleted integration, and does not write anything when repeated', async () => {
     await apply(world.facade.installation.cluster, [integration(PRODUCER, 'gone', { workspace: 'bob' })]);
     expect((await open('store-10', 'gone')).status).toBe(200);
     await kubectl(world.facade.installation.cluster, ['delete', 'integration/gone', '-n', PRODUCER]);
-    await eventually('the cache has seen it go', async () => (await open('never', 'gone')).status === 404, {
+    await eventually('the integration is not in the cache', async () => (await open('never', 'gone')).status === 404, {
       withinMs: 10_000,
     });
     expect((await close('store-10', 'gone')).status).toBe(204);
@@ -106,13 +108,13 @@ describe('deactivating', () => {
     const version = await field(ownName('store-10', 'gone'), '{.metadata.resourceVersion}');
     for (let n = 0; n < 3; n++) expect((await close('store-10', 'gone')).status).toBe(204);
     expect(await field(ownName('store-10', 'gone'), '{.metadata.resourceVersion}')).toBe(version);
-    // If it was restored, its gate would be closed.
+    // If the integration was restored, the gate would be closed.
     await apply(world.facade.installation.cluster, [integration(PRODUCER, 'gone', { workspace: 'bob' })]);
     const name = ownName('store-10', 'gone');
     await world.small.observer.until(['Activation', name, PRODUCER, 'Effective', 'False/Revoked']);
   });
 
-  test('by POST does the same, again and again, and takes its fields in the body only', async () => {
+  test('using POST has the same result each time, and only accepts fields in the body', async () => {
     const revoke = (fields?: object, query = '') => world.owner.post(`/waas/activations/revoke${query}`, fields);
     const wanted = wantedOf('store-13');
     expect((await open('store-13')).status).toBe(200);
@@ -144,7 +146,7 @@ describe('deactivating', () => {
     await arrived(await send('store-13.again', 'store-13'));
   });
 
-  test('takes its fields in the body, as query parameters, or the same in both', async () => {
+  test('accepts fields in the body, as query parameters, or in both if they are equal', async () => {
     const query = (fields: Record<string, string>) => `/waas/activations?${new URLSearchParams(fields)}`;
     const wanted = wantedOf('store-11');
     const { groupKey: _gone, ...lacking } = wanted;

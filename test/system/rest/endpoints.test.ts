@@ -33,7 +33,7 @@ const visits = `subscription/${nameOf('visits')}`;
 const read = (what: string, path: string) =>
   kubectl(inbox.world.installation.cluster, ['get', what, '-n', 'ada', '-o', `jsonpath=${path}`]);
 
-test('an endpoint is changed, paused, and removed as a whole, and the secret is never reset', async () => {
+test('an endpoint can be changed, paused, and removed, and the secret is never reset', async () => {
   const path = pathOf(pulled);
   const noEndpoint: Problem = await ada.post(`${path}/rotate`);
   expect([noEndpoint.status, noEndpoint.body.code]).toEqual([409, 'no_endpoint']);
@@ -59,7 +59,7 @@ test('an endpoint is changed, paused, and removed as a whole, and the secret is 
     await ada.post<Secrets>(`${path}/rotate`, { secretVersion: 2 }),
   );
   expect(rotated.body).toMatchObject({ secretVersion: 2, previous: { secret: first.secret } });
-  // Whoever lost the answer repeats the call, and the first secret goes on signing.
+  // If a response is lost, the call is repeated. The first secret is still used for signing.
   expect((await ada.post(`${path}/rotate`)).body).toEqual(rotated.body);
   for (let n = 0; n < 3; n++) {
     expect((await ada.post(`${path}/rotate`, { secretVersion: 2 })).body).toEqual(rotated.body);
@@ -83,7 +83,7 @@ test('an endpoint is changed, paused, and removed as a whole, and the secret is 
   expect((await secret()).secretVersion).toBe(3);
 });
 
-test('an endpoint that may not be called is stored, and its status shows it', async () => {
+test('an endpoint that must not be called is stored, and its status shows this', async () => {
   const refused = await ada.put<Entry>(pathOf(pulled), { endpoint: { url: 'https://10.1.2.3/hook' } });
   expect(refused.status, JSON.stringify(refused.body)).toBe(200);
   expect(refused.body).toMatchObject({ status: 'Paused', reason: 'EndpointRefused' });
@@ -91,7 +91,7 @@ test('an endpoint that may not be called is stored, and its status shows it', as
   expect([test.status, test.body.code]).toEqual([409, 'subscription_not_live']);
 });
 
-test('a subscription of kubectl can be rotated and read, but is kept for its manager', async () => {
+test('a subscription of kubectl can be rotated and read, but only its manager can change it', async () => {
   const { cluster } = inbox.world.installation;
   await apply(cluster, [stream('shop', 'stock')]);
   await waitForAll(cluster, 'catalogstream', 'shop');

@@ -10,7 +10,7 @@ import { exampleOf, type Operation, operationsOf, type Plan } from './contract/r
 import { makeSpecimens, readInvitationTokens } from './contract/specimens.ts';
 import { type FacadeWorld, openFacadeWorld } from './support/facade-world.ts';
 
-/** Operations that belong to a story, in this order, before all other operations. */
+/** Operations that depend on each other, in this order. They are called before all other operations. */
 const FIRST = [
   'pullEvents',
   'acknowledgeEvents',
@@ -20,7 +20,7 @@ const FIRST = [
   'changeSubscription',
   'subscribe',
 ];
-/** Operations after which their resources are less useful, in this order, at the end. */
+/** Operations after which their resources are less useful, in this order. They are called at the end. */
 const LAST = ['blocks', 'DELETE', 'archive', 'revoke', 'decline'];
 
 let world: FacadeWorld;
@@ -37,7 +37,7 @@ function rankOf({ method, template, operation }: Operation): number {
   );
   const first = FIRST.indexOf(operation.operationId);
   if (first >= 0) return first - 100;
-  // An answered invitation is answered; what is created comes before what is read.
+  // An invitation can only be answered once. Resources are created before they are read.
   if (operation.operationId === 'acceptInvitation') return LAST.length + 1;
   return last >= 0 ? last + 1 : method === 'GET' ? 0 : -1;
 }
@@ -86,7 +86,7 @@ async function eventsOf(sluice: Sluice, ids: Readonly<Record<string, string>>): 
   return body.data.map(({ id }) => id);
 }
 
-/** The token in an example represents the token received by the partner. */
+/** The token in an example is replaced with the token that the partner has received. */
 function invitationIn(json: unknown, token: string | undefined): Readonly<Record<string, string>> {
   const { token: placeholder } = json as { readonly token: string };
   return { [placeholder]: token ?? 'none is left' };

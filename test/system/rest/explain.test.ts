@@ -45,24 +45,24 @@ beforeAll(async () => {
 });
 afterAll(() => world?.stop());
 
-/** Holds an answer against what its route declares. */
+/** Expects that a response matches the declaration of its route. */
 function declared(operation: string, body: unknown): void {
   const schema = ROUTES.find(route => route.operation === operation)?.answers[200]?.schema;
   expect(schema?.safeParse(body).error?.issues).toBeUndefined();
 }
 
-/** The verdict on the partner, once objects and data plane agree. */
+/** Returns the explanation for the partner once it is the same in objects and data plane. */
 async function verdict(groupKey = 'store-17', stream = 'parcels'): Promise<Verdict> {
   const key = groupKey === '' ? '' : `&groupKey=${encodeURIComponent(groupKey)}`;
   const path = `${own}/explain?stream=${stream}${key}&integration=${id('int_')}`;
   const { value } = await eventually(
-    `one verdict at ${path}`,
+    `the explanation at ${path} does not change`,
     async () => {
       const { status, body } = await ada.get<{ data: Gate[] }>(path);
       expect(status, JSON.stringify(body)).toBe(200);
       declared('explainRouting', body);
       const [gate] = body.data;
-      if (gate === undefined) throw new Error('no verdict');
+      if (gate === undefined) throw new Error('the explanation is missing');
       const { wouldRoute, reason, held, inForce } = gate;
       const same = inForce.wouldRoute === wouldRoute && inForce.held === held;
       const named = inForce.reason === reason || inForce.reason === 'paused';
@@ -92,7 +92,7 @@ async function publish(eventId: string, groupKey: string | undefined, queue = 'p
 async function dispositionOf(eventId: string, wanted: (disposition: Disposition) => boolean): Promise<Disposition> {
   const path = `${own}/events/${encodeURIComponent(eventId)}?integration=${id('int_')}`;
   const { value } = await eventually(
-    `the disposition of ${eventId}`,
+    `there is a disposition of ${eventId}`,
     async () => {
       const { status, body } = await ada.get<{ data: Disposition[] }>(path);
       expect(status, JSON.stringify(body)).toBe(200);
@@ -108,7 +108,7 @@ async function dispositionOf(eventId: string, wanted: (disposition: Disposition)
 const isRouted = ({ disposition }: Disposition) => disposition === 'routed';
 const isNot = ({ disposition }: Disposition) => disposition === 'not_routed';
 
-test('the explanation matches the outcome: routed, and every reason against it', async () => {
+test('the explanation matches the outcome: routed, and each reason against it', async () => {
   expect(await verdict()).toEqual(OPEN);
   expect(await verdict(undefined, id('cat_'))).toEqual(OPEN);
   await publish('went', 'store-17');
@@ -145,7 +145,7 @@ test('a held event is reported as held, then delivered', async () => {
   expect(await verdict()).toEqual(OPEN);
 });
 
-test('a block of a package is reported as one', async () => {
+test('a block of a package is reported as a block of a package', async () => {
   const membership = `${own}/packages/${id('pkg_')}/streams`;
   expect((await ada.post(membership, { catalogEntryPublicId: id('cat_') })).status).toBe(204);
   const block = `${own}/integrations/${id('int_')}/blocks/packages/${id('pkg_')}`;
@@ -203,7 +203,7 @@ test('the series and reasons match the published events', async () => {
     ['', 96],
   ] as const) {
     const { value } = await eventually(
-      `the series ${query} counts everything`,
+      `the series ${query} contains all events`,
       async () => {
         const { status, body } = await ada.get<Series>(`${own}/metrics/series${query}`);
         expect(status, JSON.stringify(body)).toBe(200);
@@ -247,13 +247,13 @@ test('all integrations are listed, page by page', async () => {
     seen.push(...page.body.data);
     cursor = page.body.nextCursor;
   }
-  // The partner, and two partners who have not responded.
+  // The list contains the partner, and two partners who have not responded.
   const told = new Map(seen.map(gate => [gate.integrationPublicId, gate]));
   expect(told.size).toBe(3);
   expect(told.get(id('int_'))).toMatchObject({ ...OPEN, subscriptionPublicId: id('sub_') });
   expect(seen.filter(({ reason }) => reason === 'integration_pending')).toHaveLength(2);
   const event = await ada.get<{ data: Disposition[] }>(`${own}/events/went?stream=parcels`);
-  // Both responses use the names of the objects and do not include an address.
+  // Both responses contain the names of the objects, but no address.
   const names = (data: readonly Pick<Gate, 'integrationName'>[]) => data.map(each => each.integrationName).toSorted();
   const { cluster } = world.installation;
   const objects = await kubectl(cluster, [
@@ -293,14 +293,14 @@ test('a subscription in a workspace without a grant is not listed', async () => 
     forged.map(({ metadata, ...rest }, n) => ({ ...rest, metadata: { ...metadata, name: `forged-${n}` } })),
   );
   await waitForAll(cluster, 'subscription', 'stranger', 'Ready=Unknown');
-  // The facade's own watch.
+  // The facade uses its own watch.
   await delay(500);
   const event = await ada.get<{ data: { subscriptionPublicId: string | null }[] }>(`${own}/events/went`);
   const told = event.body.data.map(({ subscriptionPublicId }) => subscriptionPublicId).filter(each => each !== null);
   expect(told).toEqual([id('sub_')]);
 });
 
-test('an event is described, and found by the id of an inbox, too', async () => {
+test('an event is described, and can be found by its id in an inbox', async () => {
   const byId = await ada.get<Record<string, unknown>>(`${own}/events/went`);
   expect(byId.body).toMatchObject({
     eventId: 'went',
@@ -338,7 +338,7 @@ test('unknown and foreign ids reveal nothing', async () => {
   expect((await ada.get(`${own}/events/${'x'.repeat(257)}`)).status).toBe(400);
 });
 
-test('a process that is stopped answers the requests in progress, and ends', async () => {
+test('a process that is stopping responds to the requests in progress, and ends', async () => {
   const second = await world.start({ role: 'facade' });
   const client = createRestClient(second.facadeUrl, await world.issuer.token({ sub: 'ada', groups: ['mine'] }));
   const path = `/waas/integrations/${id('int_')}/events?subscription=${id('sub_')}&state=dead&wait=2`;
@@ -350,7 +350,7 @@ test('a process that is stopped answers the requests in progress, and ends', asy
   await expect(client.get(own)).rejects.toThrow();
 });
 
-test('a revoked integration receives nothing more, and its deliveries are still listed', async () => {
+test('a revoked integration does not receive events, and its deliveries are still listed', async () => {
   expect((await ada.post(`${own}/integrations/${id('int_')}/revoke`)).status).toBe(204);
   expect(await verdict()).toEqual(never('integration_closed'));
   await publish('too-late', 'store-17');

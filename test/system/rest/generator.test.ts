@@ -11,7 +11,7 @@ import { type Aim, FAMILIES, operationsOf, type Plan, planRequests } from './con
 import { makeSpecimens, readInvitationTokens, type Specimens } from './contract/specimens.ts';
 import { type FacadeWorld, openFacadeWorld } from './support/facade-world.ts';
 
-/** The number of requests, which is higher when running `make test-api`. */
+/** The number of requests. `make test-api` uses more of them. */
 const REQUESTS = Number(process.env['REQUESTS'] || 2_000);
 const SEED = Number(process.env['SEED'] || 20_260_104);
 const AT_ONCE = 16;
@@ -41,15 +41,18 @@ async function makeTokens(): Promise<Tokens> {
   return { good: await Promise.all(good), expired: await expired };
 }
 
-/** Messages about stored data that are not part of the document. */
+/** Messages about stored data, which the document does not describe. */
 const ABOUT_THE_STORED = /or null to remove it|there is no stored value for this header/;
 
-/** A 422 with a field. Without a field, it refers to existing data, such as a seventeenth key. */
+/**
+ * Returns whether a response is a 422 with a field. Without a field, it refers to existing data, such as a seventeenth
+ * key.
+ */
 function isRefusedByRule({ status, text }: Received): boolean {
   return status === 422 && text.includes('"errors"') && !ABOUT_THE_STORED.test(text);
 }
 
-/** Whether the route's schemas accept it because some rules can only be described as text in JSON Schema. */
+/** Returns whether the route's schemas accept the request. Some rules can only be described as text in JSON Schema. */
 function isTaken({ operation, query }: Plan, { json }: Sent): boolean {
   const route = ROUTES.find(each => each.operation === operation.operationId);
   const body = route?.body === undefined || json === undefined || route.body.safeParse(json).success;
@@ -106,13 +109,13 @@ beforeAll(async () => {
   records = await run();
   const perSecond = (REQUESTS / (performance.now() - startedMs)) * 1_000;
   console.log(
-    `facade: ${REQUESTS} requests, ${perSecond.toFixed(0)} a second; SEED=${SEED} REQUESTS=${REQUESTS} repeats them`,
+    `facade: ${REQUESTS} requests, ${perSecond.toFixed(0)} per second; SEED=${SEED} REQUESTS=${REQUESTS} repeats them`,
   );
   await report();
 }, 3_600_000);
 afterAll(() => world?.stop());
 
-/** What was answered to what, for whoever looks into a run. */
+/** Writes each request and its response to the file in REPORT, for debugging a run. */
 async function report(): Promise<void> {
   const file = process.env['REPORT'];
   if (file === undefined || file === '') return;
@@ -132,7 +135,7 @@ async function report(): Promise<void> {
   await writeFile(file, lines.join('\n'));
 }
 
-/** Returns the status and the code of an answer, so that the first line of a failure says what went wrong. */
+/** Returns the status and the code of a response for the first line of a failure. */
 function codeOf({ status, text }: Received): string {
   return `${status} ${/"code":"(\w+)"/.exec(text)?.[1] ?? ''}`.trim();
 }
@@ -143,7 +146,7 @@ function describeRecord({ plan, sent, received, faults }: Record): string {
   return `${faults.join('; ')}\n  ${plan.aim}: ${sent.method} ${sent.target.slice(0, 200)} ${JSON.stringify(headers).slice(0, 200)}${body}\n  ${received.status} ${received.text.slice(0, 300)}`;
 }
 
-test('every answer matches the document, and none is a server error', () => {
+test('every response matches the document, and there are no server errors', () => {
   const faulty = records.filter(({ faults }) => faults.length > 0);
   const told = faulty.slice(0, 20).map(describeRecord).join('\n');
   const kinds = Map.groupBy(faulty, ({ received }) => codeOf(received));
@@ -151,11 +154,11 @@ test('every answer matches the document, and none is a server error', () => {
   expect(faulty.length, `SEED=${SEED}, ${faulty.length} of ${records.length}: ${counts}\n${told}`).toBe(0);
 });
 
-test('no call is limited: an answer about the limit would say nothing about its route', () => {
+test('no call is limited, because the response would not test the route', () => {
   expect(records.filter(({ received }) => received.status === 429).map(describeRecord)).toEqual([]);
 });
 
-test('every operation succeeds at least once, and is refused at least once', () => {
+test('every operation succeeds at least once and is refused at least once', () => {
   const of = (wanted: (record: Record) => boolean) =>
     new Set(records.filter(wanted).map(({ plan }) => plan.operation.operationId));
   const names = operationsOf(document).map(({ operation }) => operation.operationId);
@@ -165,7 +168,7 @@ test('every operation succeeds at least once, and is refused at least once', () 
   expect(names.filter(name => !refused.has(name))).toEqual([]);
 });
 
-test('each sort of fault is tried', () => {
+test('each kind of fault is tested', () => {
   const aims = Map.groupBy(records, ({ plan }) => plan.aim);
   const wanted: Aim[] = [
     'valid',
@@ -182,7 +185,7 @@ test('each sort of fault is tried', () => {
   expect(wanted.filter(aim => (aims.get(aim)?.length ?? 0) < REQUESTS / 200)).toEqual([]);
 });
 
-test('refused calls leave no secrets in the log, and the process stays up', async () => {
+test('refused calls do not write secrets to the log, and the process continues to run', async () => {
   expect(sluice.running()).toBe(true);
   const lines = JSON.stringify(await sluice.logLines());
   expect(lines).not.toMatch(/eyJ[\w-]+\.[\w-]+\.[\w-]+/);

@@ -54,10 +54,10 @@ const makeKey = (client: RestClient, key: string, body?: object, tenant = shop) 
   client.call<MadeKey>('POST', `/waas/producer/${tenant}/ingress-keys`, body, { 'idempotency-key': key });
 const idsOf = async () => (await keysOf(ada, shop)).body.data.map(({ id }) => id);
 
-/** Repeats a call which is still in progress. */
+/** Repeats a call until the first call is no longer in progress. */
 async function untilAnswered(call: () => Promise<Reply<MadeKey>>): Promise<Reply<MadeKey>> {
   const { value } = await eventually(
-    'the call is answered',
+    'the call has completed',
     async () => {
       const answer = await call();
       if (answer.status !== 409) return answer;
@@ -70,7 +70,7 @@ async function untilAnswered(call: () => Promise<Reply<MadeKey>>): Promise<Reply
   return value;
 }
 
-test('an ingress key is created once for an Idempotency-Key, at two replicas at once, and repeated as it was', async () => {
+test('an ingress key is created once for an Idempotency-Key, even by concurrent calls on two replicas, and the response is repeated', async () => {
   const calls = Array.from({ length: 10 }, (_, n) => () => makeKey(n % 2 === 0 ? ada : elsewhere, 'onboarding'));
   const [made, ...others] = (await Promise.all(calls.map(untilAnswered))) as [Reply<MadeKey>, ...Reply<MadeKey>[]];
   expect(expectDeclared('createIngressKey', made).status).toBe(201);
@@ -82,12 +82,12 @@ test('an ingress key is created once for an Idempotency-Key, at two replicas at 
   expect(await idsOf()).toEqual([id]);
   expect((await ada.remove(`/waas/producer/${shop}/ingress-keys/${id}`)).status).toBe(204);
   expect((await makeKey(elsewhere, 'onboarding')).body).toEqual(made.body);
-  // The call was repeated, and nothing was created again.
+  // The call was repeated without creating anything.
   expect(await idsOf()).toEqual([]);
   expect(await storedText()).not.toContain(key);
 });
 
-test('the same key with another body conflicts, but not in another workspace or without a body', async () => {
+test('the same Idempotency-Key with another body is a conflict, but not in another workspace or without a body', async () => {
   const made = await makeKey(ada, 'once', { id: 'first' });
   expect(made.status).toBe(201);
   const conflict = await makeKey(elsewhere, 'once', { id: 'second' });
@@ -97,22 +97,22 @@ test('the same key with another body conflicts, but not in another workspace or 
   expect(await idsOf()).toEqual(['first']);
 });
 
-test('a call that was refused frees its key', async () => {
+test('a refused call releases its Idempotency-Key', async () => {
   const taken = await makeKey(ada, 'refused', { id: 'first' });
   expect([taken.status, codeOf(taken)]).toEqual([409, 'ingress_key_exists']);
   expect((await makeKey(ada, 'refused', { id: 'third' })).status).toBe(201);
 });
 
-test('without an Idempotency-Key each call creates a key', async () => {
+test('each call without an Idempotency-Key creates a key', async () => {
   const path = `/waas/producer/${shop}/ingress-keys`;
   const [one, two] = [await ada.post<MadeKey>(path), await ada.post<MadeKey>(path)];
   expect([one.status, two.status]).toEqual([201, 201]);
   expect(one.body.id).not.toBe(two.body.id);
 });
 
-test('a call whose replica died is completed by another one with the same key', async () => {
+test('a call whose replica crashed is completed by another replica with the same Idempotency-Key', async () => {
   const before = await idsOf();
-  // Nothing applies the new key, so the call waits.
+  // No controller applies the new key, so the call waits.
   await first.kill('SIGKILL');
   const dying = makeKey(elsewhere, 'interrupted').catch(() => undefined);
   const { value: added } = await eventually(
@@ -128,8 +128,7 @@ test('a call whose replica died is completed by another one with the same key', 
   const busy = await makeKey(again, 'interrupted');
   expect([busy.status, codeOf(busy)]).toEqual([409, 'idempotency_in_progress']);
   await endTurns();
-  // Until the new controller has become the leader, the calls return 503, release the key, and can be repeated
-  // immediately.
+  // Until the new controller leads, the calls return 503, release the key, and can be repeated immediately.
   const { value: made } = await eventually(
     'the call is completed',
     async () => {
@@ -151,7 +150,7 @@ async function storedKeys(): Promise<{ readonly id: string; readonly sha256: str
   return text === '' ? [] : (JSON.parse(text) as { id: string; sha256: string }[]);
 }
 
-/** The hashes containing the calls of the workspace. */
+/** Returns the hashes containing the calls of the workspace. */
 const callsOf = async () => (await redis.call('keys', `{o:${shop}}:call:*`)) as string[];
 
 async function storedText(): Promise<string> {
@@ -160,7 +159,7 @@ async function storedText(): Promise<string> {
   return JSON.stringify(await Promise.all(calls.map(key => redis.readHash(key))));
 }
 
-/** Waits for the time after which unanswered calls can be taken over. */
+/** Waits for the time after which calls without a response can be taken over. */
 async function endTurns(): Promise<void> {
   for (const key of await callsOf()) {
     if ((await redis.readHash(key)).answer === undefined) await redis.call('hset', key, 'untilMs', '0');

@@ -15,7 +15,7 @@ beforeAll(async () => {
 });
 afterAll(() => inbox?.stop());
 
-test('delivered events are listed in pages in order with their bodies, and hidden from others', async () => {
+test('delivered events are listed with their bodies, in pages and in order, and hidden from others', async () => {
   await publisher.post(makeSample('first', 'red', '{"n":1}'), { headers: { 'content-type': 'application/json' } });
   await publisher.publish(makeSample('second', 'red', Buffer.from([0xff, 0x00])));
   await publisher.publish(makeSample('third', 'green', 'x'.repeat(20_000)));
@@ -70,7 +70,7 @@ test('a long poll returns when there is an event, or an empty list', async () =>
   expect(performance.now() - publishedMs).toBeLessThan(5_000);
 });
 
-test('of the long polls of a caller 16 wait, and its other calls are not affected', async () => {
+test('16 long polls of a caller can wait, and its other calls are not affected', async () => {
   const { resumeCursor } = (await list('limit=250')).body;
   const polls = Array.from({ length: 20 }, () => list(`wait=3&cursor=${resumeCursor}`));
   expect((await list(`wait=0&cursor=${resumeCursor}`)).status).toBe(200);
@@ -85,7 +85,7 @@ test('of the long polls of a caller 16 wait, and its other calls are not affecte
   expect((await list(`wait=1&cursor=${resumeCursor}`)).status).toBe(200);
 });
 
-test('skipping a waiting retry continues its key, and can be repeated', async () => {
+test('skipping a waiting retry continues its key and can be repeated', async () => {
   receiver.behave(({ id }) => (id === 'stuck' ? 500 : 204));
   await publisher.publish(makeSample('stuck', 'red', 'x'));
   await publisher.publish(makeSample('behind', 'red', 'x'));
@@ -113,14 +113,14 @@ test('skipping a waiting retry continues its key, and can be repeated', async ()
   receiver.behave(() => 204);
 });
 
-test('a subscription without an endpoint pulls in order, and gets events again until they are acknowledged', async () => {
+test('a subscription without an endpoint pulls in order, and receives events again until they are acknowledged', async () => {
   for (const id of ['visit.0', 'visit.1']) await publisher.post(makeSample(id, 'blue', id), { queue: 'visits' });
   const pull = (more: object = {}) =>
     ada.post<{ data: (Entry & { body: string })[]; more: boolean }>(`${root}/pull`, { subscription: pulled, ...more });
   const first = expectDeclared('pullEvents', await pull({ waitSeconds: 10 }));
   expect(first.body.data.map(({ eventId, body }) => [eventId, body])).toEqual([['visit.0', 'visit.0']]);
   expect((await pull()).body).toEqual(first.body);
-  await eventually('both are there', async () => (await pull({ all: true })).body.data.length === 2, {
+  await eventually('both events can be pulled', async () => (await pull({ all: true })).body.data.length === 2, {
     withinMs: 20_000,
   });
   const acknowledge = (id: string): Promise<Problem> =>
@@ -151,7 +151,7 @@ test('a subscription without an endpoint pulls in order, and gets events again u
   expect(performance.now() - startedMs).toBeGreaterThanOrEqual(1_000);
 });
 
-test('while Redis is away the inbox answers 503, and the caller may repeat', async () => {
+test('the inbox returns 503 while Redis is unavailable, and the call can be repeated', async () => {
   const one = (await list('limit=1')).body.data[0] as Entry;
   await world.installation.redis.kill('SIGKILL');
   try {
@@ -170,5 +170,7 @@ test('while Redis is away the inbox answers 503, and the caller may repeat', asy
   } finally {
     await world.installation.redis.restart();
   }
-  await eventually('it is back', async () => (await list('limit=1')).status === 200, { withinMs: 10_000 });
+  await eventually('the inbox returns events', async () => (await list('limit=1')).status === 200, {
+    withinMs: 10_000,
+  });
 });

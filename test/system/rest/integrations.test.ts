@@ -45,7 +45,7 @@ const revoke = (id: string, by = ada) => by.post(`/waas/producer/${shop}/integra
 const inCluster = (args: readonly string[]) => kubectl(world.installation.cluster, [...args, '-n', 'shop']);
 const versionOf = (name: string) => inCluster(['get', 'intg', name, '-o', 'jsonpath={.metadata.resourceVersion}']);
 
-/** An invited and transferred Integration, which is not written anymore. */
+/** Creates an invited and transferred Integration, and waits until the controller has written its last change. */
 async function inviteAndSettle(email: string): Promise<Entry> {
   const { publicId } = (await invite(email)).body;
   const { name } = await read(publicId);
@@ -64,7 +64,7 @@ test('an invitation is created once, regardless of the case of its address', asy
   const { publicId } = first.body;
   expect(first.headers.get('location')).toBe(`/waas/producer/${shop}/integrations/${publicId}`);
   const { name } = await inviteAndSettle('grace@example.com');
-  // The hash of its token is stored when the invitation is answered.
+  // The hash of its token has been stored when the call returns.
   const manifest = await inCluster(['get', 'intg', name, '-o', 'jsonpath={.spec}{.status.invitation.tokenHash}']);
   expect(manifest).toMatch(/^\{"invitedEmail":"Grace@Example.com"\}[0-9a-f]{64}$/);
   expect(name).toMatch(/^int-[0-9a-z]{20}$/);
@@ -80,7 +80,7 @@ test('an invitation is created once, regardless of the case of its address', asy
   expect((await list()).data.map(each => each.publicId)).toEqual([publicId]);
 });
 
-test('50 calls at once make one invitation, also when they write the address differently', async () => {
+test('50 concurrent calls create one invitation, even if the address is written differently', async () => {
   const spell = (n: number) => (n % 2 === 0 ? 'linus@example.com' : 'Linus@Example.com');
   const replies = await Promise.all(Array.from({ length: 50 }, (_, n) => invite(spell(n))));
   expect(new Set(replies.map(({ body }) => body.publicId)).size).toBe(1);
@@ -95,7 +95,7 @@ test('50 calls at once make one invitation, also when they write the address dif
   expect(addresses.toLowerCase().match(/linus@example.com/g)).toHaveLength(1);
 });
 
-test('a revoked integration is closed when that is answered; inviting again makes another one', async () => {
+test('a revoked integration is closed when the call returns, and another invitation creates a new integration', async () => {
   const invited = await inviteAndSettle('barbara@example.com');
   for (const _ of [1, 2, 3]) expectDeclared('revokeIntegration', await revoke(invited.publicId));
   const version = await versionOf(invited.name);
@@ -115,7 +115,7 @@ test('a revoked integration is closed when that is answered; inviting again make
 test('a declined or expired invitation can be created again', async () => {
   const declined = await inviteAndSettle('donald@example.com');
   await inCluster(['patch', 'intg', declined.name, '--type=merge', '-p', '{"spec":{"declined":true}}']);
-  await eventually('the facade knows', async () => (await read(declined.publicId)).status === 'Declined', {
+  await eventually('the facade knows the state', async () => (await read(declined.publicId)).status === 'Declined', {
     withinMs: 20_000,
   });
   const second = await inviteAndSettle('donald@example.com');
@@ -128,14 +128,18 @@ test('a declined or expired invitation can be created again', async () => {
   expect((await read(second.publicId)).status).toBe('Expired');
 });
 
-test('an invitation of kubectl is found by its address, which a direct grant does not have', async () => {
+test('an invitation of kubectl is found by its address; a direct grant has no address', async () => {
   await apply(world.installation.cluster, [
     integration('shop', 'by-git', { workspace: undefined, invitedEmail: 'Edsger@example.com' }),
     integration('shop', 'granted', { workspace: 'other' }),
   ]);
-  await eventually('the facade knows both', async () => (await list()).data.some(({ name }) => name === 'granted'), {
-    withinMs: 20_000,
-  });
+  await eventually(
+    'the facade knows both integrations',
+    async () => (await list()).data.some(({ name }) => name === 'granted'),
+    {
+      withinMs: 20_000,
+    },
+  );
   const reply = await invite('edsger@example.com');
   expect(reply.status).toBe(200);
   expect(await read(reply.body.publicId)).toMatchObject({ name: 'by-git', invitedEmail: 'Edsger@example.com' });
@@ -145,7 +149,7 @@ test('an invitation of kubectl is found by its address, which a direct grant doe
   expect(granted[0]?.receivingTenantPublicId).toMatch(/^ten_/);
 });
 
-test('lists come in pages; an unknown filter and a made-up cursor are refused', async () => {
+test('lists have pages, and an unknown filter or an invalid cursor is refused', async () => {
   const all = (await list()).data.map(({ publicId }) => publicId);
   const paged: string[] = [];
   let query = '?limit=2';
@@ -160,7 +164,7 @@ test('lists come in pages; an unknown filter and a made-up cursor are refused', 
   expect((await ada.get(`/waas/producer/${shop}/integrations?cursor=%20`)).status).toBe(400);
 });
 
-test('an impossible request is refused without creating anything', async () => {
+test('an invalid request is refused without creating anything', async () => {
   const before = (await list()).data.length;
   for (const email of [
     '',
@@ -204,7 +208,7 @@ test('a paused workspace cannot invite, but can revoke', async () => {
     kubectl(world.installation.cluster, ['annotate', 'workspace', 'shop', `sluice.dev/paused${value}`]);
   await annotate('=true');
   const reply = await eventually(
-    'the facade knows of the pause',
+    'the facade has received the pause',
     async () => {
       const said: Problem = await ada.post('/waas/integrations', {
         producerTenantPublicId: shop,
@@ -220,7 +224,7 @@ test('a paused workspace cannot invite, but can revoke', async () => {
   await annotate('-');
 });
 
-test('no address is in the log, nor in a name or a label', async () => {
+test('addresses are not part of the log, names, or labels', async () => {
   const text = JSON.stringify(await sluice.logLines());
   expect(text).toContain('inviteIntegration');
   expect(text.toLowerCase()).not.toContain('@example.com');

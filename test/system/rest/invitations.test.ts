@@ -32,7 +32,7 @@ beforeAll(async () => {
 });
 afterAll(() => opened?.stop());
 
-test('an invitation is accepted onto a free account of one’s own, which is made; repeated it answers the same', async () => {
+test('accepting an invitation creates a free account, and returns the same response when repeated', async () => {
   const { id, name, token } = await invite();
   const grace = await as('grace');
   const first = expectDeclared('acceptInvitation', await accept(token, grace));
@@ -48,7 +48,7 @@ test('an invitation is accepted onto a free account of one’s own, which is mad
     plan: 'Free',
     includedTokens: 10_000,
   });
-  // Everything is applied when it is answered.
+  // All changes have been applied when the call returns.
   const { cluster } = world.installation;
   expect(await conditionOf(cluster, `intg/${name}`, 'shop', 'Accepted')).toBe('True/InvitationAccepted');
   expect(await conditionOf(cluster, `workspace/${workspace as string}`, undefined)).toBe('True/NamespaceReady');
@@ -74,7 +74,7 @@ test('an invitation is accepted onto a free account of one’s own, which is mad
   expect(seen.body).toMatchObject({ status: 'Active', receivingTenantPublicId: first.body.workspacePublicId });
 });
 
-test('a second invitation is received on the same free account, in another workspace', async () => {
+test('a second invitation is accepted for the same free account, in another workspace', async () => {
   const grace = await as('grace', 1);
   const second = await accept((await invite()).token, grace);
   expect(second.status, JSON.stringify(second.body)).toBe(200);
@@ -85,7 +85,7 @@ test('a second invitation is received on the same free account, in another works
   expect(workspaces.body.data.map(each => each.publicId)).toContain(second.body.workspacePublicId);
 });
 
-test('an account may be named that the caller owns or administers, and no other', async () => {
+test('the caller can choose an account that they own or administer, and no other account', async () => {
   const owners = [
     { issuer: world.issuer.url, subject: 'barbara', role: 'Owner' },
     { issuer: world.issuer.url, subject: 'carl', role: 'Admin' },
@@ -103,9 +103,9 @@ test('an account may be named that the caller owns or administers, and no other'
   const accepted = await accept(token, carl, id);
   expect(accepted.status, JSON.stringify(accepted.body)).toBe(200);
   expect(accepted.body.accountPublicId).toBe(id);
-  // Another owner of the account repeats the call and receives the same response.
+  // Another owner of the account repeats the call, and receives the same response.
   expect((await accept(token, await as('barbara', 1))).body).toEqual(accepted.body);
-  // The correct owner with a different account: the invitation has been accepted, but for another account.
+  // The same owner uses a different account. The invitation has already been accepted for another account.
   const free = await accept((await invite()).token, carl);
   expect(free.status).toBe(200);
   const elsewhere = await accept(token, carl, free.body.accountPublicId);
@@ -113,7 +113,7 @@ test('an account may be named that the caller owns or administers, and no other'
   expect(codeOf(elsewhere)).toBe('invitation_used');
 });
 
-test('a caller with a free account, or without a free one left, must name an account', async () => {
+test('a caller who has a free account or cannot create one must choose an account', async () => {
   const existing = { apiVersion: API_VERSION, kind: 'Account', metadata: { name: 'dora-free' } };
   const owners = [{ issuer: world.issuer.url, subject: 'dora', role: 'Owner' }];
   await apply(world.installation.cluster, [{ ...existing, spec: { owners, plan: 'Free' } }]);
@@ -144,7 +144,7 @@ test('a caller with a free account, or without a free one left, must name an acc
   expect((await accept(second, emil, own)).status).toBe(200);
 });
 
-test('nothing is granted to a workspace that cannot come to be; when it can, the same call accepts', async () => {
+test('nothing is granted to a workspace that cannot be created; when this is possible, the same call succeeds', async () => {
   const { name, token } = await invite();
   const receiver = receivingWorkspaceName('shop', name, 'paying');
   await inCluster(['create', 'namespace', receiver]);
@@ -164,11 +164,11 @@ test('nothing is granted to a workspace that cannot come to be; when it can, the
   expect(accepted.value.body.workspacePublicId).toBe(tenantId(receiver));
 });
 
-test('one of many callers that accept a token at once, at three facades, gets it', async () => {
+test('only one of many callers can accept a token concurrently, using three facades', async () => {
   const people = ['p1', 'p2', 'p3', 'p4', 'p5', 'p6'];
   for (let round = 0; round < 4; round++) {
     const { name, token } = await invite();
-    // Each of them makes two concurrent calls, using two facades.
+    // Each caller sends two concurrent requests, using two facades.
     const calls = people.flatMap((sub, n) => [n % 3, (n + 1) % 3].map(facade => ({ sub, facade })));
     const clients = await Promise.all(calls.map(({ sub, facade }) => as(sub, facade)));
     const replies = await Promise.all(clients.map(client => accept(token, client)));
@@ -183,13 +183,13 @@ test('one of many callers that accept a token at once, at three facades, gets it
   }
 });
 
-test('accepting and declining at once: one of them counts', async () => {
+test('only one of concurrent accept and decline calls takes effect', async () => {
   const clients = await Promise.all([0, 1, 2, 0, 1, 2].map(facade => as('barbara', facade)));
   const account = publicId('Account', '', 'paying');
   for (let round = 0; round < 8; round++) {
     const { name, token } = await invite();
     await makeReceiver(name, 'paying');
-    // Acceptance reads more before it writes: declining begins at several moments of it.
+    // Accepting reads more data before it writes, so declining starts at various times.
     const accepting = accept(token, clients[0] as RestClient, account);
     const declining = clients.map(async (client, n) => {
       await delay(4 * n + round);
@@ -205,7 +205,7 @@ test('accepting and declining at once: one of them counts', async () => {
   }
 });
 
-test('an invitation is declined once and for all; repeated it answers the same', async () => {
+test('declining an invitation is final, and returns the same response when repeated', async () => {
   const { id, name, token } = await invite();
   const grace = await as('grace');
   for (const facade of [0, 1, 2]) {
@@ -217,7 +217,7 @@ test('an invitation is declined once and for all; repeated it answers the same',
   expect([late.status, codeOf(late)]).toEqual([409, 'invitation_used']);
 });
 
-test('revoked, expired, unknown and malformed tokens each have their answer', async () => {
+test('revoked, expired, unknown, and malformed tokens have different responses', async () => {
   const grace = await as('grace');
   const revoked = await invite();
   expect((await ada.post(`/waas/producer/${shop}/integrations/${revoked.id}/revoke`)).status).toBe(204);
@@ -241,7 +241,7 @@ test('revoked, expired, unknown and malformed tokens each have their answer', as
   }
 });
 
-test('no invitation can be answered while the producer is paused', async () => {
+test('invitations cannot be answered while the producer is paused', async () => {
   const { name, token } = await invite();
   const annotate = (value: string) => inCluster(['annotate', 'workspace', 'shop', `sluice.dev/paused${value}`]);
   const invited = { producerTenantPublicId: shop, email: 'partner-0@example.com' };
@@ -249,7 +249,7 @@ test('no invitation can be answered while the producer is paused', async () => {
   const grace = await as('grace');
   await annotate('=true');
   try {
-    await eventually('the facade knows of the pause', isPaused, { withinMs: 20_000 });
+    await eventually('the facade has received the pause', isPaused, { withinMs: 20_000 });
     for (const reply of [await accept(token, grace), await decline(token, grace)]) {
       expect([reply.status, codeOf(reply)]).toEqual([409, 'workspace_paused']);
     }
@@ -257,7 +257,7 @@ test('no invitation can be answered while the producer is paused', async () => {
     await annotate('-');
   }
   expect(Object.keys(await specOf('intg', name, 'shop'))).toEqual(['invitedEmail']);
-  await eventually('the pause is over', async () => !(await isPaused()), { withinMs: 20_000 });
+  await eventually('the pause has ended', async () => !(await isPaused()), { withinMs: 20_000 });
   expect((await accept(token, grace)).status).toBe(200);
 });
 
@@ -268,9 +268,9 @@ test('a call only succeeds after its change was applied, and can be repeated', a
   const invited = { producerTenantPublicId: shop, email: 'partner-late@example.com' };
   const calls: readonly (() => Promise<Reply>)[] = [
     () => ada.post('/waas/integrations', invited),
-    // Its receiving workspace is to be made.
+    // The receiving workspace must be created.
     () => accept(first.token, grace),
-    // Its receiving workspace is there: only the grant is missing.
+    // The receiving workspace exists, and only the grant is missing.
     () => accept(second.token, barbara, publicId('Account', '', 'paying')),
     () => decline(third.token, grace),
     () => ada.post(`/waas/producer/${shop}/integrations/${fourth.id}/revoke`),
@@ -287,11 +287,11 @@ test('a call only succeeds after its change was applied, and can be repeated', a
   }
   for (const [n, call] of calls.entries()) {
     const done = n === 4 ? 204 : 200;
-    await eventually(`call ${n} is answered ${done}`, async () => (await call()).status === done, { withinMs: 40_000 });
+    await eventually(`call ${n} returns ${done}`, async () => (await call()).status === done, { withinMs: 40_000 });
   }
 });
 
-test('neither addresses nor tokens are in a log', async () => {
+test('logs do not contain addresses or tokens', async () => {
   const logs = await Promise.all([opened.controller, ...opened.facades].map(each => each.logLines()));
   const text = JSON.stringify(logs);
   expect(text).toContain('acceptInvitation');

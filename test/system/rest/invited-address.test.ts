@@ -19,7 +19,7 @@ afterAll(() => opened?.stop());
 const as = async (claims: Claims): Promise<RestClient> =>
   createRestClient(strict.facadeUrl, await opened.world.issuer.token(claims));
 
-test('only a caller with the invited address can answer, if the operator requires that', async () => {
+test('only a caller with the invited address can answer if this is required by the operator', async () => {
   const { name, token } = await opened.invite();
   const { invitedEmail } = await opened.specOf('intg', name, 'shop');
   const email = invitedEmail as string;
@@ -36,12 +36,12 @@ test('only a caller with the invited address can answer, if the operator require
       expect(JSON.stringify(reply.body)).not.toContain(email);
     }
   }
-  // Nobody has got a workspace or an account on the way.
+  // This did not create a workspace or an account.
   expect(await opened.inCluster(['get', 'workspaces', '-o', 'name'])).not.toContain('partner-');
   const invited = await as({ sub: 'grace', email: email.toUpperCase(), email_verified: true });
   const accepted = await accept(token, invited);
   expect(accepted.status, JSON.stringify(accepted.body)).toBe(200);
-  // Repeating the call changes nothing, so it does not need the address.
+  // Repeating the call does not change anything, so it does not require the address.
   expect((await accept(token, await as({ sub: 'grace' }))).body).toEqual(accepted.body);
 });
 
@@ -56,7 +56,7 @@ test('a refusal does not contain data of the producer', async () => {
   expect(JSON.stringify(refused.body)).not.toContain('acme-secret-gitops');
 });
 
-test('an address can be invited once a day, and the answer has the time of the next invitation', async () => {
+test('an address can be invited once per day, and the response contains the time of the next invitation', async () => {
   const { ada, shop } = opened;
   const email = 'again@example.com';
   const invite = (address: string) =>
@@ -67,7 +67,7 @@ test('an address can be invited once a day, and the answer has the time of the n
   const first = await invite(email);
   expect(first.status).toBe(201);
   expect((await invite(email.toUpperCase())).status).toBe(200);
-  await eventually('the mail is sent', async () => opened.mail.received.some(({ to }) => to.includes(email)), {
+  await eventually('the email is sent', async () => opened.mail.received.some(({ to }) => to.includes(email)), {
     withinMs: 10_000,
   });
   expect((await ada.post(`/waas/producer/${shop}/integrations/${first.body.publicId}/revoke`)).status).toBe(204);
@@ -78,7 +78,7 @@ test('an address can be invited once a day, and the answer has the time of the n
   expect((await invite('another@example.com')).status).toBe(201);
 });
 
-test('an account can send so many invitations a day', async () => {
+test('an account can send a limited number of invitations per day', async () => {
   const { ada, shop, inCluster } = opened;
   const limit = (most: number) =>
     inCluster([

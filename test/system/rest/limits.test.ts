@@ -19,7 +19,7 @@ import {
 import { expectDeclared } from './support/declared-answer.ts';
 import { type FacadeWorld, openFacadeWorld, ownedTenant } from './support/facade-world.ts';
 
-/** Account limits with two replicas of the facade. */
+/** Tests account limits with two replicas of the facade. */
 
 let world: FacadeWorld;
 let sluice: Sluice;
@@ -45,7 +45,7 @@ const accountId = (name: string) => publicId('Account', '', name);
 const codeOf = ({ status, body }: Problem | Reply) =>
   status < 300 ? status : `${status} ${(body as Problem['body']).code}`;
 
-/** Creates a tenant of ada and waits until both replicas have received it. */
+/** Creates a tenant of ada. Waits until both replicas have received it. */
 async function makeTenant(name: string, account: object): Promise<string> {
   await apply(world.installation.cluster, ownedTenant(world.issuer, name, 'ada', account));
   for (const replica of replicas) {
@@ -82,7 +82,7 @@ interface LimitsBody {
   readonly limits: Readonly<Record<string, { limit: number | null; used: number | null }>>;
 }
 
-test('two replicas create objects up to the limit, and store no refused ones', async () => {
+test('two replicas create objects up to the limit, and do not store refused objects', async () => {
   const shop = await makeTenant('shop', { plan: 'Metered', limits: { streams: 6 } });
   const replies = await Promise.all(
     Array.from(
@@ -91,7 +91,7 @@ test('two replicas create objects up to the limit, and store no refused ones', a
     ),
   );
   const made = replies.filter(([, { status }]) => status === 200).map(([name]) => name);
-  // Each of the two replicas can exceed the limit by one.
+  // Each of the two replicas can exceed the limit by one object.
   expect(made.length).toBeGreaterThanOrEqual(6);
   expect(made.length).toBeLessThanOrEqual(8);
   const refused = replies.filter(([name]) => !made.includes(name));
@@ -103,7 +103,7 @@ test('two replicas create objects up to the limit, and store no refused ones', a
   );
 });
 
-test('a raised limit is in force at once on each replica, for the next workspace of the account as well', async () => {
+test('a raised limit is immediately in force on each replica, even for the next workspace of the account', async () => {
   const { cluster } = world.installation;
   const [, , ...workspace] = ownedTenant(world.issuer, 'shop-2', 'ada');
   await apply(cluster, [
@@ -125,12 +125,12 @@ test('a raised limit is in force at once on each replica, for the next workspace
   expect(codeOf(await putStream(ofAda(), second, 'one'))).toBe(200);
   await setLimits('shop', { streams: streams + 2 });
   expect(codeOf(await putStream(other(), tenantId('shop'), 'another'))).toBe(200);
-  // Both exist, so repeating the calls needs no room.
+  // Both objects exist, so repeating the calls does not require any capacity.
   expect(codeOf(await putStream(ofAda(), second, 'one'))).toBe(200);
   expect(codeOf(await putStream(ofAda(), second, 'two'))).toBe('409 limit_reached');
 });
 
-test('the limits of an account are in the quota of each of its workspaces, and change with them', async () => {
+test('the limits of an account are part of the quota of each of its workspaces, and change with them', async () => {
   const { cluster } = world.installation;
   await makeTenant('counted', { plan: 'Metered', limits: { streams: 7, packages: 50, blocks: 1 } });
   const [, , workspace] = ownedTenant(world.issuer, 'counted-2', 'ada');
@@ -158,12 +158,12 @@ test('the limits of an account are in the quota of each of its workspaces, and c
   await setLimits('counted', { streams: 9, packages: 1, subscriptions: 5 });
   const counts = { 'count/catalogstreams.sluice.dev': '9', 'count/packages.sluice.dev': '1' };
   await until({ ...counts, 'count/subscriptions.sluice.dev': '5' });
-  // The defaults of the plan are not part of it.
+  // The quota does not contain the defaults of the plan.
   await makeTenant('uncounted', { plan: 'Free' });
   expect(await quotaOf('uncounted')).toEqual({});
 });
 
-test('the status shows a reached limit, and is not written for each object', async () => {
+test('the status shows that a limit was reached, and is not written for each object', async () => {
   const { cluster } = world.installation;
   const tenant = await makeTenant('watched', { plan: 'Metered', limits: { streams: 3 } });
   const condition = () => conditionOf(cluster, 'account/watched', undefined, 'LimitReached');
@@ -182,7 +182,7 @@ test('the status shows a reached limit, and is not written for each object', asy
   await until('False/WithinLimits');
 });
 
-test('defaults of the plan and the ceiling of the installation hold, and the owner can read them', async () => {
+test('defaults of the plan and the ceiling of the installation are in force, and the owner can read them', async () => {
   const tenant = await makeTenant('free', { plan: 'Free', limits: { packages: 50, blocks: 7 } });
   expect(codeOf(await putStream(ofAda(), tenant, 'one'))).toBe(200);
   expect(codeOf(await putStream(ofAda(), tenant, 'two'))).toBe('409 limit_reached');
@@ -217,7 +217,7 @@ test('defaults of the plan and the ceiling of the installation hold, and the own
   expect(await ratio('blocks')).toBe(0);
 });
 
-test('the stored bytes of all streams of the account are shown', async () => {
+test('the account shows the stored bytes of all of its streams', async () => {
   const { cluster } = world.installation;
   await makeTenant('stored', { plan: 'Metered' });
   await apply(cluster, [
@@ -235,7 +235,7 @@ test('the stored bytes of all streams of the account are shown', async () => {
     const before = (await used()) ?? 0;
     const isAccepted = async () =>
       (await publisher.post(makeSample(queue, undefined, 'x'.repeat(1_000)))).status === 202;
-    await eventually('its key works', isAccepted, { withinMs: 10_000 });
+    await eventually('the ingress key works', isAccepted, { withinMs: 10_000 });
     await publisher.close();
     return ((await used()) ?? 0) - before;
   };
@@ -248,7 +248,7 @@ test('the stored bytes of all streams of the account are shown', async () => {
   for (const each of shown) expect(each).toBeGreaterThan(1_000);
 });
 
-test('at the limit, everything that closes still works, and so does every repeated call', async () => {
+test('calls which close something, and repeated calls, still work at the limit', async () => {
   const { cluster } = world.installation;
   const tenant = await makeTenant('full', { plan: 'Metered' });
   await apply(cluster, [stream('full', 'orders'), stream('full', 'bills'), pkg('full', 'basic', ['orders'])]);
@@ -272,7 +272,7 @@ test('at the limit, everything that closes still works, and so does every repeat
   });
   const limits = async (client: RestClient) =>
     (await client.get<LimitsBody>(`/waas/accounts/${accountId('full')}/limits`)).body.limits;
-  await eventually('the limits are known', async () => (await limits(ofAda()))['blocks']?.limit === 0, {
+  await eventually('the facade knows the limits', async () => (await limits(ofAda()))['blocks']?.limit === 0, {
     withinMs: 20_000,
   });
 
@@ -339,7 +339,7 @@ test('an account that is created for an invitation has the limits of the install
   const [name] = await namesOf('integration', 'inviting');
   const secret = async () =>
     cluster.kubectl(['get', 'secret', `${name}-invitation`, '-n', 'inviting', '-o', 'jsonpath={.data.token}']);
-  const { value } = await eventually('the token', async () => ((await secret()).stdout || undefined) ?? false, {
+  const { value } = await eventually('there is a token', async () => ((await secret()).stdout || undefined) ?? false, {
     withinMs: 10_000,
   });
   const grace = await world.as(sluice, 'grace');

@@ -17,7 +17,7 @@ type Members = { readonly members: readonly Member[] };
 
 let at: InvitationWorld;
 let issuer: string;
-/** `acc_…` of the account created for grace when she accepted an invitation, and the path of its members. */
+/** The `acc_…` id of the account that was created when grace accepted an invitation, and the path of its members. */
 let account: string;
 let path: string;
 let [grace, bob, vera]: readonly RestClient[] = [];
@@ -53,12 +53,12 @@ test('the caller who accepted the invitation is the only member', async () => {
   expect((await (bob as RestClient).get(path)).status).toBe(403);
 });
 
-test('an Owner adds members, who only get their role', async () => {
+test('an Owner adds members, whose permissions are limited to their role', async () => {
   const wanted = [member('vera', 'Viewer'), { issuer, subject: 'bob' }, member('grace', 'Owner')];
   const added = expectDeclared('replaceMembers', await put(grace, wanted));
   expect(added.status, JSON.stringify(added.body)).toBe(200);
   expect(added.body.members).toEqual([member('bob', 'Admin'), member('grace', 'Owner'), member('vera', 'Viewer')]);
-  // Settings from the creation of the account are kept.
+  // The settings from when the account was created are kept.
   const { body } = await (grace as RestClient).get<{ limits: { streams: { limit: number } } }>(
     `/waas/accounts/${account}/limits`,
   );
@@ -79,7 +79,7 @@ test('an Owner adds members, who only get their role', async () => {
   expect((await (grace as RestClient).get<Members>(path)).body).toEqual(added.body);
 });
 
-test('a Viewer of the account can read its workspaces, and changes nothing', async () => {
+test('a Viewer of the account can read its workspaces, but not change anything', async () => {
   const [workspace] = (
     await (vera as RestClient).get<{ data: { publicId: string; role: string }[] }>('/waas/workspaces')
   ).body.data;
@@ -95,7 +95,7 @@ test('a Viewer of the account can read its workspaces, and changes nothing', asy
   expect(refused.map(codeOf)).toEqual(refused.map(() => 'insufficient_role'));
 });
 
-test('the same list again is no change', async () => {
+test('setting the same list again does not change anything', async () => {
   const version = () => at.inCluster(['get', 'accounts', '-o', 'jsonpath={.items[*].metadata.resourceVersion}']);
   const [{ members }, before] = [(await (grace as RestClient).get<Members>(path)).body, await version()];
   expect((await put(grace, members.toReversed())).status).toBe(200);
@@ -113,18 +113,21 @@ test('there is always an Owner, and a removed member loses access', async () => 
   expect((await put(grace, [member('grace', 'Owner'), member('bob', 'Owner')])).status).toBe(200);
   await untilRole(vera, undefined);
   await untilRole(bob, 'Owner');
-  // One of both loses: whoever is removed first is no longer an Owner, whatever the other facade still believes.
+  // One of two concurrent calls fails. The Owner who is removed first is no longer an Owner, even if the other facade
+  // does not know this yet.
   const both = await Promise.all([put(grace, [member('grace', 'Owner')]), put(bob, [member('bob', 'Owner')])]);
   expect(both.map(({ status }) => status).toSorted((a, b) => a - b)).toEqual([200, 403]);
 });
 
-test('the members of an account that was made with kubectl are changed there', async () => {
+test('members of an account that was created with kubectl cannot be changed using REST', async () => {
   const owners = [member('ada', 'Owner')];
   await apply(at.world.installation.cluster, [
     { apiVersion: API_VERSION, kind: 'Account', metadata: { name: 'from-git' }, spec: { owners } },
   ]);
   const to = `/waas/accounts/${publicId('Account', '', 'from-git')}/members`;
-  await eventually('the facade knows it', async () => (await at.ada.get(to)).status === 200, { withinMs: 20_000 });
+  await eventually('the facade knows the account', async () => (await at.ada.get(to)).status === 200, {
+    withinMs: 20_000,
+  });
   expect((await put(at.ada, owners, to)).status).toBe(200);
   const refused = await put(at.ada, [...owners, member('eve', 'Admin')], to);
   expect(refused).toMatchObject({ status: 409, body: { code: 'field_managed' } });

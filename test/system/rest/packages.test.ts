@@ -46,7 +46,7 @@ async function create(name: string, more: object = {}): Promise<Created> {
   return reply.body;
 }
 
-/** Applied by a different field manager, like in Argo CD. */
+/** Applies the object using a different field manager, like Argo CD. */
 const applyAs = (manager: string, manifest: Manifest) =>
   kubectl(
     world.installation.cluster,
@@ -77,14 +77,14 @@ test('a package is created once, even if the request is repeated', async () => {
   expectDeclared('getPackage', read);
 });
 
-test('fifty equal calls at once make one package, and fifty equal answers', async () => {
+test('fifty concurrent equal calls create one package and return equal responses', async () => {
   const replies = await Promise.all(Array.from({ length: 50 }, () => ada.post(packages, { name: 'At once' })));
   const answers = new Set(replies.map(({ status, body }) => JSON.stringify([status, body])));
   expect([...answers]).toEqual([expect.stringMatching(/^\[201,/)]);
   expect(await json('at-once', '{.metadata.generation}')).toBe('1');
 });
 
-test('of different names with one key, called at once, one creates the package and the others are refused', async () => {
+test('only one of two concurrent calls with different names for the same key creates a package', async () => {
   const names = Array.from({ length: 12 }, (_, n) => `${'!'.repeat(n)}Rival`);
   const replies = await Promise.all(names.map(name => ada.post<Partial<Created>>(packages, { name })));
   const made = replies.filter(({ status }) => status === 201);
@@ -99,7 +99,7 @@ test('of different names with one key, called at once, one creates the package a
   }
 });
 
-test('of different descriptions of one name, called at once, one makes the package and stays', async () => {
+test('only one of two concurrent calls with different descriptions creates the package', async () => {
   const calls = Array.from({ length: 10 }, (_, n) => ({ name: 'Described at once', description: `as ${n}` }));
   const replies = await Promise.all(calls.map(call => ada.post<Problem['body']>(packages, call)));
   const made = replies.findIndex(({ status }) => status === 201);
@@ -108,7 +108,7 @@ test('of different descriptions of one name, called at once, one makes the packa
   expect(await json('described-at-once', '{.spec.description}')).toBe(`as ${made}`);
 });
 
-test('a key is given to one name, one description, and for good', async () => {
+test('a key always belongs to one name and one description', async () => {
   const { publicId: id } = await create('Extras', { description: 'more' });
   for (const wanted of [{ name: 'extras' }, { name: 'Extras' }, { name: 'Extras', description: 'less' }]) {
     const reply: Problem = await ada.post(packages, wanted);
@@ -125,11 +125,11 @@ test('a key is given to one name, one description, and for good', async () => {
   expect(await json('extras', '{.spec}')).toBe('{"displayName":"Premium","name":"Extras"}');
   const taken: Problem = await ada.post(packages, { name: 'Extras' });
   expect([taken.status, taken.body.detail]).toEqual([409, expect.stringContaining('"Premium"')]);
-  // Its display name is not a key.
+  // The display name is not a key.
   expect((await create('Premium')).key).toBe('premium');
 });
 
-test('streams are added and removed, each call as often as repeated', async () => {
+test('streams can be added and removed, and each call can be repeated', async () => {
   await create('Mixed');
   const path = `${pathOf('mixed')}/streams`;
   for (const name of ['orders', 'carts']) {
@@ -155,8 +155,8 @@ test('streams are added and removed, each call as often as repeated', async () =
   expect(await json('mixed', '{.spec.streams}')).toBe('["carts"]');
   expect((await ada.remove(`${path}/${cat('carts')}`)).status).toBe(204);
   expect((await ada.get(pathOf('mixed'))).body).toMatchObject({ streamCount: 0, streams: [] });
-  // Renaming does not affect the streams, and adding a stream does not affect the name, because they use different
-  // field managers.
+  // Renaming does not affect the streams, and adding a stream does not affect the name. They use different field
+  // managers.
   await ada.post(path, { catalogEntryPublicId: cat('orders') });
   await ada.put(pathOf('mixed'), { name: 'Much mixed', description: 'all sorts' });
   await ada.post(path, { catalogEntryPublicId: cat('refunds') });
@@ -167,7 +167,7 @@ test('streams are added and removed, each call as often as repeated', async () =
   });
 });
 
-test('edits of one list at the same time are all kept', async () => {
+test('concurrent changes of a list are all kept', async () => {
   await create('Busy');
   const path = `${pathOf('busy')}/streams`;
   const replies = await Promise.all(MORE.map(name => ada.post(path, { catalogEntryPublicId: cat(name) })));
@@ -179,7 +179,7 @@ test('edits of one list at the same time are all kept', async () => {
   expect(names).toContain(await json('busy', '{.spec.displayName}'));
 });
 
-test('fifty equal calls at once change one thing once, and are answered alike', async () => {
+test('fifty concurrent equal calls change the package once and return equal responses', async () => {
   await create('Crowd');
   const path = pathOf('crowd');
   for (const call of [
@@ -227,7 +227,7 @@ test('refuses unknown, malformed, and excessive requests', async () => {
   expect([tooMuch.status, tooMuch.body.detail]).toEqual([422, expect.stringContaining('at most 500')]);
 });
 
-test('a list that is managed in Git is not changed, and the answer names its manager', async () => {
+test('a list that is managed in Git is not changed, and the response names its manager', async () => {
   await applyAs('argocd', pkg('shop', 'from-git', ['orders']));
   const path = `${pathOf('from-git')}/streams`;
   // The version changes until the controller has written the status.
@@ -246,7 +246,7 @@ test('a list that is managed in Git is not changed, and the answer names its man
   expect((await ada.get(pathOf('from-git'))).body).toMatchObject({ name: 'from-git', streamCount: 1 });
 });
 
-test('an archived package is out of the list, frozen, and gives streams up', async () => {
+test('an archived package is not listed, cannot be changed, and releases its streams', async () => {
   await create('Old', { description: 'of last year' });
   const path = `${pathOf('old')}/streams`;
   await ada.post(path, { catalogEntryPublicId: cat('orders') });
@@ -274,7 +274,7 @@ test('an archived package is out of the list, frozen, and gives streams up', asy
   expect(await json('old', '{.spec.streams} {.spec.archived} {.spec.displayName}')).toBe('[] true Very old');
 });
 
-test('a list has pages', async () => {
+test('lists have pages', async () => {
   const all: string[] = [];
   let cursor = '';
   do {
@@ -290,7 +290,7 @@ test('a list has pages', async () => {
   expect(all.length).toBeGreaterThan(4);
 });
 
-test('a package that is deleted while a Block names it changes no more, and keeps its key', async () => {
+test('a package that is deleted during a Block cannot be changed, and keeps its key', async () => {
   await create('Leaving');
   await ada.post(`${pathOf('leaving')}/streams`, { catalogEntryPublicId: cat('orders') });
   await apply(world.installation.cluster, [
@@ -322,7 +322,7 @@ test('a package that is deleted while a Block names it changes no more, and keep
   expect((await ada.get(pathOf('leaving'))).body).toMatchObject({ streamCount: 0 });
 });
 
-test('packages of others look like missing ones', async () => {
+test('packages of other producers are treated as missing', async () => {
   const foreign = await eve.get(packages);
   const absent = await eve.get('/waas/producer/ten_00000000000000000000/packages');
   expect([foreign.status, absent.status]).toEqual([403, 403]);

@@ -8,14 +8,14 @@ import { activation, apply, block, kubectl, waitForAll } from '../support/world.
 import { expectDeclared } from './support/declared-answer.ts';
 import { ago, openPartnerInbox, type PartnerInbox } from './support/partner-inbox.ts';
 
-/** The fields of a replay or its price used by these tests. */
+/** The fields of a replay or its price that the tests use. */
 interface Replay {
   readonly replayId: string;
   readonly events: number;
   readonly tokens: number;
 }
 
-/** The tokens of the partner's account. */
+/** The number of tokens of the partner's account. */
 const INCLUDED = 8;
 
 let inbox: PartnerInbox;
@@ -44,13 +44,13 @@ test('a test event is signed, free, needs no activation, and shows its result', 
   expect(sent.status).toBe(202);
   const { id } = sent.body;
   const { value: attempt } = await eventually(
-    'it arrives',
+    'the test event is delivered',
     async () => receiver.attempts.find(({ headers }) => headers['ce-type'] === 'sluice.test'),
     { withinMs: 10_000 },
   );
   const { secret } = (await ada.get<{ secret: string }>(`${root}/subscriptions/${pushed}/secret`)).body;
   const { value: detail } = await eventually(
-    'it is recorded',
+    'the result is recorded',
     async () => {
       const event = await read(id);
       return event.state === 'delivered' && event;
@@ -77,7 +77,9 @@ test('a test event is signed, free, needs no activation, and shows its result', 
 
   receiver.behave(() => 500);
   const failing = (await ada.post<{ id: string }>(`${root}/subscriptions/${pushed}/test`)).body.id;
-  await eventually('it has failed, once', async () => (await read(failing)).state === 'dead', { withinMs: 10_000 });
+  await eventually('the test event has failed once', async () => (await read(failing)).state === 'dead', {
+    withinMs: 10_000,
+  });
   expect(await read(failing)).toMatchObject({ attempts: 1, reason: '500' });
   receiver.behave(() => 204);
   const none: Problem = await ada.post(`${root}/subscriptions/${pulled}/test`);
@@ -89,7 +91,9 @@ test('a test event is sent once for an Idempotency-Key', async () => {
     ada.call<{ id: string }>('POST', `${root}/subscriptions/${to}/test`, undefined, { 'idempotency-key': key });
   const sent = await send(pushed);
   expect(sent.status).toBe(202);
-  await eventually('it arrives', async () => (await read(sent.body.id)).state === 'delivered', { withinMs: 10_000 });
+  await eventually('the test event is delivered', async () => (await read(sent.body.id)).state === 'delivered', {
+    withinMs: 10_000,
+  });
   const again = await send(pushed);
   expect([again.status, again.body, again.headers.get('location')]).toEqual([
     202,
@@ -103,15 +107,15 @@ test('a test event is sent once for an Idempotency-Key', async () => {
   expect([conflict.status, conflict.body.code]).toEqual([422, 'idempotency_conflict']);
 });
 
-test('failed events are sent immediately in order when they are recovered, free of charge', async () => {
+test('recovered events are sent immediately, in order, and free of charge', async () => {
   receiver.behave(() => 503);
-  // Events use the Redis time, which may be a few milliseconds behind this clock.
+  // Events use the time of Redis, which may be a few milliseconds behind this clock.
   const since = ago(1_000);
   const ids = ['away.0', 'away.1', 'away.2'];
   for (const id of ids) await publisher.publish(makeSample(id, 'blue', 'x'));
   await eventIn('away.0', 'retrying');
   const retrying = await eventually(
-    'its next attempt is an hour away',
+    'the next attempt is an hour later',
     async () => {
       const event = await eventIn('away.0', 'retrying');
       return Date.parse(event.nextAttemptAt ?? '') > Date.now() + 1_000_000 && event;
@@ -132,7 +136,7 @@ test('failed events are sent immediately in order when they are recovered, free 
   expect((await ada.post(`${root}/subscriptions/${pushed}/recover`, {})).status).toBe(422);
 });
 
-test('a replay is priced, charged once to the partner and marked; a Free account pays as far as it reaches', async () => {
+test('a replay has a price, is charged once to the partner, and is marked; a Free account pays as long as it has tokens', async () => {
   const third = await eventIn('third', 'delivered');
   const [since, until] = [ago(600_000), ago(-600_000)];
   const range = { subscription: pushed, since, until, states: ['delivered'] };
@@ -141,7 +145,7 @@ test('a replay is priced, charged once to the partner and marked; a Free account
   expect(price.body.tokens).toBe(price.body.events + 1);
   const before = await used();
   expect(price.body.tokens).toBeGreaterThan(INCLUDED - before);
-  // A cursor with letters that can't be part of a position.
+  // A cursor with letters that cannot be part of a position.
   const cursor = Buffer.from('u'.repeat(15)).toString('base64url');
   const lost: Problem = await ada.post(`${root}/replay`, { ...range, cursor });
   expect([lost.status, lost.body.code]).toEqual([400, 'malformed_cursor']);
@@ -164,9 +168,9 @@ test('a replay is priced, charged once to the partner and marked; a Free account
   for (let n = 0; n < 3; n++) expect((await replay()).body).toEqual(first.body);
   expect(expectDeclared('getReplay', await ada.get(`${root}/replays/once-more`)).body).toEqual(first.body);
   expect(await used()).toBe(before + 2);
-  await eventually('it arrives', async () => receiver.delivered('ada').has('third'), { withinMs: 10_000 });
+  await eventually('the replay is delivered', async () => receiver.delivered('ada').has('third'), { withinMs: 10_000 });
   expect(receiver.attempts.map(({ headers }) => headers['webhook-replay'])).toEqual(['once-more']);
-  await eventually('it is recorded', async () => (await read(third.id)).replays[0]?.state === 'delivered', {
+  await eventually('the replay is recorded', async () => (await read(third.id)).replays[0]?.state === 'delivered', {
     withinMs: 10_000,
   });
   expect(receiver.attempts).toHaveLength(1);
@@ -188,7 +192,7 @@ test('a replay is priced, charged once to the partner and marked; a Free account
   );
 });
 
-test('replays and charges nothing while the stream is blocked, but still returns events', async () => {
+test('a blocked stream refuses replays without charging anything, but still returns events', async () => {
   const { cluster } = world.installation;
   const second = await eventIn('second', 'delivered');
   const before = await used();
@@ -210,7 +214,7 @@ test('replays and charges nothing while the stream is blocked, but still returns
   expect(await used()).toBe(before);
   await kubectl(cluster, ['delete', 'block', 'kept', '-n', 'shop']);
   await eventually(
-    'it may be again',
+    'the replay is allowed',
     async () => (await ada.post(`${root}/replay`, { ...range, dryRun: true })).status === 200,
     {
       withinMs: 20_000,
@@ -219,7 +223,7 @@ test('replays and charges nothing while the stream is blocked, but still returns
   const deactivated = activation('shop', 'ada', 'red', { revoked: true });
   await apply(cluster, [deactivated]);
   await eventually(
-    'its group key is not active',
+    'the group key is inactive',
     async () => ((await ada.post(`${eventPath(second.id)}/replay`)) as Problem).body.code === 'group_key_inactive',
     { withinMs: 20_000 },
   );

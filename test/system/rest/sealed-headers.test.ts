@@ -35,11 +35,11 @@ const header = (value?: string) => endpointWith([{ name: 'Authorization', ...(va
 
 async function arrivedWith(id: string): Promise<string | undefined> {
   await inbox.publisher.publish(makeSample(id, 'red', id));
-  await eventually(`${id} arrives`, async () => inbox.receiver.delivered('ada').has(id), { withinMs: 15_000 });
+  await eventually(`${id} is delivered`, async () => inbox.receiver.delivered('ada').has(id), { withinMs: 15_000 });
   return inbox.receiver.attempts.findLast(attempt => attempt.id === id)?.headers['authorization'] as string | undefined;
 }
 
-test('a value that was given over REST arrives, and stands in no custom resource', async () => {
+test('a value that was set using REST is sent, and is not stored in any custom resource', async () => {
   expect(await inbox.ada.put(path, header(VALUE))).toMatchObject({
     status: 200,
     body: { status: 'Live', endpoint: { headers: [{ name: 'Authorization' }] } },
@@ -51,7 +51,7 @@ test('a value that was given over REST arrives, and stands in no custom resource
   expect((await inbox.ada.get(path)).body).toMatchObject({ endpoint: { headers: [{ name: 'Authorization' }] } });
 });
 
-test('repeating the request changes nothing; neither does one that keeps the value', async () => {
+test('repeating the request does not change anything, and neither does a request that keeps the value', async () => {
   const before = await read(ORDERS, '{.metadata.generation}');
   for (const wish of [header(VALUE), header(), header(VALUE)]) {
     expect((await inbox.ada.put(path, wish)).status).toBe(200);
@@ -81,7 +81,7 @@ test('a sealed value that was copied to another subscription or header is not se
   ]);
   const live = '{.status.conditions[?(@.type=="Live")]';
   await eventually(
-    'the copy does not open',
+    'the copy cannot be decrypted',
     async () => (await read('shop-stock', `${live}.reason}`)) === 'HeaderNotReadable',
     { withinMs: 10_000 },
   );
@@ -104,7 +104,7 @@ test('a sealed value that was copied to another subscription or header is not se
   );
 });
 
-test('the value of a subscription that was just created cannot be used in any other', async () => {
+test('the value of a new subscription cannot be used in any other subscription', async () => {
   const { cluster } = inbox.world.installation;
   await apply(cluster, [stream('shop', 'fresh'), stream('shop', 'copied')]);
   await waitForAll(cluster, 'catalogstream', 'shop');
@@ -116,13 +116,17 @@ test('the value of a subscription that was just created cannot be used in any ot
   const fresh = subscriptionObjectName('shop', 'ada', 'fresh');
   const valueSealed = await read(fresh, '{.spec.endpoint.headers[0].valueSealed}');
   expect(valueSealed).toMatch(/^s2\./);
-  // Created seconds later, with an endpoint at the same host.
+  // This subscription is created seconds later, with an endpoint on the same host.
   const headers = [{ name: 'Authorization', valueSealed }];
   await apply(cluster, [subscription('ada', 'shop', 'copied', { url: inbox.receiver.urlOf('thief'), headers })]);
   const reason = '{.status.conditions[?(@.type=="Live")].reason}';
-  await eventually('the copy does not open', async () => (await read('shop-copied', reason)) === 'HeaderNotReadable', {
-    withinMs: 10_000,
-  });
+  await eventually(
+    'the copy cannot be decrypted',
+    async () => (await read('shop-copied', reason)) === 'HeaderNotReadable',
+    {
+      withinMs: 10_000,
+    },
+  );
   expect(await read(fresh, reason)).toBe('Live');
 });
 
@@ -137,13 +141,17 @@ test('a value that was moved to another header holds events until it is set agai
   const line = ['apply', '--server-side', '--field-manager=sluice-facade', '-f', '-'];
   await kubectl(cluster, line, JSON.stringify(moved));
   const shown = async () => (await inbox.ada.get<{ reason: string }>(path)).body.reason;
-  await eventually('it is paused', async () => (await shown()) === 'HeaderNotReadable', { withinMs: 10_000 });
+  await eventually('the subscription is paused', async () => (await shown()) === 'HeaderNotReadable', {
+    withinMs: 10_000,
+  });
   await inbox.publisher.publish(makeSample('held', 'red', 'held'));
   await inbox.eventIn('held', 'pending');
   expect(inbox.receiver.delivered('ada').has('held')).toBe(false);
   const changed = await inbox.ada.put(path, header('Bearer second'));
   expect(changed.status, JSON.stringify(changed.body)).toBe(200);
-  await eventually('held arrives', async () => inbox.receiver.delivered('ada').has('held'), { withinMs: 15_000 });
+  await eventually('the held event is delivered', async () => inbox.receiver.delivered('ada').has('held'), {
+    withinMs: 15_000,
+  });
   expect(inbox.receiver.attempts.findLast(({ id }) => id === 'held')?.headers).toMatchObject({
     authorization: 'Bearer second',
   });

@@ -29,7 +29,7 @@ async function secretOverRest(id = inbox.pushed): Promise<string> {
 /** Publishes an event and returns a function that checks whether its delivery was signed with a secret. */
 async function deliver(id: string): Promise<(secret: string) => boolean> {
   await inbox.publisher.publish(makeSample(id, 'red', '{}'));
-  await eventually(`${id} arrives`, async () => inbox.receiver.delivered('ada').has(id), { withinMs: 15_000 });
+  await eventually(`${id} is delivered`, async () => inbox.receiver.delivered('ada').has(id), { withinMs: 15_000 });
   const { headers = {} } = inbox.receiver.attempts.findLast(attempt => attempt.id === id) ?? {};
   const signed = ['webhook-id', 'webhook-timestamp', 'webhook-signature'].map(name => [name, String(headers[name])]);
   return secret => {
@@ -42,7 +42,7 @@ async function deliver(id: string): Promise<(secret: string) => boolean> {
   };
 }
 
-test('a new subscription has another secret, which is used everywhere when the call returns', async () => {
+test('a new subscription has a new secret, which is in use everywhere when the call returns', async () => {
   const seen: string[] = [];
   for (let n = 0; n < 3; n++) {
     const secret = await secretOverRest();
@@ -61,13 +61,13 @@ test('a new subscription has another secret, which is used everywhere when the c
   expect(new Set([...seen, await secretOverRest()]).size).toBe(4);
 });
 
-test('an endpoint that is added later has its secret when this is answered', async () => {
+test('an endpoint that is added later has its secret when the call returns', async () => {
   const path = `${inbox.root}/subscriptions/${inbox.pulled}`;
   expect((await inbox.ada.put(path, { endpoint: { url: 'https://ada.example/hook' } })).status).toBe(200);
   expect(await secretOverRest(inbox.pulled)).toMatch(/^whsec_/);
 });
 
-test('a manifest that is applied again after its object was lost has another secret', async () => {
+test('a manifest that is applied again after its object was lost results in a new secret', async () => {
   const { cluster } = inbox.world.installation;
   const manifest: Manifest = subscription('ada', 'shop', 'stock', { url: inbox.receiver.urlOf('ada') });
   await apply(cluster, [stream('shop', 'stock')]);

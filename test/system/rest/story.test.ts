@@ -17,10 +17,10 @@ interface Listed {
 /** The invited partners, including their resources. */
 interface Partner {
   readonly client: RestClient;
-  /** `int_…`, and the name of its object. */
+  /** The `int_…` id, and the name of its object. */
   readonly integration: string;
   readonly name: string;
-  /** Name of the receiving workspace. */
+  /** The name of the receiving workspace. */
   readonly workspace: string;
 }
 
@@ -76,7 +76,7 @@ const arrivedAt = (name: string, prefix = '') =>
     .filter(({ subscription, id }) => subscription === name && id.startsWith(prefix))
     .map(({ id }) => id);
 
-/** Publishes one event. Bob is not affected by any block and has received the event when this returns. */
+/** Publishes one event. Bob is not affected by any block and has received the event when this function returns. */
 async function send(id: string): Promise<string> {
   const sample = makeSample(id, KEY, `{"id":"${id}"}`);
   const answer = await publisher.post(sample, { headers: { 'x-sluice-event-type': 'order.made' } });
@@ -87,10 +87,10 @@ async function send(id: string): Promise<string> {
 
 async function delivered(id: string, to = 'grace'): Promise<void> {
   const has = async () => world.receiver.delivered(to).has(id);
-  await eventually(`${id} arrives at ${to}`, has, { withinMs: 15_000, everyMs: 5 });
+  await eventually(`${id} is delivered to ${to}`, has, { withinMs: 15_000, everyMs: 5 });
 }
 
-/** The explanation of an event on its way to grace, as the producer reads it. */
+/** Returns the explanation of an event for grace, as read by the producer. */
 async function dispositionOf(id: string): Promise<string | undefined> {
   const path = `/waas/producer/${world.shop}/events/${id}?integration=${partner('grace').integration}`;
   const { body } = await owner.get<{ data: { disposition: string }[] }>(path);
@@ -103,7 +103,7 @@ const pairOf = (name: string, groupKey = KEY) => ({
   integrationPublicId: partner(name).integration,
 });
 
-test('a workspace becomes a producer, and its streams are applied, each as often as one likes', async () => {
+test('a workspace becomes a producer, and its streams are applied; each call can be repeated', async () => {
   for (let n = 0; n < 2; n++) {
     const enabled = await call<object>(owner, 'POST /waas/enable-producer', {}, producer);
     expect(enabled).toEqual({ publicId: world.shop, producer: true });
@@ -123,7 +123,7 @@ test('a workspace becomes a producer, and its streams are applied, each as often
   expect(await call(owner, 'PUT /waas/streams', {}, { ...producer, ...ORDERS })).toEqual(applied);
   expect(await world.look('catalogstream', 'orders', 'shop')).toEqual(before);
 
-  // Published only on request.
+  // Streams are only published on request.
   const deprecated = await call<{ publicId: string; status: string }>(
     owner,
     'PUT /waas/streams',
@@ -134,11 +134,13 @@ test('a workspace becomes a producer, and its streams are applied, each as often
   carts = deprecated.publicId;
   const catalog = async () =>
     (await call<Listed>(owner, 'GET /waas/producer/{tenant}/catalog', tenant)).data.map(entry => entry.publicId);
-  await eventually('what is published is in the catalog', async () => (await catalog()).join() === orders, {
+  await eventually('the catalog contains the published streams', async () => (await catalog()).join() === orders, {
     withinMs: 20_000,
   });
   await call(owner, 'PUT /waas/streams', {}, { ...producer, name: 'Carts', isPublic: true });
-  await eventually('both are', async () => (await catalog()).join() === [carts, orders].join(), { withinMs: 20_000 });
+  await eventually('both streams are listed', async () => (await catalog()).join() === [carts, orders].join(), {
+    withinMs: 20_000,
+  });
   const key = await owner.post<{ key: string }>(`/waas/producer/${world.shop}/ingress-keys`, { id: 'story' });
   expect(key.status).toBe(201);
   const { ingressUrl } = world.sluice;
@@ -146,7 +148,7 @@ test('a workspace becomes a producer, and its streams are applied, each as often
 });
 
 test.each(['grace', 'bob'])(
-  '%s is invited, accepts onto a new free account, subscribes, and gets nothing yet',
+  '%s is invited, accepts and creates a free account, subscribes, and does not receive events yet',
   async name => {
     const email = `${name}@example.com`;
     const invited = await call<{ publicId: string }>(owner, 'POST /waas/integrations', {}, { ...producer, email });
@@ -190,7 +192,9 @@ test.each(['grace', 'bob'])(
         includedTokens: 10_000,
       },
     });
-    await eventually('the producer sees it', async () => (await entry())?.status === 'Active', { withinMs: 20_000 });
+    await eventually('the producer can read the subscription', async () => (await entry())?.status === 'Active', {
+      withinMs: 20_000,
+    });
 
     partners.set(name, { client, integration: invited.publicId, name: object, workspace });
     const subscribed = await subscribe(name);
@@ -212,8 +216,8 @@ test.each(['grace', 'bob'])(
   },
 );
 
-test('rule 4: events reach an integration only while an activation of their group key is active', async () => {
-  // Subscribed and not activated: bob gets everything from here on, grace does not.
+test('rule 4: events are only delivered to an integration while an activation of their group key is active', async () => {
+  // Both are subscribed. Only bob has an active group key, so he receives all events from here on, and grace does not.
   const opened = await call<{ publicId: string }>(owner, 'POST /waas/activations', {}, pairOf('bob'));
   expect(opened).toEqual({
     publicId: activationId('shop', partner('bob').name, KEY),
@@ -244,14 +248,14 @@ test('rule 4: events reach an integration only while an activation of their grou
   expect(await call(owner, 'POST /waas/activations', {}, pairOf('grace'))).toEqual(active);
   await delivered(await send('gate.again'));
   expect(arrivedAt('grace')).toEqual(['gate.open', 'gate.again']);
-  // Never 404, and nothing is created.
+  // The response is never 404, and nothing is created.
   await call(owner, 'DELETE /waas/activations', {}, pairOf('grace', 'never'));
   expect(await world.look('activation', activationObjectName('shop', partner('grace').name, 'never'), 'shop')).toBe(
     undefined,
   );
 });
 
-test('a delivery is signed with the secret of the subscription, and has the published bytes', async () => {
+test('a delivery is signed with the secret of the subscription and contains the published bytes', async () => {
   const { client, integration } = partner('grace');
   const { body: subscription } = await subscribe('grace');
   const secret = await client.get<{ secret: string }>(
@@ -268,7 +272,7 @@ test('a delivery is signed with the secret of the subscription, and has the publ
   expect(attempt?.headers).toMatchObject({ 'ce-partitionkey': KEY, 'ce-type': 'order.made' });
 });
 
-test('packages group streams, and are renamed', async () => {
+test('packages group streams and can be renamed', async () => {
   const packages = '/waas/producer/{tenant}/packages';
   const wanted = { name: 'Grundlagen', description: 'for all' };
   const made = await call<{ publicId: string }>(owner, `POST ${packages}`, tenant, wanted);
@@ -296,7 +300,7 @@ test('packages group streams, and are renamed', async () => {
     await call(owner, `DELETE ${packages}/{pkg}/streams/{catalogEntryPublicId}`, member);
   }
   await expectSpec({ displayName: 'Basics', streams: ['orders'] });
-  // Default-open: a stream in a package is no more and no less open.
+  // Adding a stream to a package neither opens nor closes it.
   await delivered(await send('packaged'));
 });
 
@@ -311,7 +315,10 @@ async function step(name: Step): Promise<void> {
   await call(owner, `${verb} ${BLOCKS}/${target}`, at);
 }
 
-/** Unblocking applies at watch latency: a block that is answered later is compiled with it. */
+/**
+ * Waits until earlier unblocks are in force. Unblocking takes effect when the watch delivers it, and a later block is
+ * compiled along with it.
+ */
 async function compileAll(): Promise<void> {
   const at = { ...tenant, integration: partner('bob').integration, catalogEntryPublicId: carts };
   await call(owner, `POST ${BLOCKS}/streams/{catalogEntryPublicId}`, at);
@@ -330,8 +337,8 @@ async function expectBlock(stands: boolean, kind: 'CatalogStream' | 'Package', t
 }
 
 /**
- * A walk through the four states of the two blocks. It makes each call in each state, including calls without any
- * effect. It also contains each possible pair of consecutive changes.
+ * A sequence of calls for the four states of the two blocks. It makes each call in each state, including calls without
+ * any effect. It also contains each possible pair of consecutive changes.
  */
 const WALK: readonly Step[] = [
   'unblock stream',
@@ -375,7 +382,7 @@ function afterStep(blocked: Blocked, name: Step): Blocked {
   return { ...blocked, [name.endsWith('stream') ? 'stream' : 'package']: !name.startsWith('un') };
 }
 
-/** Returns each call of the walk with the state before it, and each pair of consecutive changes. */
+/** Returns each call of the sequence with the state before it, and each pair of consecutive changes. */
 function coverageOf(walk: readonly Step[]): { readonly calls: Set<string>; readonly pairs: Set<string> } {
   const calls = new Set<string>();
   const pairs = new Set<string>();
@@ -394,13 +401,13 @@ function coverageOf(walk: readonly Step[]): { readonly calls: Set<string>; reado
   return { calls, pairs };
 }
 
-test('the walk makes each call in each state, and continues each change with each other one', () => {
+test('the sequence makes each call in each state, and each pair of consecutive changes', () => {
   const { calls, pairs } = coverageOf(WALK);
-  // Each state has two changes that lead to it, and two changes that leave it.
+  // There are two changes that lead to each state, and two changes that leave it.
   expect([calls.size, pairs.size]).toEqual([4 * STEPS.length, 4 * 2 * 2]);
 });
 
-test('a subscription is live exactly while neither its stream nor a package of it is blocked', async () => {
+test('a subscription is live if and only if neither its stream nor a package of it is blocked', async () => {
   let blocked: Blocked = { stream: false, package: false };
   const sent: string[] = [];
   const kept = await world.look('wsub', subscriptionOf('grace'), partner('grace').workspace);
@@ -434,7 +441,7 @@ test('a subscription is live exactly while neither its stream nor a package of i
   expect([is?.spec, is?.metadata.generation]).toEqual([kept?.spec, kept?.metadata.generation]);
 });
 
-test('an archived package keeps its blocks, and accepts nothing new', async () => {
+test('an archived package keeps its blocks, and does not accept new ones', async () => {
   const of = { ...tenant, pkg };
   await step('block package');
   for (let n = 0; n < 2; n++) await call(owner, 'POST /waas/producer/{tenant}/packages/{pkg}/archive', of);
@@ -454,7 +461,7 @@ test('an archived package keeps its blocks, and accepts nothing new', async () =
   expect([reblocked.status, reblocked.body.code]).toEqual([409, 'package_archived']);
 });
 
-test('part 5: requires an access token of an owner of the producer, and no ingress key', async () => {
+test('part 5: requires an access token of an owner of the producer, and does not accept an ingress key', async () => {
   const eve = await world.as('eve');
   for (const row of ROWS.filter(each => SERVED.includes(`${each.method} ${each.path}`))) {
     const integration = partner('grace').integration;
@@ -489,9 +496,9 @@ test('part 7: sandbox parameters are refused on the production route', async () 
   }
 });
 
-test('the series counts the deliveries to the partners', async () => {
+test('the series contains the deliveries to the partners', async () => {
   await eventually(
-    'the series counts every delivery',
+    'the series contains all deliveries',
     async () => {
       const row = 'GET /waas/producer/{tenant}/metrics/series';
       const { series } = await call<{ series: readonly Record<string, number>[] }>(owner, row, tenant);
@@ -503,11 +510,11 @@ test('the series counts the deliveries to the partners', async () => {
   );
 });
 
-test('every row of the specification that is served was part of the story', () => {
+test('all rows of the specification that are served were called', () => {
   expect(called()).toEqual(SERVED);
 });
 
-test('an answer that deviates from its row is reported with the deviation', () => {
+test('a response that differs from its row is reported with the difference', () => {
   const row = ROWS.find(({ path }) => path === '/waas/activations');
   const reply = {
     status: 201,

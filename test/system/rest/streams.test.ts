@@ -20,7 +20,7 @@ beforeAll(async () => {
 });
 afterAll(() => world?.stop());
 
-test('a stream is applied, changed, and seen by kubectl; applying it again writes nothing', async () => {
+test('a stream is applied, changed, and visible with kubectl; applying it again does not write anything', async () => {
   const wanted = {
     producerTenantPublicId: shop,
     name: 'Órdenes de compra',
@@ -67,7 +67,7 @@ test.each([
   ['what no text interchanges', '\ufffe\uffff\ufdd0\u{1fffe}'],
   ['quotes and escapes', '"\\"\\\\u0000\\\'#:- &*!|>%@`'],
   ['128 KiB', `${'😀é"\r\n\t\\'.repeat(11_915)}${'x'.repeat(7)}`],
-])('a payload schema is kept verbatim: %s', async (what, payloadSchema) => {
+])('a payload schema is stored without changes: %s', async (what, payloadSchema) => {
   const name = `verbatim ${what}`;
   const applied = await ada.put<{ publicId: string; key: string }>('/waas/streams', {
     producerTenantPublicId: shop,
@@ -101,7 +101,7 @@ test('another name with the same key is a conflict, and changes nothing', async 
   expect(other.body).toMatchObject({ code: 'stream_name_conflict', detail: expect.stringContaining('"Orders"') });
 });
 
-test('of two names with one key at once, one is answered with the owner of the key', async () => {
+test('only one of two concurrent calls with different names for the same key succeeds; the other response names the owner of the key', async () => {
   for (let n = 0; n < 10; n++) {
     const names = [`Race ${n}`, `race-${n}`];
     const replies = await Promise.all(
@@ -130,7 +130,7 @@ test('a stream that is being deleted is refused, and nothing is stored', async (
   expect((await ada.put('/waas/streams', wanted)).status).toBe(200);
 });
 
-test('foreign and missing objects get the same answer', async () => {
+test('foreign and missing objects have the same response', async () => {
   const foreign = await eve.get(`/waas/producer/${shop}/catalog`);
   const absent = await eve.get('/waas/producer/ten_00000000000000000000/catalog');
   expect(foreign.status).toBe(403);
@@ -145,14 +145,14 @@ test.each([
   ['null for a choice', { name: 'x', isPublic: null }, '/isPublic'],
   ['no name', {}, '/name'],
   ['an event type with a space', { name: 'x', eventTypes: ['a b'] }, '/eventTypes/0'],
-])('%s is named in a 422', async (_what, fields, pointer) => {
+])('%s is reported with 422', async (_what, fields, pointer) => {
   const reply: Problem = await ada.put('/waas/streams', { producerTenantPublicId: shop, ...fields });
   expect(reply.status).toBe(422);
   expect(reply.headers.get('content-type')).toBe('application/problem+json');
   expect(reply.body.errors?.map(error => error.pointer)).toEqual([pointer]);
 });
 
-test('a field that kubectl manages is kept, and the answer names its manager', async () => {
+test('a field that kubectl manages is kept, and the response names its manager', async () => {
   const manifest = {
     apiVersion: 'sluice.dev/v1alpha1',
     kind: 'CatalogStream',
@@ -177,7 +177,7 @@ test('a field that kubectl manages is kept, and the answer names its manager', a
   expect(same.status, JSON.stringify(same.body)).toBe(200);
 });
 
-test('every call needs a token; the reference does not', async () => {
+test('every call requires a token; the reference does not', async () => {
   const nobody = await fetch(`${sluice.facadeUrl}/waas/producer/${shop}/catalog`);
   expect(nobody.status).toBe(401);
   expect(nobody.headers.get('www-authenticate')).toMatch(/^Bearer/);

@@ -65,7 +65,7 @@ const read = (what: string, path: string, namespace = 'ada') =>
 const versionOf = (name: string) => read(`subscription/${name}`, '{.metadata.resourceVersion}');
 const objects = () => read('subscription', '{.items[*].metadata.name}');
 
-test('a partner sees its integration and the published streams; others see nothing', async () => {
+test('a partner can read its integration and the published streams; others cannot', async () => {
   const seen = expectDeclared('getPartnerIntegration', await ada.get(receiving()));
   expect(seen.body).toEqual({
     publicId: intg('ada'),
@@ -147,7 +147,7 @@ test('subscribing creates one object, even if it is repeated, and the partner se
   expect((await eve.get(`${receiving('eve')}/subscriptions/${idOf('orders')}`)).status).toBe(404);
 });
 
-test('the answer of a read may be changed and sent back, and loses no hidden field', async () => {
+test('the response of a read can be changed and sent back without losing hidden fields', async () => {
   const spec = () => read(`subscription/${nameOf('orders')}`, '{.spec}').then(text => JSON.parse(text) as object);
   const before = (await spec()) as { endpoint: object };
   const { endpoint } = (await ada.get<Entry>(pathOf('orders'))).body;
@@ -170,7 +170,7 @@ test('the answer of a read may be changed and sent back, and loses no hidden fie
   expect((await ada.put<Entry>(pathOf('orders'), { endpoint: { url: URL, headers } })).status).toBe(200);
 });
 
-test('20 equal calls at once make one object', async () => {
+test('20 concurrent equal calls create one object', async () => {
   const replies = await Promise.all(
     Array.from({ length: 20 }, (_, n) => subscribe(n % 2 === 0 ? ada : elsewhere, 'carts', { ordering: 'None' })),
   );
@@ -179,7 +179,7 @@ test('20 equal calls at once make one object', async () => {
   expect((await ada.get<{ data: unknown[] }>(subscriptions)).body.data).toHaveLength(2);
 });
 
-test('while a stream is blocked, subscribing is refused, and existing subscriptions pause', async () => {
+test('while a stream is blocked, subscribing is refused and existing subscriptions are paused', async () => {
   await apply(world.installation.cluster, [
     pkg('shop', 'all', ['orders', 'visits']),
     block('shop', 'kept', { integration: 'ada', target: { kind: 'Package', name: 'all' } }),
@@ -208,12 +208,12 @@ test('while a stream is blocked, subscribing is refused, and existing subscripti
   expect([test.status, test.body.code]).toEqual([409, 'stream_blocked']);
 
   await kubectl(world.installation.cluster, ['delete', 'block', 'kept', '-n', 'shop']);
-  await eventually('it is not blocked any more', async () => (await subscribe(ada, 'visits')).status === 201, {
+  await eventually('the subscription is not blocked', async () => (await subscribe(ada, 'visits')).status === 201, {
     withinMs: 20_000,
   });
 });
 
-test('a block that another facade has just answered is seen, every time', async () => {
+test('a block that another facade has just returned is always detected', async () => {
   for (let n = 0; n < 12; n++) {
     const blocked = await shop.post(`${blocksOf('eve')}/streams/${cat('stock')}`);
     expect(blocked.status, JSON.stringify(blocked.body)).toBe(204);
@@ -229,7 +229,7 @@ test('a block that another facade has just answered is seen, every time', async 
   }
 });
 
-test('a deprecated stream takes no new subscriptions, and those that are there go on', async () => {
+test('a deprecated stream does not accept new subscriptions, and existing subscriptions continue', async () => {
   const refused: Problem = await ada.post(subscriptions, { catalogEntryPublicId: cat('old') });
   expect([refused.status, refused.body.code]).toEqual([409, 'stream_deprecated']);
   expect((await subscribe(ada, 'refunds')).status).toBe(201);
@@ -246,21 +246,25 @@ test('a deprecated stream takes no new subscriptions, and those that are there g
   expect((await ada.get<Entry>(pathOf('refunds'))).body.status).toBe('Live');
 });
 
-test('a subscription of kubectl that is not admitted is refused with the reason that it waits for', async () => {
+test('a subscription of kubectl that was not admitted is refused with the reason', async () => {
   const { cluster } = world.installation;
   await apply(cluster, [
     subscription('ada', 'shop', 'old', undefined),
     subscription('ada', 'shop', 'planned', undefined),
   ]);
   const deprecated = async (): Promise<Problem> => ada.post(subscriptions, { catalogEntryPublicId: cat('old') });
-  await eventually('it is judged', async () => (await read('subscription/shop-old', '{.status.conditions}')) !== '', {
-    withinMs: 20_000,
-  });
+  await eventually(
+    'the subscription is reconciled',
+    async () => (await read('subscription/shop-old', '{.status.conditions}')) !== '',
+    {
+      withinMs: 20_000,
+    },
+  );
   const refused = await deprecated();
   expect([refused.status, refused.body.code]).toEqual([409, 'stream_deprecated']);
   const waiting = `${subscriptions}/${publicId('Subscription', 'ada', 'shop-planned')}`;
   const { value } = await eventually(
-    'the facade knows it',
+    'the facade knows the subscription',
     async () => {
       const reply: Problem = await ada.put(waiting, { suspended: true });
       return reply.body.detail?.includes('stream') && reply;
@@ -281,7 +285,7 @@ test.each([
   ],
   ['a delay that is none', { endpoint: { url: URL, retrySchedule: ['soon'] } }, ['/endpoint/retrySchedule/0']],
   ['null', { endpoint: null }, ['/endpoint']],
-])('%s is named in a 422', async (_what, wish, pointers) => {
+])('%s is reported with 422', async (_what, wish, pointers) => {
   const reply: Problem = await ada.post(subscriptions, { catalogEntryPublicId: cat('orders'), ...wish });
   expect(reply.status).toBe(422);
   expect(reply.body.errors?.map(({ pointer }) => pointer)).toEqual(pointers);
@@ -297,14 +301,16 @@ test('unsubscribing can be repeated, and a new subscription starts again', async
   expect((await subscribe(ada, 'orders')).status).toBe(201);
 });
 
-test('a subscription from Git stays, and the answer names its manager; while Git deletes it, REST may, too', async () => {
+test('a subscription from Git remains, and the response names its manager; while Git deletes it, REST can delete it, too', async () => {
   const { cluster } = world.installation;
   const fromGit = subscription('ada', 'shop', 'visits', undefined);
   const asGit = ['--server-side', '--field-manager=argocd-controller', '-f', '-'];
   await kubectl(cluster, ['apply', ...asGit], JSON.stringify(fromGit));
   const { name } = fromGit.metadata;
   const path = `${subscriptions}/${publicId('Subscription', 'ada', name)}`;
-  await eventually('REST has it', async () => (await ada.get(path)).status === 200, { withinMs: 10_000 });
+  await eventually('REST returns the subscription', async () => (await ada.get(path)).status === 200, {
+    withinMs: 10_000,
+  });
   // The version changes until the controller has written the status.
   const accepted = ['--for=condition=Ready=false', `subscription/${name}`, '-n', 'ada', '--timeout=20s'];
   await kubectl(cluster, ['wait', ...accepted]);
@@ -313,13 +319,13 @@ test('a subscription from Git stays, and the answer names its manager; while Git
   expect([refused.status, refused.body.code]).toEqual([409, 'managed_elsewhere']);
   expect(refused.body.detail).toContain(`Subscription ${name} in the namespace ada is managed by argocd-controller.`);
   expect(await versionOf(name)).toBe(version);
-  // The same request while it is being deleted by Git.
+  // The same request is sent while Git is deleting the subscription.
   await kubectl(cluster, ['delete', 'subscription', name, '-n', 'ada', '--wait=false']);
   expect((await ada.remove(path)).status).toBe(204);
   expect(await objects()).not.toContain(name);
 });
 
-test('an integration that was revoked takes no subscriptions any more', async () => {
+test('a revoked integration does not accept subscriptions', async () => {
   const kept = await subscribe(eve, 'visits', {}, 'eve');
   expect(kept.status).toBe(201);
   const revoked = await shop.post(`/waas/producer/${tenantId('shop')}/integrations/${intg('eve')}/revoke`);
@@ -332,7 +338,7 @@ test('an integration that was revoked takes no subscriptions any more', async ()
     expect([refused.status, refused.body.code]).toEqual([409, 'integration_not_active']);
   }
   await eventually(
-    'the partner sees it',
+    'the partner sees the revocation',
     async () => (await eve.get<{ status: string }>(receiving('eve'))).body.status === 'Revoked',
     { withinMs: 20_000 },
   );

@@ -15,7 +15,7 @@ interface MadeKey {
   readonly expiresAt: string | null;
 }
 
-/** Ingress remembers a valid key for so long. */
+/** The time for which ingress caches a valid key, in milliseconds. */
 const KEY_CACHE_MS = 5_000;
 
 let world: FacadeWorld;
@@ -34,7 +34,7 @@ beforeAll(async () => {
   ({ shop = '' } = await makeTenants(world, { shop: 'ada', other: 'eve' }));
   [ada, eve] = await Promise.all([world.as(facade, 'ada'), world.as(facade, 'eve')]);
   const { status } = await ada.put('/waas/streams', { producerTenantPublicId: shop, name: 'orders', isPublic: true });
-  if (status !== 200) throw new Error(`the stream was answered ${status}`);
+  if (status !== 200) throw new Error(`the response for the stream was ${status}`);
 });
 afterAll(() => world?.stop());
 
@@ -61,7 +61,7 @@ const applyAs = (manager: string, name: string, spec: object) =>
     JSON.stringify({ apiVersion: 'sluice.dev/v1alpha1', kind: 'Workspace', metadata: { name }, spec }),
   );
 
-test('a workspace becomes a producer, and stays one without another write', async () => {
+test('a workspace becomes a producer, and remains a producer without another write', async () => {
   await apply(world.installation.cluster, ownedTenant(world.issuer, 'fresh', 'ada'));
   const fresh = publicId('Workspace', '', 'fresh');
   const enable = () => ada.post('/waas/enable-producer', { producerTenantPublicId: fresh });
@@ -75,7 +75,7 @@ test('a workspace becomes a producer, and stays one without another write', asyn
   expect(entry.body).toMatchObject({ name: 'fresh', producer: true, role: 'Owner' });
 });
 
-test('the fields of a producer that Git manages stay', async () => {
+test('the fields of a producer that Git manages are kept', async () => {
   await apply(world.installation.cluster, ownedTenant(world.issuer, 'git', 'ada'));
   await applyAs('argocd', 'git', { producer: false });
   const reply: Problem = await ada.post('/waas/enable-producer', {
@@ -86,7 +86,7 @@ test('the fields of a producer that Git manages stay', async () => {
   expect(reply.body.errors).toEqual([{ pointer: '/spec/producer', detail: 'spec.producer is managed by argocd' }]);
 });
 
-test('a key works when the call returns, is shown once, and has no access to /waas', async () => {
+test('a key works when the call returns, is only returned once, and does not give access to /waas', async () => {
   const made = expectDeclared('createIngressKey', await makeKey({ id: 'first' }));
   expect(made.status).toBe(201);
   expect(made.body).toEqual({ id: 'first', expiresAt: null, key: expect.stringMatching(/^slk_[\w-]{43}$/) });
@@ -106,7 +106,7 @@ test('a key works when the call returns, is shown once, and has no access to /wa
   expect(asToken.status).toBe(401);
 });
 
-test('keys of REST and of others exist side by side, and are removed where they are managed', async () => {
+test('keys of REST and of other managers can be used together, and are only removed by their manager', async () => {
   const ours = (await makeKey({ id: 'ours' })).body;
   await applyAs('argocd', 'shop', { ingressKeys: [{ id: 'by-git', sha256: 'a'.repeat(64) }] });
   await inCluster(['apply', '--server-side', '-f', '-'], JSON.stringify(ingressKey('shop', 'a-key-out-of-a-secret')));
@@ -127,14 +127,14 @@ test('keys of REST and of others exist side by side, and are removed where they 
   for (const _ of [1, 2, 3]) expect((await removeKey('ours')).status).toBe(204);
   expect((await removeKey('never-there')).status).toBe(204);
   expect(await versionOf('shop')).toBe(version);
-  await eventually('a deleted key opens nothing', async () => (await publish(ours.key)) === 401, {
+  await eventually('the deleted key does not work', async () => (await publish(ours.key)) === 401, {
     withinMs: KEY_CACHE_MS,
   });
   expect(await publish(second.key)).toBe(202);
   expect((await listKeys()).map(({ id }) => id)).toContain('by-git');
 });
 
-test('the last key of REST can be removed, and those of Git are kept', async () => {
+test('the last key of REST can be removed, and keys of Git are kept', async () => {
   for (const { id } of await listKeys()) if (id !== 'by-git') expect((await removeKey(id)).status).toBe(204);
   expect((await listKeys()).map(({ id }) => id)).toEqual(['by-git']);
   const { key } = (await makeKey({ id: 'after-none' })).body;
@@ -146,7 +146,7 @@ test('a key expires at its time', async () => {
   const { status, body } = expectDeclared('createIngressKey', await makeKey({ id: 'short', expiresAt: soon }));
   expect([status, body.expiresAt]).toEqual([201, soon]);
   expect(await publish(body.key)).toBe(202);
-  await eventually('the key has ended', async () => (await publish(body.key)) === 401, {
+  await eventually('the key has expired', async () => (await publish(body.key)) === 401, {
     withinMs: 20_000 + 2 * KEY_CACHE_MS,
   });
   const past: Problem = await ada.post(keysPath(), { expiresAt: '2020-01-01T00:00:00+02:00' });
@@ -157,7 +157,7 @@ test('a key expires at its time', async () => {
   for (const id of ['', 'a/b', '-a', 'x'.repeat(64), 'ü']) expect((await makeKey({ id })).status, id).toBe(422);
 });
 
-test('50 calls for one id at once make one key; sixteen there may be', async () => {
+test('50 concurrent calls with one id create one key, and there can be sixteen keys', async () => {
   const same = await Promise.all(Array.from({ length: 50 }, () => makeKey({ id: 'wanted-by-all' })));
   expect(same.filter(({ status }) => status === 201)).toHaveLength(1);
   expect(same.filter(reply => reply.status === 409)).toHaveLength(49);
@@ -171,18 +171,18 @@ test('50 calls for one id at once make one key; sixteen there may be', async () 
   expect(await publish(key)).toBe(202);
 });
 
-test('keys are made and removed beside each other without losing any', async () => {
+test('keys can be created and removed concurrently without losing any', async () => {
   for (const { id } of await listKeys()) if (id !== 'by-git') await removeKey(id);
   const made = await Promise.all(Array.from({ length: 12 }, (_, n) => makeKey({ id: `beside-${n}` })));
   expect(made.map(({ status }) => status)).toEqual(made.map(() => 201));
   expect(await Promise.all(made.map(({ body }) => publish(body.key)))).toEqual(made.map(() => 202));
-  // Git's own key is nobody else's: it goes when Git takes it away.
+  // A key in Git is only removed by Git.
   await applyAs('argocd', 'shop', { ingressKeys: [] });
   const left = (await inCluster(['get', 'workspace', 'shop', '-o', 'jsonpath={.spec.ingressKeys[*].id}'])).split(' ');
   expect(left.toSorted()).toEqual(made.map(({ body }) => body.id).toSorted());
 });
 
-test('a change that is not applied is not answered with success, and a key that was never returned is removed', async () => {
+test('a change that is not applied does not return a success, and a key that was never returned is removed', async () => {
   await apply(world.installation.cluster, ownedTenant(world.issuer, 'late', 'ada'));
   await inCluster(['wait', 'workspace', 'late', '--for=condition=Ready', '--timeout=20s']);
   const late = publicId('Workspace', '', 'late');
@@ -200,7 +200,7 @@ test('a change that is not applied is not answered with success, and a key that 
       [503, 'not_in_force'],
     ]);
     expect(JSON.stringify(replies[0])).toContain('and was removed');
-    // The key is out of the list already: it is the same answer as long as it may open anything.
+    // The key is not listed anymore. The call still returns the same response as long as the key may work.
     const again = await removeKey('beside-0');
     expect([again.status, codeOf(again)]).toEqual([503, 'not_in_force']);
   } finally {
@@ -211,10 +211,10 @@ test('a change that is not applied is not answered with success, and a key that 
   });
   const { key } = (await makeKey({ id: 'unseen' })).body;
   expect(await publish(key)).toBe(202);
-  await eventually('it is a producer', async () => (await calls[1]()).status === 200, { withinMs: 40_000 });
+  await eventually('the workspace is a producer', async () => (await calls[1]()).status === 200, { withinMs: 40_000 });
 });
 
-test('each sees the workspaces and accounts that are theirs, with the role they have', async () => {
+test('each person can read their own workspaces and accounts, including their role', async () => {
   const owners = [
     { issuer: world.issuer.url, group: 'operators', role: 'Admin' },
     { issuer: world.issuer.url, subject: 'ada', role: 'Owner' },
@@ -246,7 +246,7 @@ test('each sees the workspaces and accounts that are theirs, with the role they 
   expect((await eve.get(`/waas/workspaces/${shop}`)).status).toBe(403);
 });
 
-test('a balance is read by owners only; a Metered account has no remainder', async () => {
+test('only owners can read a balance, and a Metered account does not have a remainder', async () => {
   const balanceOf = (name: string, client = ada) =>
     client.get(`/waas/accounts/${publicId('Account', '', name)}/tokens`);
   expect(expectDeclared('getTokens', await balanceOf('shop')).body).toEqual({
@@ -257,7 +257,7 @@ test('a balance is read by owners only; a Metered account has no remainder', asy
     remainingTokens: null,
   });
   const free = await eventually(
-    'its plan is applied',
+    'the plan is applied',
     async () => {
       const reply = await balanceOf('ours');
       return reply.status === 200 && reply;
@@ -271,7 +271,7 @@ test('a balance is read by owners only; a Metered account has no remainder', asy
   expect(absent.body).toEqual(foreign.body);
 });
 
-test('nothing secret is in a log', async () => {
+test('the log does not contain any secrets', async () => {
   const text = JSON.stringify([...(await facade.logLines()), ...(await ingress.logLines())]);
   expect(text).toContain('createIngressKey');
   expect(text).not.toMatch(/slk_|[0-9a-f]{64}/);

@@ -13,7 +13,7 @@ import { temporaryFolder } from '../../support/temporary-folder.ts';
 
 export const OWNERS = [{ issuer: 'https://login.example.com', subject: 'ada', role: 'Owner' }];
 
-/** A valid spec for each kind, some of which have the maximum size. */
+/** A valid spec for each kind. Some of them have the maximum size. */
 export const SPECS: Readonly<Record<KindName, object>> = {
   Account: { owners: OWNERS },
   Workspace: { account: 'ada' },
@@ -29,7 +29,7 @@ export const KIND_NAMES = Object.keys(KINDS) as KindName[];
 
 export const of = (kind: KindName): Resource => resourceOf(KINDS[kind]);
 
-/** The API server as an administrator and as service accounts of ours meet it, and a namespace to try them in. */
+/** An API server that can be used as an administrator or as a service account of Sluice, with a namespace. */
 export interface Accounts {
   readonly admin: KubeClient;
   readonly facade: KubeClient;
@@ -40,14 +40,14 @@ export interface Accounts {
    * policy.
    */
   readonly unlimited: (role: 'controller' | 'facade') => Promise<KubeClient>;
-  /** A name that is not used by any object of this kind. */
+  /** Returns a name that no object of this kind uses. */
   readonly fresh: (kind: KindName) => ObjectName;
-  /** An object, made by the administrator. */
+  /** Creates an object as an administrator. */
   readonly make: (kind: KindName, spec?: object, metadata?: object) => Promise<AnyObject>;
   readonly close: () => Promise<void>;
 }
 
-/** @param name of the namespace, with this process's number behind it */
+/** @param name of the namespace, followed by the id of this process */
 export async function openAccounts(kubeconfig: string, name: string): Promise<Accounts> {
   const namespace = `${name}-${process.pid}`;
   const folder = await temporaryFolder(name);
@@ -105,12 +105,15 @@ export async function openAccounts(kubeconfig: string, name: string): Promise<Ac
   };
 }
 
-/** Server-side apply by force: what is refused then is not refused for a conflict. */
+/** Applies an object using server-side apply with force, so a refusal is never caused by a conflict. */
 export function applying(client: KubeClient, kind: KindName, name: ObjectName, body: object): Promise<AnyObject> {
   return client.apply(of(kind), name, body, { fieldManager: 'test', force: true });
 }
 
-/** The status and message of a rejection: `403 …`. @throws if the request was not rejected */
+/**
+ * Returns the status and message of a refusal: `403 …`.
+ * @throws if the request was not refused
+ */
 export async function refusal(call: Promise<unknown>): Promise<string> {
   const error = await call.then(
     () => new Error('not refused'),
@@ -120,7 +123,7 @@ export async function refusal(call: Promise<unknown>): Promise<string> {
   return `${error.status} ${error.detail}`;
 }
 
-/** Whether the API server accepts a dry run that an admission policy should deny. */
+/** Returns whether the API server accepts a dry run that an admission policy should deny. */
 export async function isUnlimited(client: KubeClient, probe: PolicyProbe): Promise<boolean> {
   const stop = new AbortController();
   const result = Promise.withResolvers<boolean>();

@@ -16,17 +16,17 @@ import type { RedisServer } from '../../support/redis/server.ts';
 import type { Sample } from './publisher.ts';
 import type { Receiver } from './receiver.ts';
 
-/** Lists which are empty if there are no errors. */
+/** All lists are empty if there are no errors. */
 interface Faults {
-  /** Expected and never answered with 2xx. */
+  /** Expected events that never received a 2xx response. */
   readonly missing: string[];
   /** Attempts for events that must not arrive here. */
   readonly unexpected: string[];
-  /** Bytes or group key are not those that were published. */
+  /** Events whose bytes or group key differ from the published event. */
   readonly changed: string[];
   /** Events that arrived before an earlier event with the same key was delivered. */
   readonly reordered: string[];
-  /** Answered with 2xx more often than once and the crashes that there were. */
+  /** Events that received more than one 2xx response, in addition to one for each crash. */
   readonly repeated: string[];
 }
 
@@ -48,9 +48,9 @@ export function faultsOf(
     for (const [position, { id }] of lane.entries()) positions.set(id, position);
   }
   const faults: Faults = { missing: [], unexpected: [], changed: [], reordered: [], repeated: [] };
-  /** id → how often it was answered with 2xx. */
+  /** The number of 2xx responses, by id. */
   const delivered = new Map<string, number>();
-  /** group key → the number of delivered events, starting with the first one. */
+  /** The number of delivered events, starting with the first one, by group key. */
   const progress = new Map<string, number>();
   for (const attempt of receiver.attempts) {
     if (attempt.subscription !== subscription) continue;
@@ -79,7 +79,7 @@ export function faultsOf(
 
 /** The data of a subscription in Redis. */
 export interface InboxState {
-  /** All routed references (oldest first), and group keys. */
+  /** All routed references (oldest first), and their group keys. */
   readonly routed: readonly { readonly id: string; readonly groupKey: string }[];
   readonly open: number;
   readonly claimed: number;
@@ -106,7 +106,7 @@ async function find(cluster: Cluster, kind: KindName, namespace: string, name: s
 const OPEN = ['pending', 'inflight', 'retrying'] as const;
 const PAGE = 250;
 
-/** Calls `read` with a separate connection. */
+/** Calls `read` using a separate connection. */
 async function withRedis<T>({ url }: RedisServer, read: (redis: RedisClient) => Promise<T>): Promise<T> {
   const redis = await connectRedis(url, createLogger({ level: 'silent' }));
   try {
@@ -157,8 +157,8 @@ async function readState(
 }
 
 /**
- * The number of events of a stream in the last hour that were not routed, by reason. Reasons without events are not
- * included.
+ * Returns the number of events of a stream in the last hour that were not routed, by reason. Does not include reasons
+ * without events.
  */
 export async function readReasons(
   redis: RedisServer,
@@ -174,7 +174,7 @@ export async function readReasons(
   });
 }
 
-/** The total of all buckets in the producer's series for the last day. */
+/** Returns the total of all buckets in the producer's series for the last day. */
 export async function readSeries(redis: RedisServer, producer: string): Promise<Traffic> {
   const ring = RINGS['24h'];
   const window = windowOf(ring, Date.now());
@@ -190,7 +190,7 @@ export async function readSeries(redis: RedisServer, producer: string): Promise<
   return sum;
 }
 
-/** Events that lie in the part of the stream. */
+/** Returns the events that are stored in the part of the stream. */
 export async function queueLength(
   { cluster, redis }: { readonly cluster: Cluster; readonly redis: RedisServer },
   producer: string,
@@ -202,7 +202,7 @@ export async function queueLength(
   return Number(await redis.command('XLEN', log));
 }
 
-/** HGETALL is a flat list over RESP2 and a map over RESP3. */
+/** HGETALL returns a flat list with RESP2 and a map with RESP3. */
 function pairsOf(reply: string[] | Readonly<Record<string, string>>): [string, string][] {
   if (!Array.isArray(reply)) return Object.entries(reply);
   return reply.flatMap((name, at) => (at % 2 === 0 ? [[name, reply[at + 1] ?? ''] as [string, string]] : []));

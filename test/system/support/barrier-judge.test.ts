@@ -3,7 +3,7 @@ import { type History, judgeBarriers } from './barrier-judge.ts';
 
 const ALLOWED_MS = 1_000;
 
-/** Closed from 200 to 5,000, when its opening is asked for; open from 5,100 on. */
+/** The lever is closed from 200 to 5,000, when opening is requested, and open from 5,100. */
 const CLOSING = { to: 'closed', askedMs: 100, answeredMs: 200 } as const;
 const OPENING = { to: 'open', askedMs: 5_000, answeredMs: 5_100 } as const;
 
@@ -11,7 +11,7 @@ const judge = (more: Partial<History>) =>
   judgeBarriers([{ lever: 'ada/key', changes: [CLOSING, OPENING], decisions: [], arrivals: [], ...more }], ALLOWED_MS);
 
 describe('the judge of barriers', () => {
-  it('finds nothing if every answer was kept, or if the order is not known', () => {
+  it('does not report anything if all responses were correct, or if the order is not known', () => {
     const { violations, judged } = judge({
       changes: [{ ...CLOSING, routed: [] }, OPENING],
       decisions: [
@@ -62,7 +62,7 @@ describe('the judge of barriers', () => {
       { changes: [CLOSING], arrivals: [{ id: 'e', sentMs: 50, atMs: 60_000 }] },
       'ada/key: e was attempted 59800 ms after the answer of a closing',
     ],
-  ])('sees %s', (_what, history, violation) => {
+  ])('reports %s', (_what, history, violation) => {
     expect(judge(history).violations).toEqual([violation]);
   });
 });

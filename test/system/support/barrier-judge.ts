@@ -1,6 +1,6 @@
 /**
- * The changes of a lever, which is either the pair of an activation or a Block. It is turned by one hand, alternately,
- * and begins open. All times are in ms of the same clock.
+ * The changes of a lever, which is either an activation or a Block. A single client alternately closes and opens the
+ * lever, which is open at first. All times are in milliseconds, using the same clock.
  */
 export interface History {
   readonly lever: string;
@@ -13,22 +13,22 @@ export interface History {
 
 export interface Change {
   readonly to: 'open' | 'closed';
-  /** The time of the request, before which it can't have been applied. */
+  /** The time of the request. The change cannot have been applied before. */
   readonly askedMs: number;
-  /** When the condition showed it as applied. */
+  /** The time at which the condition showed the change as applied. */
   readonly answeredMs: number;
   /**
-   * For a closing: events routed behind the lever between a read after the response, and a read before the next
-   * opening.
+   * If the lever was closed: the events routed behind the lever between a read after the response, and a read before
+   * the next opening.
    */
   readonly routed?: readonly string[];
 }
 
 export interface Decision {
   readonly id: string;
-  /** The time at which it was sent to ingress, before which it can't have been accepted. */
+  /** The time at which the event was sent to ingress. It cannot have been accepted before. */
   readonly sentMs: number;
-  /** When ingress answered: by then it was decided about. */
+  /** The time of the response of ingress. At this time, the event has been evaluated. */
   readonly answeredMs: number;
   readonly routed: boolean;
 }
@@ -37,30 +37,31 @@ export interface Arrival {
   readonly id: string;
   /** The time at which the event was sent to ingress, or undefined if it is not known. */
   readonly sentMs: number | undefined;
-  /** When the attempt had arrived. */
+  /** The time at which the attempt was received. */
   readonly atMs: number;
 }
 
 export interface Verdict {
-  /** A line each; empty when every answer was kept to. */
+  /** One line for each violation. Empty if there are none. */
   readonly violations: readonly string[];
-  /** The number of checks performed on the responses because a history without any changes does not prove anything. */
+  /** The number of checks, because a history without any changes does not prove anything. */
   readonly judged: {
     readonly openings: number;
     readonly closings: number;
-    /** Events that were accepted and decided about while the lever was surely open; surely closed. */
+    /**
+     * The number of events that were accepted and evaluated while the lever was certainly open, or certainly closed.
+     */
     readonly whileOpen: number;
     readonly whileClosed: number;
-    /** Closings that lasted longer than attempts may go on. */
+    /** The number of closed periods that were longer than attempts may take. */
     readonly longClosings: number;
   };
 }
 
 /**
- * Holds what happened against what was answered: after a closing nothing is routed and no attempt is claimed; what is
- * accepted after an opening is routed.
- *
- * @param allowedMs after a closing's answer, as long as an attempt may arrive that was claimed before it
+ * Compares events and attempts with the responses. After a response to closing, no events are routed and no attempts
+ * are claimed. Events that are accepted after a response to opening are routed.
+ * @param allowedMs how long after the response to closing an attempt that was claimed before may be received
  */
 export function judgeBarriers(histories: readonly History[], allowedMs: number): Verdict {
   const violations: string[] = [];
@@ -77,7 +78,10 @@ export function judgeBarriers(histories: readonly History[], allowedMs: number):
       if (to === 'closed' && endMs - answeredMs > allowedMs) judged.longClosings++;
       for (const id of routed) blame(`${id} was routed after the answer of a closing`);
     }
-    /** The change that was applied during the whole period between two times, or undefined if this is not certain. */
+    /**
+     * Returns the change that was applied during the whole period between two times, or undefined if this is not
+     * certain.
+     */
     const turnOf = (fromMs: number, toMs: number) =>
       turns.find(({ answeredMs, endMs }) => answeredMs < fromMs && toMs < endMs);
     for (const { id, sentMs, answeredMs, routed } of decisions) {

@@ -17,21 +17,23 @@ import { activation, apply, ingressKey, integration, pkg, stream, subscription, 
 
 export const PRODUCER = 'shop';
 export const QUEUES = ['orders', 'prices', 'refunds', 'stock'];
-/** Ada's activations are flipped, bob's streams are blocked, cy knows both. */
+/** The partners. Activations of ada are changed, streams of bob are blocked, and both are changed for cy. */
 export const PARTNERS = ['ada', 'bob', 'cy'] as const;
 export type Partner = (typeof PARTNERS)[number];
 
-/** Open for bob and cy from the first to the last; each in one queue. */
+/** Group keys that are always open for bob and cy, each in one stream. */
 export const ALWAYS = Array.from({ length: 8 }, (_, n) => ({
   groupKey: `always-${n}`,
   queue: QUEUES[n % 4] as string,
 }));
 const KEY = 'an-ingress-key-of-the-shop';
-/** A failing lane waits for up to a few seconds so that inboxes contain many events when a lever is moved. */
+/**
+ * The retries of a failing lane take up to several seconds, so that inboxes contain many events when a lever is moved.
+ */
 const RETRIES = ['300ms', '900ms', '1500ms', ...Array.from({ length: 13 }, () => '500ms')];
 
 export const integrationOf = (partner: string) => publicId('Integration', PRODUCER, partner);
-/** How the receiver names the subscription of a partner to a queue. */
+/** Returns the name of the endpoint for the subscription of a partner to a stream. */
 export const endpointOf = (partner: string, queue: string) => `${partner}-${queue}`;
 export const packageOf = (queue: string) => `only-${queue}`;
 
@@ -40,19 +42,19 @@ export interface BarrierWorld {
   readonly redis: RedisClient;
   readonly receiver: Receiver;
   readonly publisherOf: (queue: string) => Publisher;
-  /** The id of the last event routed to the partner from each queue, by queue. */
+  /** Returns the id of the last event routed to the partner, by stream. */
   readonly newest: (partner: Partner, queues: readonly string[]) => Promise<Map<string, string>>;
-  /** The events routed since then. */
+  /** Returns the events routed since then. */
   readonly routedSince: (
     partner: Partner,
     marks: ReadonlyMap<string, string>,
   ) => Promise<{ readonly id: string; readonly groupKey: string }[]>;
-  /** The published id of the event → its ref. */
+  /** Returns the ref of each event, by its published id. */
   readonly refs: (queue: string) => Promise<Map<string, string>>;
   readonly close: () => Promise<void>;
 }
 
-/** Before all refs. */
+/** A position before all refs. */
 const NONE = '0-0';
 const PAGE = 250;
 
@@ -65,7 +67,7 @@ const READ_LIST: NamedScript = {
   takesMore: false,
 };
 
-/** The routed events, according to the stream parts. */
+/** Reads the routed events from the parts of the streams. */
 function viewRouted(
   redis: RedisClient,
   inboxOf: (partner: Partner, queue: string) => InboxRef,
@@ -75,8 +77,9 @@ function viewRouted(
 
   async function newestOf(inbox: InboxRef): Promise<string> {
     const at = await findSlot(inbox);
-    if (at === undefined) throw new Error('no part');
-    // The list of a slot grows at its end, using 6 bytes for the ms and 2 bytes for the sequence.
+    if (at === undefined) throw new Error('the part is missing');
+    // New entries are added at the end of the list of a slot: 6 bytes for the milliseconds, and 2 bytes for the
+    // sequence.
     const call = { keys: partKeys(at.part), args: { slot: at.slot } };
     const list = (await redis.runNamedBuffers(READ_LIST, call)) as Buffer | null;
     if (list === null || list.length <= 8) return NONE;
@@ -103,7 +106,7 @@ function viewRouted(
       (await Promise.all([...marks].map(([queue, mark]) => listSince(inboxOf(partner, queue), mark)))).flat(),
     refs: async queue => {
       const part = await readPart(redis, tenantId(PRODUCER), queue);
-      if (part === undefined) throw new Error('no part');
+      if (part === undefined) throw new Error('the part is missing');
       const refs = new Map<string, string>();
       for (let after = NONE; ; ) {
         const entries = (await redis.call(
@@ -126,7 +129,10 @@ function viewRouted(
   };
 }
 
-/** Sets the world up and waits until it is applied: the levers `partner` → group keys are open. */
+/**
+ * Creates the world and waits until it is applied.
+ * @param levers group keys that are open at first, by partner
+ */
 export async function openBarrierWorld(
   { cluster, redis: server }: Installation,
   { ingressUrl }: Sluice,

@@ -16,8 +16,8 @@ const QUEUE = ['ready', 'state', 'retentionMs', 'maxBytes', 'source', 'eventType
 const SUBSCRIPTION = ['tenant', 'queue', 'route', 'send', 'onUnblock', 'cap', 'unordered'];
 
 /**
- * The lines for a key, based on the format of its name. Generations are derived from the object uid, and are omitted
- * together with all times, owners, and positions.
+ * Returns the lines for a key, based on the format of its name. Generations are derived from the object uid, and are
+ * omitted together with all times, owners, and positions.
  */
 const TOLD: readonly (readonly [key: RegExp, tell: (hash: Hash, sub: string, keys: SealKeys) => readonly string[]])[] =
   [
@@ -32,14 +32,17 @@ const TOLD: readonly (readonly [key: RegExp, tell: (hash: Hash, sub: string, key
     [/^\{a:[^}]*\}:meta$/, hash => pick(hash, ['plan', 'included'])],
   ];
 
-/** The sealed content without the salt of the secret, and the time at which the secret became the newest one. */
+/**
+ * Returns the sealed content without the salt of the secret, and without the time at which the secret became the newest
+ * one.
+ */
 function tellEndpoint({ endpoint = '' }: Hash, sub: string, keys: SealKeys): string[] {
   if (endpoint === '') return [];
   const { salt: _salt, rotatedAtMs: _rotatedAtMs, ...config } = openEndpoint(keys, sub, endpoint);
   return Object.entries(config).map(([field, value]) => `endpoint.${field}=${JSON.stringify(value)}`);
 }
 
-/** Closed and without an object, which a new installation would not know about. */
+/** Returns whether an entry is closed and has no object. A new installation would not contain it. */
 const isForgotten = (hash: Hash) => hash['route'] === 'closed' && hash['send'] === 'held';
 
 function forgotten({ hashes }: RedisDump): ReadonlySet<string> {
@@ -47,7 +50,10 @@ function forgotten({ hashes }: RedisDump): ReadonlySet<string> {
   return new Set(subscriptions.map(key => key.replace(/^\{i:([^}]*)\}:s:(.*)$/, 's:$1:$2')));
 }
 
-/** The control state in canonical lines: `key: content`, sorted regardless of the steps that led to this state. */
+/**
+ * Returns the control state in canonical lines: `key: content`. The order does not depend on the steps that led to this
+ * state.
+ */
 export function controlLines(dump: RedisDump, keys: SealKeys): string[] {
   const gone = forgotten(dump);
   const lines = [...dump.hashes].flatMap(([key, hash]) => {
@@ -59,7 +65,10 @@ export function controlLines(dump: RedisDump, keys: SealKeys): string[] {
   return [...lines, ...tenants].toSorted();
 }
 
-/** Reads the control state of a whole Redis (no Cluster). @param process any of this test run: they share the root key */
+/**
+ * Reads the control state of a whole Redis server (no Cluster).
+ * @param process any process of this test run because all of them have the same root key
+ */
 export async function readControlLines(url: string, process: Sluice): Promise<string[]> {
   const keys = deriveSealKeys(await readFile(join(dirname(process.log), 'root.key')));
   const redis = await connectRedis(url, createLogger({ level: 'silent' }));
@@ -71,8 +80,8 @@ export async function readControlLines(url: string, process: Sluice): Promise<st
 }
 
 /**
- * What only one of two control states says, as a diff: `-` for lines of the first state, and `+` for lines of the
- * second state. Empty if they are equal.
+ * Returns the differences between two control states: `-` for lines of the first state, and `+` for lines of the second
+ * state. Empty if they are equal.
  */
 export function controlDiff(first: readonly string[], second: readonly string[]): string {
   const only = (a: readonly string[], b: readonly string[], sign: string) =>

@@ -1,10 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises';
 
 /**
- * Repeats `probe` until it returns a value other than undefined or false and returns this value and the elapsed time.
- *
- * @param options.everyMs pause between two probes, default 50; or a function of the time so far
- * @throws after `withinMs`, including what was waited for and the last error
+ * Repeats `probe` until it returns a value other than undefined or false. Returns this value and the elapsed time.
+ * @param options.everyMs pause between two probes, or a function of the elapsed time. Defaults to 50
+ * @throws after `withinMs`, including `what` and the last error
  */
 export async function eventually<T>(
   what: string,
@@ -28,13 +27,13 @@ export async function eventually<T>(
   }
 }
 
-/** `p`-th percentile (0 to 100) of the numbers; NaN of none. */
+/** Returns the `p`-th percentile (0 to 100) of the numbers. NaN if there are none. */
 export function percentile(numbers: readonly number[], p: number): number {
   const sorted = numbers.toSorted((a, b) => a - b);
   return sorted[Math.min(sorted.length - 1, Math.floor((sorted.length * p) / 100))] ?? Number.NaN;
 }
 
-/** Median, 99th percentile and largest, in whole milliseconds, for a test's output. */
+/** Returns the median, the 99th percentile, and the maximum in whole milliseconds, for printing. */
 export function spread(numbersMs: readonly number[]): string {
   const at = (p: number) => `${Math.round(percentile(numbersMs, p))}`;
   return `p50 ${at(50)} ms, p99 ${at(99)} ms, max ${at(100)} ms of ${numbersMs.length}`;

@@ -12,11 +12,11 @@ import { integrationKeys } from '../../../src/redis/keys.ts';
 import { openReplays } from '../../../src/roles/replays.ts';
 import { PRODUCER, SUBSCRIPTION } from './small-world.ts';
 
-/** The inboxes of partners as seen by the facade. */
+/** Returns the inboxes of partners, as seen by the facade. */
 export interface Inboxes {
   readonly reader: InboxReader;
   readonly operations: InboxOperations;
-  /** @param of connection and clock of who starts replays */
+  /** @param of connection and clock of the process that starts replays */
   readonly replays: (of?: { readonly redis: RedisClient; readonly nowMs: () => number }) => Replays;
 }
 

@@ -7,27 +7,27 @@ import { denialsOn, urlAs } from '../../support/redis/users.ts';
 import { type Sluice, type SluiceOptions, type SluiceRole, startSluice } from '../../support/sluice.ts';
 import { startSluiceRoles } from '../../support/sluice-roles.ts';
 
-/** Otherwise, each role would log a warning at startup because it can't read the settings. */
+/** The permission for reading the settings of Redis. Without it, each role would log a warning at startup. */
 const READS_SETTINGS = ['+config|get'];
 
 export interface Installation {
   readonly cluster: Cluster;
   readonly redis: RedisServer;
-  /** Starts one more process against this cluster and this Redis, with the user of its role. */
+  /** Starts an additional process with this cluster and this Redis, using the Redis user of its role. */
   readonly start: (options?: Partial<SluiceOptions>) => Promise<Sluice>;
-  /** The same with a separate process for each role, as if they were a single process. */
+  /** Starts a separate process for each role. They can be used like a single process. */
   readonly startRoles: (options?: Partial<Omit<SluiceOptions, 'role' | 'redisUrl'>>) => Promise<Sluice>;
   /**
-   * Stops everything that was started (beginning with the processes) and returns the cluster. @throws if Redis denied a
-   * command
+   * Stops all processes and then everything else, and returns the cluster.
+   * @throws if Redis denied a command
    */
   readonly stop: () => Promise<void>;
 }
 
 /**
- * A cluster with our definitions and the Lease namespace, and a Redis that uses fsync, without any of our processes.
- *
- * @param options.clusterPool address of the pool of clusters; by default, that of the test project
+ * Starts a cluster with the kinds and the Lease namespace, and a Redis that uses fsync, without any processes of
+ * Sluice.
+ * @param options.clusterPool address of the pool of clusters. Defaults to the pool of the test project
  */
 export async function install(
   options: { readonly controllerManager?: boolean; readonly clusterPool?: string } = {},
@@ -44,7 +44,7 @@ export async function install(
     await denials.collect();
     await Promise.all([cluster.stop(), server.stop()]);
     const found = denials.found();
-    if (found.length > 0) throw new Error(`Redis denied what a role needs:\n${found.join('\n')}`);
+    if (found.length > 0) throw new Error(`Redis denied commands that a role requires:\n${found.join('\n')}`);
   };
   return {
     cluster,
@@ -65,10 +65,10 @@ export async function install(
   };
 }
 
-/** How long to query a Redis that a test has stopped, in milliseconds. */
+/** The timeout for querying a Redis that a test has stopped, in milliseconds. */
 const ASK_MS = 500;
 
-/** Collects commands that a Redis denied for Sluice users even if a test stops the Redis process. */
+/** Collects commands that Redis denied for users of Sluice, even if a test stops the Redis process. */
 function followDenials(server: RedisServer) {
   const found: string[] = [];
   const collect = async () => {

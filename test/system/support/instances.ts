@@ -4,14 +4,14 @@ import type { Cluster } from '../../support/kubernetes/cluster.ts';
 import type { Receiver } from './receiver.ts';
 import { activation, ingressKey, integration, kubectl, type Manifest, stream, subscription } from './world.ts';
 
-/** The installations of the cluster: the default installation, and an installation with a name. */
+/** The installations of the cluster: the default installation, and a named installation. */
 export type Instance = '' | 'blue';
 const NAMES = { '': 'plain', blue: 'blue' } as const;
 export const shopOf = (instance: Instance) => `${NAMES[instance]}-shop`;
 export const partnerOf = (instance: Instance) => `${NAMES[instance]}-partner`;
 export const keyOf = (instance: Instance) => `an-ingress-key-of-${shopOf(instance)}`;
 
-/** An account and a workspace, both owned by Ada of the issuer. The controller makes the namespace. */
+/** Returns an account and a workspace, both owned by Ada of the issuer. The controller creates the namespace. */
 export function workspaceOf(
   instance: Instance,
   issuer: { readonly url: string },
@@ -27,7 +27,7 @@ export function workspaceOf(
   ];
 }
 
-/** The objects in the two workspaces of an installation. */
+/** Returns the objects in the two workspaces of an installation. */
 export function goodsOf(instance: Instance, receiver: Pick<Receiver, 'urlOf'>): Manifest[] {
   const [shop, partner] = [shopOf(instance), partnerOf(instance)];
   return [

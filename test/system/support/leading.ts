@@ -1,6 +1,6 @@
 import type { Sluice } from '../../support/sluice.ts';
 
-/** The last message of a process when it becomes the leader, and when it is no longer the leader. */
+/** Returns the last message of a process when it becomes the leader, or when it stops leading. */
 const TURNS = new Set(['sluice runs', 'started leading', 'lost the Lease', 'stopping']);
 
 /** Returns whether a process reports that it is the leader. */

@@ -22,23 +22,23 @@ interface EventObject {
   readonly involvedObject?: { readonly kind: string; readonly name: string };
 }
 
-/** Reads and changes the cluster like kubectl, but without a separate process for each call. */
+/** Reads and changes the cluster like kubectl, but without starting a process for each command. */
 export interface Observer {
-  /** A condition as `Status/Reason` if it applies to the current generation, or an empty string otherwise. */
+  /** Returns the condition as `Status/Reason` if it applies to the current generation, or an empty string otherwise. */
   readonly conditionOf: (kind: KindName, name: string, namespace?: string, type?: string) => Promise<string>;
-  /** The resourceVersion, which changes on each write, or an empty string if there is no object. */
+  /** Returns the resourceVersion, which changes on each write, or an empty string if the object does not exist. */
   readonly versionOf: (kind: KindName, name: string, namespace?: string) => Promise<string>;
-  /** Waits until the condition has this value and returns the elapsed time in ms. */
+  /** Waits until the condition has this value. Returns the elapsed time in milliseconds. */
   readonly until: (
     what: readonly [kind: KindName, name: string, namespace: string | undefined, type: string, is: string],
     withinMs?: number,
   ) => Promise<number>;
-  /** Waits until the object no longer exists and returns the elapsed time in ms. */
+  /** Waits until the object no longer exists. Returns the elapsed time in milliseconds. */
   readonly untilGone: (
     what: readonly [kind: KindName, name: string, namespace: string | undefined],
     withinMs?: number,
   ) => Promise<number>;
-  /** Server-side apply, as the user `test`. */
+  /** Applies an object using server-side apply, as the user `test`. */
   readonly apply: (manifest: {
     readonly kind: string;
     readonly metadata: object;
@@ -46,7 +46,7 @@ export interface Observer {
   }) => Promise<void>;
   readonly remove: (kind: KindName, name: string, namespace?: string) => Promise<boolean>;
   readonly exists: (kind: KindName, name: string, namespace?: string) => Promise<boolean>;
-  /** `Kind/name reason` for all Events so far. */
+  /** Returns `Kind/name reason` for all Events so far. */
   readonly events: () => Promise<string[]>;
   /** Waits until there is an Event `Kind/name reason`. The controller sends Events after the change they are about. */
   readonly untilEvent: (event: string, withinMs?: number) => Promise<void>;
@@ -58,8 +58,8 @@ const nameOf = (name: string, namespace: string | undefined) =>
 const ofKind = (kind: KindName): Resource => resourceOf(KINDS[kind]);
 
 /**
- * The delay between two reads, which is 5 % of the elapsed time (at most 50 ms), to avoid reading every 5 ms for a
- * minute.
+ * Returns the delay between two reads, which is 5% of the elapsed time (at most 50 ms). This avoids reading every 5 ms
+ * for a minute.
  */
 const pauseMs = (elapsedMs: number) => Math.min(50, Math.max(5, elapsedMs / 20));
 
@@ -97,7 +97,7 @@ export function observe(kubeconfig: string): Observer {
     },
     untilGone: async (what, withinMs = 60_000) =>
       (
-        await eventually(`${what[0]} ${what[1]} is gone`, async () => !(await exists(...what)), {
+        await eventually(`${what[0]} ${what[1]} is deleted`, async () => !(await exists(...what)), {
           withinMs,
           everyMs: 10,
         })

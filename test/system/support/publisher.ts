@@ -3,10 +3,10 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { Pool } from 'undici';
 import { tenantId } from '../../../src/core/ids/ids.ts';
 
-/** An event as it is published. */
+/** An event to publish. */
 export interface Sample {
   readonly id: string;
-  /** Absent: without the header. */
+  /** If undefined, the header is omitted. */
   readonly groupKey?: string;
   readonly body: Buffer;
   readonly sha256: string;
@@ -29,7 +29,7 @@ export interface Publication {
 }
 
 export interface Publisher {
-  /** One POST; a connection error rejects. */
+  /** Sends one request. Rejects if there is a connection error. */
   readonly post: (sample: Sample, options?: PostOptions) => Promise<Publication>;
   /** Sends the event with the same id until the response status is below 500. @throws after `patienceMs` (60,000) */
   readonly publish: (sample: Sample, patienceMs?: number) => Promise<Publication>;
@@ -50,7 +50,7 @@ export interface PostOptions {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** A sender to one queue of the workspace `producer`. */
+/** Returns a publisher for one stream of the workspace `producer`. */
 export function createPublisher(options: {
   readonly ingressUrl: string;
   readonly producer: string;
@@ -110,19 +110,19 @@ export function createPublisher(options: {
   return { post, publish, publishAll, close: () => pool.destroy() };
 }
 
-/** UTF-8 as the one-byte characters that a header is written with. */
+/** Returns UTF-8 text as one-byte characters, as required for a header. */
 function asHeader(text: string): string {
   return Buffer.from(text, 'utf8').toString('latin1');
 }
 
-/** The number of responses for each status. */
+/** Returns the number of responses for each status. */
 export function countStatuses(publications: Iterable<Publication>): Record<number, number> {
   const counts: Record<number, number> = {};
   for (const { status } of publications) counts[status] = (counts[status] ?? 0) + 1;
   return counts;
 }
 
-/** Deterministic: the same seed, the same numbers below 1 (mulberry32). */
+/** Returns deterministic numbers below 1, which are the same for the same seed (mulberry32). */
 export function createRandom(seed: number): () => number {
   let state = seed;
   return () => {
@@ -133,7 +133,10 @@ export function createRandom(seed: number): () => number {
   };
 }
 
-/** Events `<prefix><key>.<n>` with bodies of any bytes (also no UTF-8), 0 to `maxBytes`; the last are of all keys. */
+/**
+ * Returns events `<prefix><key>.<n>` with bodies of 0 to `maxBytes` bytes, including bytes that are not UTF-8. The last
+ * events use all keys.
+ */
 export function makeSamples(options: {
   readonly groupKeys: readonly string[];
   readonly perKey: number;

@@ -5,11 +5,11 @@ import { buffer } from 'node:stream/consumers';
 import { setTimeout as delay } from 'node:timers/promises';
 import { eventually } from './deadline.ts';
 
-/** One attempt as the partner saw it. */
+/** An attempt, as received by the partner. */
 export interface Attempt {
   /** The path of the endpoint without its slash, which identifies the subscription. */
   readonly subscription: string;
-  /** `webhook-id` */
+  /** The `webhook-id`. */
   readonly id: string;
   readonly groupKey: string;
   readonly sha256: string;
@@ -23,30 +23,33 @@ export interface Attempt {
 }
 
 /**
- * How the partner responds to an attempt: with a status, or `lost`, which means that it processes the event and closes
- * the connection before the response.
+ * The response of the partner to an attempt. With `lost`, the partner processes the event and closes the connection
+ * before the response.
  */
 export type Answer = number | 'lost' | { readonly status: number; readonly afterMs: number };
 
 export type Recorded = Attempt & {
-  /** Undefined if there is no response yet, or if there will never be one. */
+  /** The status of the response. Undefined if there is no response yet, or if there will never be one. */
   readonly status: number | 'lost' | undefined;
-  /** When the answer was handed to the operating system. */
+  /** The time at which the response was passed to the operating system. */
   readonly answeredMs: number | undefined;
 };
 
 export interface Receiver {
-  /** URL of the endpoint of one subscription. */
+  /** Returns the URL of the endpoint of a subscription. */
   readonly urlOf: (subscription: string) => string;
-  /** In the order of arrival, over all subscriptions. */
+  /** All attempts in the order of arrival, for all subscriptions. */
   readonly attempts: readonly Recorded[];
-  /** Connections taken so far. */
+  /** The number of accepted connections. */
   readonly connections: () => number;
-  /** Distinct ids that were answered with 2xx, of one subscription. */
+  /** Returns the distinct ids of a subscription that received a 2xx response. */
   readonly delivered: (subscription: string) => ReadonlySet<string>;
-  /** Waits until the subscription answered the event with 2xx; 60 seconds unless `withinMs` says otherwise. */
+  /**
+   * Waits until the event of the subscription has received a 2xx response. Fails after `withinMs` (defaults to 60
+   * seconds).
+   */
   readonly arrival: (id: string, subscription: string, withinMs?: number) => ReturnType<typeof eventually>;
-  /** The behavior from now on, which is initially 204. */
+  /** Sets the behavior for new attempts, which is initially 204. */
   readonly behave: (script: (attempt: Attempt) => Answer) => void;
   readonly clear: () => void;
   readonly close: () => Promise<void>;
@@ -131,7 +134,7 @@ export async function startReceiver(): Promise<Receiver> {
     connections: () => connections,
     delivered: record.deliveredTo,
     arrival: (id, subscription, withinMs = 60_000) =>
-      eventually(`${id} arrives at ${subscription}`, async () => record.deliveredTo(subscription).has(id), {
+      eventually(`${id} is delivered to ${subscription}`, async () => record.deliveredTo(subscription).has(id), {
         withinMs,
         everyMs: 2,
       }),

@@ -1,13 +1,13 @@
 import type { ProblemDocument } from '../../../src/core/problems/problem.ts';
 
-/** One answer of the facade. */
+/** A response of the facade. */
 export interface Reply<T = unknown> {
   readonly status: number;
   readonly headers: Headers;
   readonly body: T;
 }
 
-/** `/waas` calls on behalf of one person. */
+/** A client for `/waas` calls on behalf of one person. */
 export interface RestClient {
   readonly call: <T = unknown>(
     method: 'GET' | 'POST' | 'PUT' | 'DELETE',
@@ -23,7 +23,7 @@ export interface RestClient {
 
 export type Problem = Reply<ProblemDocument>;
 
-/** @param token of the person; undefined sends none */
+/** @param token of the person. If undefined, no token is sent */
 export function createRestClient(facadeUrl: string, token: string | undefined): RestClient {
   const call: RestClient['call'] = async <T>(
     method: string,

@@ -8,19 +8,19 @@ export interface Subject {
   readonly groups?: readonly string[];
 }
 
-/** A resource as RBAC names it: `subscriptions.sluice.dev/status`, `secrets`. */
+/** A resource in the notation of RBAC, such as `subscriptions.sluice.dev/status` or `secrets`. */
 export interface Question {
   readonly verb: string;
   readonly resource: string;
-  /** Absent: of the whole cluster. */
+  /** The namespace. Undefined for the whole cluster. */
   readonly namespace?: string | undefined;
   readonly name?: string | undefined;
 }
 
-/** Asks the API server's authorizer. */
+/** Queries the authorizer of the API server. */
 export interface Authorizer {
   readonly may: (subject: Subject, question: Question) => Promise<boolean>;
-  /** The allowed combinations of these verbs and resources: resource → verbs, in the given order. */
+  /** Returns the allowed combinations of these verbs and resources: the verbs by resource, in the given order. */
   readonly rightsOf: (
     subject: Subject,
     asked: { readonly resources: readonly string[]; readonly verbs: readonly string[]; readonly namespace?: string },
@@ -48,7 +48,8 @@ export function openAuthorizer(kubeconfig: string): Authorizer {
       }),
     });
     const { status } = (await answer.body.json()) as { status?: { allowed?: boolean } };
-    if (status?.allowed === undefined) throw new Error(`the API server did not judge: ${answer.statusCode}`);
+    if (status?.allowed === undefined)
+      throw new Error(`the API server did not return a decision: ${answer.statusCode}`);
     return status.allowed;
   }
 

@@ -21,10 +21,13 @@ export const INGRESS_KEY = 'an-ingress-key-of-the-shop';
 /** The name of each partner's Subscription. */
 export const SUBSCRIPTION = `${PRODUCER}-${QUEUE}`;
 
-/** Retries soon, and more often than any test fails. */
+/** Short retry delays, and more of them than any test requires. */
 export const RETRY_SOON = Array.from({ length: 16 }, () => '200ms');
 
-/** One producer with one stream, partners that are each subscribed to it at the receiver, and open group keys. */
+/**
+ * A producer with one stream, partners that are each subscribed to it with an endpoint at the receiver, and open group
+ * keys.
+ */
 export function smallWorld(options: {
   readonly partners: readonly string[];
   readonly groupKeys: readonly string[];
@@ -53,13 +56,14 @@ export interface Running {
   readonly receiver: Receiver;
   readonly observer: Observer;
   /**
-   * Sends events to the ingress of `sluice`, using the queue of the world or another queue that accepts the same key.
+   * Returns a publisher for the ingress of `sluice`, using the stream of the world or another stream that accepts the
+   * same key.
    */
   readonly publisherOf: (sluice: Sluice, to?: { readonly producer?: string; readonly queue?: string }) => Publisher;
   readonly close: () => Promise<void>;
 }
 
-/** Applies a small world and waits until it has been applied completely. Our processes must be running. */
+/** Applies a small world and waits until it has been applied completely. The processes of Sluice must be running. */
 export async function settle(
   { cluster }: Installation,
   options: { readonly partners: readonly string[]; readonly groupKeys: readonly string[]; readonly endpoint?: object },
@@ -69,7 +73,7 @@ export async function settle(
   const publishers: Publisher[] = [];
   await apply(cluster, smallWorld({ ...options, receiver }));
   await waitForAll(cluster, 'catalogstream', PRODUCER);
-  // kubectl takes waiting for none of a kind for a mistake.
+  // If there are no objects of a kind, `waitForAll` fails.
   if (options.partners.length * options.groupKeys.length > 0) {
     await waitForAll(cluster, 'activation', PRODUCER, 'Effective');
   }

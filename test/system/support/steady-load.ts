@@ -1,10 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { makeSample, type Publication, type Publisher, type Sample } from './publisher.ts';
 
-/** The maximum backlog that a delayed lane makes up for. */
+/** The maximum backlog that a delayed lane catches up with. */
 const MADE_UP_MS = 1_000;
 
-/** The events of one group key in one queue, which are sent one after another. */
+/** The events of a group key in a stream, which are sent one after another. */
 export interface LoadLane {
   readonly queue: string;
   readonly groupKey: string;
@@ -13,15 +13,15 @@ export interface LoadLane {
 export type LoadedEvent = LoadLane & { readonly sample: Sample; readonly publication: Publication };
 
 export interface Load {
-  /** Acknowledged so far; those of one lane in the order of acceptance. */
+  /** All acknowledged events so far. The events of a lane are in the order of acceptance. */
   readonly events: readonly LoadedEvent[];
-  /** Resolves when what is under way is acknowledged; answers events a second over the whole time. */
+  /** Waits until all events in progress are acknowledged. Returns the average number of events per second. */
   readonly stop: () => Promise<number>;
 }
 
 /**
  * Publishes `perSecond` events, distributed evenly over all lanes, until it is stopped. A lane waits for the
- * acknowledgement before sending the next event, and makes up for missed events of up to one second.
+ * acknowledgement before sending the next event. If it is delayed, it catches up with the events of up to one second.
  */
 export function startLoad(
   publisherOf: (queue: string) => Publisher,
@@ -47,7 +47,7 @@ export function startLoad(
   }
 
   const running = Promise.all(lanes.map(run));
-  // Told where it is waited for.
+  // The error is reported when the caller waits for the result.
   running.catch(() => {});
   return {
     events,

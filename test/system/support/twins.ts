@@ -12,13 +12,13 @@ import type { Installation } from './installation.ts';
 import { activation, ingressKey, integration, type Manifest, pkg, stream, subscription, tenant } from './world.ts';
 
 /**
- * The counts by minute, the times at which parts were swept, and the reports to accounts because the folded counts are
- * removed at different times.
+ * Excludes the counts by minute, the times at which parts were swept, and the reports to accounts, because folded
+ * counts are removed at different times.
  */
 const COUNTS = ['arrived', 'passed', 'traffic', 'in', 'out', 'used', 'tidied'];
 const COUNTED = /^\{a:[^}]*\}:(seen|grants)$/;
 
-/** A producer with its partner's workspace. Except for these two names, a twin uses the same names. */
+/** A producer and its partner's workspace. All twins use the same names except for these two. */
 export interface Twin {
   readonly producer: string;
   readonly partner: string;
@@ -30,11 +30,11 @@ export const PACKAGE = 'everything';
 export const GROUP_KEYS = ['red', 'green', 'blue'];
 export const feedOf = (queue: string) => `feed-${queue}`;
 export const keyOf = ({ producer }: Twin) => `the-ingress-key-of-${producer}`;
-/** The name of the endpoint of a feed in the receiver. */
+/** Returns the name of the endpoint of a feed in the receiver. */
 export const endpointOf = ({ partner }: Twin, queue: string) => `${partner}-${queue}`;
 const RETRY_SOON = Array.from({ length: 16 }, () => '200ms');
 
-/** The partner's Subscription to a queue of its producer. */
+/** Returns the partner's Subscription to a stream of its producer. */
 export function feed(twin: Twin, queue: string, urlOf: (endpoint: string) => string, spec: object = {}): Manifest {
   const endpoint = { url: urlOf(endpointOf(twin, queue)), retrySchedule: RETRY_SOON };
   const manifest = subscription(twin.partner, twin.producer, queue, endpoint, { integration: INTEGRATION, ...spec });
@@ -55,7 +55,7 @@ export function twinManifests(twin: Twin, urlOf: (endpoint: string) => string): 
     ]);
 }
 
-/** A Secret with an ingress key in whatever namespace. */
+/** Returns a Secret with an ingress key in any namespace. */
 export const secret = (
   namespace: string,
   name: string,
@@ -68,16 +68,16 @@ export const secret = (
 export const ingressSecret = (namespace: string, name: string, key: string): Manifest =>
   secret(namespace, name, INGRESS_KEY_SECRET_TYPE, { key });
 
-/** Names under which somebody has anything, wherever. */
+/** The names of the workspaces and integrations of a tenant. */
 export interface Names {
   readonly workspaces: readonly string[];
-  /** The integrations created by them so far. */
+  /** The integrations that they have created so far. */
   readonly integrations: readonly string[];
 }
 
 /**
- * All data of other tenants: each Redis key with its content, and each object with the version that changes on any
- * write. Left out is what belongs to nobody: hints of replays, the list of tenants, the Lease.
+ * Reads all data of other tenants: each Redis key with its content, and each object with the version that changes on
+ * any write. Excludes data that does not belong to a tenant: hints of replays, the list of tenants, and the Lease.
  */
 export interface Outside {
   readonly look: () => Promise<{

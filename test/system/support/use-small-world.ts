@@ -8,21 +8,21 @@ export const ROLES = ['controller', 'ingress', 'dispatcher'] as const satisfies 
 
 /** A small world and the processes that serve it. */
 export interface ServedWorld extends Installation, Running {
-  /** The process of `all`, or of ingress if each role has a separate process. */
+  /** The process of `all`, or the process of ingress if each role has a separate process. */
   readonly sluice: Sluice;
   /** The process of each role, by role. Empty if a single process runs all roles. */
   readonly processes: ReadonlyMap<string, Sluice>;
-  /** Sends to the ingress. */
+  /** Publishes events using ingress. */
   readonly publisher: Publisher;
 }
 
-/** Installs Sluice with a small world before the tests of a file and removes both after them. */
+/** Installs Sluice with a small world before the tests of a file, and removes both after them. */
 export function useSmallWorld(options: {
   readonly partners: readonly string[];
   readonly groupKeys: readonly string[];
   readonly endpoint?: object;
   readonly controllerManager?: boolean;
-  /** True: each role runs in a separate process, `as one`: `sluice` represents all of them. */
+  /** Set to true to run each role in a separate process, or `as one` if `sluice` represents all of them. */
   readonly separateRoles?: boolean | 'as one';
 }): ServedWorld {
   const processes = new Map<string, Sluice>();
@@ -36,7 +36,7 @@ export function useSmallWorld(options: {
     const running = await settle(installed, options);
     Object.assign(world, running, { sluice, publisher: running.publisherOf(sluice) });
   });
-  // A set-up that failed made only a part of it.
+  // If the setup failed, some of these are undefined.
   afterAll(async () => {
     const { close, stop }: Partial<ServedWorld> = world;
     await close?.();

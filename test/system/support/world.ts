@@ -7,7 +7,7 @@ import { type Resource, resourceOf } from '../../../src/kube/resource.ts';
 import type { Cluster } from '../../support/kubernetes/cluster.ts';
 import { eventually } from './deadline.ts';
 
-/** Any object as a manifest. */
+/** A Kubernetes object as a manifest. */
 export interface Manifest {
   readonly apiVersion: string;
   readonly kind: string;
@@ -20,7 +20,7 @@ function ours(kind: KindName, name: string, spec: object, namespace?: string): M
   return { apiVersion: API_VERSION, kind, metadata, spec };
 }
 
-/** A tenant: namespace, account and workspace of one name. */
+/** Returns a tenant: a namespace, an account, and a workspace with the same name. */
 export function tenant(name: string, account: object = { plan: 'Metered' }): Manifest[] {
   const owners = [{ issuer: 'https://login.example.com', group: `${name}-admins`, role: 'Owner' }];
   return [
@@ -30,7 +30,7 @@ export function tenant(name: string, account: object = { plan: 'Metered' }): Man
   ];
 }
 
-/** An ingress key as a Secret of the workspace. */
+/** Returns an ingress key as a Secret of the workspace. */
 export function ingressKey(workspace: string, key: string, name = 'ingress'): Manifest {
   const stringData = { key };
   return {
@@ -46,12 +46,15 @@ export function stream(producer: string, name: string, spec: object = {}): Manif
   return ours('CatalogStream', name, { public: true, ...spec }, producer);
 }
 
-/** Named as the partner's workspace, and granted to it. */
+/** Returns an integration that is named like the partner's workspace and grants access to it. */
 export function integration(producer: string, partner: string, spec: object = {}): Manifest {
   return ours('Integration', partner, { workspace: partner, ...spec }, producer);
 }
 
-/** Group keys may hold what names cannot: the object is named by their hash. */
+/**
+ * Returns the name of an Activation. Group keys may contain characters that are not allowed in names, so this uses
+ * their hash.
+ */
 export function activationName(partner: string, groupKey: string): string {
   return `${partner}-${createHash('sha256').update(groupKey).digest('hex').slice(0, 12)}`;
 }
@@ -68,7 +71,7 @@ export function pkg(producer: string, name: string, streams: readonly string[]):
   return ours('Package', name, { streams }, producer);
 }
 
-/** The partner's consent, named `<producer>-<stream>`. Without a URL, it is pull-only. */
+/** Returns the partner's Subscription, named `<producer>-<stream>`. Without a URL, events must be pulled. */
 export function subscription(
   partner: string,
   producer: string,
@@ -80,7 +83,10 @@ export function subscription(
   return ours('Subscription', `${producer}-${streamName}`, { ...target, ...spec }, partner);
 }
 
-/** The standard output of kubectl. @throws with the error message of kubectl */
+/**
+ * Returns the standard output of kubectl.
+ * @throws with the error message of kubectl
+ */
 export async function kubectl(cluster: Cluster, args: readonly string[], stdin?: string): Promise<string> {
   const { code, stdout, stderr } = await cluster.kubectl(args, stdin === undefined ? {} : { stdin });
   if (code !== 0) throw new Error(`kubectl ${args.join(' ')}: ${stderr}`);
@@ -95,10 +101,9 @@ function resourceFor({ apiVersion, kind, metadata }: Manifest): Resource {
 }
 
 /**
- * Applies the objects in this order, like `kubectl apply --server-side`. We don't use kubectl because it takes longer
- * to start and to read the schemas than the API server takes to apply a few objects.
- *
- * @throws the refusal of the first object that is refused
+ * Applies the objects in this order, like `kubectl apply --server-side`. Does not use kubectl because starting it and
+ * reading the schemas would take longer than applying a few objects.
+ * @throws if an object is refused
  */
 export async function apply(cluster: Cluster, manifests: readonly Manifest[]): Promise<void> {
   const client = connect({ kubeconfig: cluster.kubeconfig });
@@ -124,10 +129,8 @@ interface Conditioned {
 
 /**
  * Waits until each object of this kind in the namespace has the condition, such as `Ready` or `Ready=Unknown`, for its
- * current generation. This uses a single request for all objects, while `kubectl wait` waits for one object after the
- * other.
- *
- * @throws if there is no object, or some did not have the condition in time
+ * current generation. Uses a single request for all objects, while `kubectl wait` waits for one object after another.
+ * @throws if there are no objects, or if some of them did not have the condition in time
  */
 export async function waitForAll(
   cluster: Cluster,
@@ -151,7 +154,7 @@ export async function waitForAll(
   const probe = async () => {
     const found = (object: Conditioned) => ({ name: object.metadata.name, has: has(object) });
     const { items } = await client.list(resourceOf(definition), found, { namespace });
-    if (items.length === 0) throw new Error('there is no object');
+    if (items.length === 0) throw new Error('there are no objects');
     missing = items.filter(each => !each.has).map(({ name }) => name);
     return missing.length === 0;
   };
@@ -165,7 +168,7 @@ export async function waitForAll(
   }
 }
 
-/** A condition of an object as `Status/Reason`, or an empty string if there is none. */
+/** Returns a condition of an object as `Status/Reason`, or an empty string if there is none. */
 export async function conditionOf(
   cluster: Cluster,
   object: string,

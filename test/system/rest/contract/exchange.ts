@@ -2,7 +2,7 @@ import { Agent, request } from 'node:http';
 import type { IdPool } from './id-pool.ts';
 import type { Plan } from './requests.ts';
 
-/** The request as it was sent. */
+/** A request as it was sent. */
 export interface Sent {
   readonly method: string;
   readonly target: string;
@@ -34,7 +34,7 @@ function authorizationOf({ token, caller }: Plan, tokens: Tokens): string | read
   return token === 'twice' ? [good, good] : 'Bearer e30.e30.x';
 }
 
-/** Fills in the ids that exist now and writes it as HTTP has it. */
+/** Replaces id references with existing ids, and writes the request in the format of HTTP. */
 export function renderRequest(plan: Plan, ids: IdPool, tokens: Tokens): Sent {
   const path = ids.resolve(plan.path) as Record<string, unknown>;
   const query = ids.resolve(plan.query) as Record<string, unknown>;
@@ -63,7 +63,7 @@ export function renderRequest(plan: Plan, ids: IdPool, tokens: Tokens): Sent {
   };
 }
 
-/** An answer must be there by then; the longest that a call may wait is a long poll of 30 s. */
+/** The maximum time to wait for a response. The longest call is a long poll of 30 s. */
 const PATIENCE_MS = 45_000;
 
 export interface Exchanger {
@@ -102,7 +102,7 @@ export function createExchanger(baseUrl: string, connections: number): Exchanger
   return {
     async send(sent) {
       const first = await attempt(sent);
-      // The server may close a kept-alive connection while a request is being sent, which is not a response.
+      // The server may close a persistent connection while a request is being sent, which does not count as a response.
       return first.status === 0 && first.reused ? attempt(sent) : first;
     },
     close: () => agent.destroy(),

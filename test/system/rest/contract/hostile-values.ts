@@ -44,7 +44,7 @@ const STRANGE: readonly unknown[] = [
   { a: { b: { c: {} } } },
 ];
 
-/** Names of fields that mean something to a JavaScript object. */
+/** Field names that have a meaning for JavaScript objects. */
 const STRANGE_NAMES = [
   'extra',
   '',
@@ -58,7 +58,7 @@ const STRANGE_NAMES = [
   'é',
 ];
 
-/** All places in a value, starting with the value itself. */
+/** Returns all places in a value, starting with the value itself. */
 function placesIn(value: unknown, at: Place = []): Place[] {
   if (typeof value !== 'object' || value === null) return [at];
   return [at, ...Object.entries(value).flatMap(([name, child]) => placesIn(child, [...at, name]))];
@@ -78,14 +78,14 @@ function edited(value: unknown, [name, ...rest]: Place, edit: (old: unknown) => 
 
 const REMOVED = Symbol('removed');
 
-/** The schema of a place, or undefined if there is none. */
+/** Returns the schema of a place, or undefined if there is none. */
 function schemaAt(schema: JsonSchema | undefined, [name, ...rest]: Place, resolve: Resolve): JsonSchema | undefined {
   const found = schema?.$ref === undefined ? schema : resolve(schema.$ref);
   if (name === undefined || found === undefined) return found;
   return schemaAt(found.properties?.[name] ?? found.items, rest, resolve);
 }
 
-/** Values at the limits of a text or a list, and just beyond. */
+/** Returns values at the limits of a text or a list, and just beyond. */
 function limitsOf(schema: JsonSchema | undefined, old: unknown): unknown[] {
   const { minLength, maxLength, minItems, maxItems, minimum, maximum } = schema ?? {};
   const texts = [(minLength ?? 1) - 1, minLength, maxLength, (maxLength ?? 0) + 1];
@@ -103,7 +103,10 @@ function limitsOf(schema: JsonSchema | undefined, old: unknown): unknown[] {
   ];
 }
 
-/** `value` with one to three faults: another type, a missing or an extra field, a length at or beyond its limit. */
+/**
+ * Returns `value` with one to three faults: another type, a missing or additional field, or a length at or beyond its
+ * limit.
+ */
 export function damaged(value: unknown, schema: JsonSchema, resolve: Resolve): fc.Arbitrary<unknown> {
   const once = (current: unknown): fc.Arbitrary<unknown> =>
     fc.constantFrom(...placesIn(current)).chain(place => {
@@ -196,7 +199,7 @@ export const STRANGE_CONTENT_TYPES: readonly string[] = [
   '*/*',
 ];
 
-/** One header each that has a meaning somewhere, with a value that it should not have. */
+/** Headers that have a meaning for some servers, with values that they should not have. */
 export const STRANGE_HEADERS: readonly (readonly [string, string | readonly string[]])[] = [
   ['idempotency-key', ''],
   ['idempotency-key', 'x'.repeat(255)],
@@ -262,7 +265,7 @@ export const STRANGE_SEGMENTS: readonly string[] = [
   'y'.repeat(3_000),
 ];
 
-/** Query strings, as they are appended. */
+/** Query strings, which are appended to the path. */
 export const STRANGE_QUERIES: readonly string[] = [
   'unknown=1',
   'limit=0',

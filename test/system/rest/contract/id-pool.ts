@@ -7,15 +7,15 @@ const REFERENCE = /^@\{([a-z]+_):(mine|foreign):(\d+)\}$/;
  * The maximum number of remembered ids for each prefix. The oldest ids are removed so that most of the ids still exist.
  */
 const MOST = 100;
-/** Values in the format of an id which don't exist. */
+/** Values in the format of an id that does not exist. */
 const UNKNOWN: Readonly<Record<string, string>> = { sinv_: `sinv_${'A'.repeat(43)}` };
 
-/** A placeholder for an id that is selected from the existing ids when the request is sent. */
+/** Returns a placeholder for an id that is selected from the existing ids when the request is sent. */
 export function idReference(prefix: string, possession: Possession, n: number): string {
   return `@{${prefix}:${possession}:${n}}`;
 }
 
-/** `value` with every reference to the callers' own ids made one to the n-th of its prefix. */
+/** Replaces every reference to an id of the callers with a reference to the n-th id of its prefix. */
 export function inFamily<T>(value: T, n: number): T {
   if (value === undefined) return value;
   const text = JSON.stringify(value).replaceAll(/@\{([a-z]+_):mine:\d+\}/g, (_all, prefix: string) =>
@@ -24,7 +24,9 @@ export function inFamily<T>(value: T, n: number): T {
   return JSON.parse(text) as T;
 }
 
-/** Ids by prefix, filled while a run goes on: what is created by one request is named by later ones. */
+/**
+ * The known ids by prefix. Ids in responses are added, so later requests can use resources created by earlier requests.
+ */
 export interface IdPool {
   /** The first ids are never removed, and the n-th ids of all prefixes belong together. */
   readonly add: (possession: Possession, ...ids: readonly string[]) => void;
@@ -38,8 +40,8 @@ export interface IdPool {
 }
 
 /**
- * @param families how many ids of each prefix are kept for good
- * @param words what stands in the place of whole values of the document
+ * @param families the number of ids of each prefix that are never removed
+ * @param words replacements for whole values of the document
  */
 export function createIdPool(families = 0, words: Readonly<Record<string, string>> = {}): IdPool {
   const ids = new Map<string, string[]>();
@@ -71,7 +73,7 @@ export function createIdPool(families = 0, words: Readonly<Record<string, string
     if (typeof value === 'string') return resolveText(value);
     if (Array.isArray(value)) return value.map(resolve);
     if (typeof value !== 'object' || value === null) return value;
-    // As JSON.parse makes it: `__proto__` is a field like others here.
+    // Like JSON.parse, which creates a normal field for `__proto__`.
     const copy: Record<string, unknown> = {};
     for (const [name, each] of Object.entries(value)) {
       Object.defineProperty(copy, name, { value: resolve(each), enumerable: true, configurable: true, writable: true });

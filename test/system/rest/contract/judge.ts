@@ -8,13 +8,13 @@ import type { Plan } from './requests.ts';
 
 /** Compares responses with the document. */
 export interface Judge {
-  /** Everything that is wrong with an answer; empty: nothing. */
+  /** Returns all differences between a response and the document. Empty if there are none. */
   readonly faultsOf: (plan: Plan, sent: Sent, received: Received) => string[];
-  /** Whether the document accepts the body of a request. */
+  /** Returns whether the document accepts the body of a request. */
   readonly takesBody: (plan: Plan, json: unknown) => boolean;
 }
 
-/** Problems returned by the server before there is a route, or independently of a route. */
+/** Problems that the server returns before it has determined the route, or for all routes. */
 const OUTSIDE: readonly ProblemCode[] = ['not_found', 'method_not_allowed'];
 
 const escapePointer = (text: string) => encodeURIComponent(text.replaceAll('~', '~0').replaceAll('/', '~1'));

@@ -2,8 +2,8 @@ import { type OpenApiDocument, resolveReference } from '../../../../src/facade/o
 import { EXAMPLE_ID, type JsonSchema } from './schema-values.ts';
 
 /**
- * A request's value with what exists in the place of the document's examples: ids of each prefix, and whole values that
- * stand for something secret, as a token.
+ * Replaces the examples of the document in a value: ids of each prefix, and whole values that represent secrets such as
+ * a token.
  */
 export function localise(value: unknown, ids: Readonly<Record<string, string>>): unknown {
   if (typeof value === 'string') return ids[value] ?? ids[EXAMPLE_ID.exec(value)?.[1] ?? ''] ?? value;
@@ -12,10 +12,10 @@ export function localise(value: unknown, ids: Readonly<Record<string, string>>):
   return Object.fromEntries(Object.entries(value).map(([name, each]) => [name, localise(each, ids)]));
 }
 
-/** A pattern which only matches ids with one prefix. */
+/** Returns a pattern which only matches ids with one prefix. */
 const ONLY_ID = /^\^([a-z]{3,4}_)[^|]*\$$/;
 
-/** The schema of sent values, in which every id exists. References are resolved. */
+/** Returns the schema of sent values, in which every id exists. References are resolved. */
 function localSchema(document: OpenApiDocument, schema: JsonSchema, ids: Readonly<Record<string, string>>): JsonSchema {
   if (schema.$ref !== undefined) {
     return localSchema(document, resolveReference(document, schema.$ref) as JsonSchema, ids);
@@ -34,7 +34,7 @@ function localSchema(document: OpenApiDocument, schema: JsonSchema, ids: Readonl
   };
 }
 
-/** The document for one world, in which sent values use existing names. */
+/** Returns the document for one world, in which sent values use existing names. */
 export function localDocument(document: OpenApiDocument, ids: Readonly<Record<string, string>>): OpenApiDocument {
   const copy = structuredClone(document);
   for (const operation of Object.values(copy.paths).flatMap(item => Object.values(item))) {

@@ -36,7 +36,7 @@ export interface Plan {
   readonly template: string;
   readonly operation: OpenApiOperation;
   readonly method: string;
-  /** By name; `raw` is written into the path as it is. */
+  /** Path parameters by name. `rawSegment` is written into the path without encoding. */
   readonly path: Readonly<Record<string, unknown>>;
   readonly rawSegment?: { readonly name: string; readonly text: string };
   readonly query: Readonly<Record<string, unknown>>;
@@ -46,13 +46,13 @@ export interface Plan {
   readonly contentType?: string;
   readonly header?: readonly [string, string | readonly string[]];
   readonly token: 'good' | 'none' | 'garbage' | 'expired' | 'basic' | 'twice';
-  /** Everything that it names belongs together. */
+  /** Whether all ids in the request belong together. */
   readonly coherent: boolean;
-  /** Which of several callers. */
+  /** The number of the caller. */
   readonly caller: number;
 }
 
-/** One operation of the document. */
+/** An operation of the document. */
 export interface Operation {
   readonly template: string;
   readonly method: string;
@@ -98,7 +98,8 @@ function valuesIn(
 }
 
 /**
- * The example request of the reference, with the required parameters and the body. The ids are taken from the document.
+ * Returns the example request of the reference, with the required parameters and the body. The ids are taken from the
+ * document.
  */
 export function exampleOf({ template, method, operation }: Operation): Plan {
   const valuesIn = (place: string) =>
@@ -112,7 +113,7 @@ export function exampleOf({ template, method, operation }: Operation): Plan {
   return { aim: 'valid', template, operation, method, path, query, json, token: 'good', coherent: true, caller: 0 };
 }
 
-/** The example about one family. */
+/** Returns the example using the ids of one family. */
 function exampleAbout(of: Operation, family: number): Plan {
   const plan = exampleOf(of);
   const n = familyOf(of, family);
@@ -121,7 +122,7 @@ function exampleAbout(of: Operation, family: number): Plan {
   return { ...plan, path, query, json } as Plan;
 }
 
-/** Requests that are as the document says, about what the callers own: mostly about things that belong together. */
+/** Returns requests that match the document and use resources of the callers, most of which belong together. */
 function validPlans(of: Operation, resolve: Resolve): fc.Arbitrary<Plan> {
   const body = of.operation.requestBody?.content['application/json'];
   const values = body === undefined ? fc.constant(undefined) : valuesOf(body.schema, resolve);
@@ -144,7 +145,7 @@ function validPlans(of: Operation, resolve: Resolve): fc.Arbitrary<Plan> {
     });
 }
 
-/** A different id of the same kind, which either belongs to another tenant or does not exist. */
+/** Replaces an id with a different id of the same kind, which either belongs to another tenant or does not exist. */
 function otherIds(plan: Plan): fc.Arbitrary<Plan> {
   const named = (plan.operation.parameters ?? []).flatMap(({ in: place, name, schema }) => {
     const prefix = idPrefixOf(schema as JsonSchema);

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { idReference } from './id-pool.ts';
 
-/** A node of JSON Schema (2020-12), as OpenAPI 3.1 has it. */
+/** A node of JSON Schema (2020-12), as used by OpenAPI 3.1. */
 export interface JsonSchema {
   readonly $ref?: string;
   readonly type?: string | readonly string[];
@@ -29,24 +29,24 @@ export interface JsonSchema {
 
 export type Resolve = (reference: string) => JsonSchema;
 
-/** Every example of an id in the document ends like this. */
+/** The format of all example ids in the document. */
 export const EXAMPLE_ID = /^([a-z]{3,4}_)(?:[0-9a-z]*0123456789abcdefghjk|A{43})$/;
 const PREFIX = /^\^?\(?([a-z]{3,4}_)/;
-/** Longest text and list that is made without being asked for it: limits are tried on purpose, not all the time. */
+/** The maximum length of texts and lists that do not test a limit. */
 const USUAL_LENGTH = 40;
 const USUAL_ITEMS = 4;
 
-/** Values by the name of a field, where a schema cannot say enough; undefined: the field is left out. */
+/** Values by field name, for fields whose schema is not sufficient. If undefined, the field is omitted. */
 const BY_NAME: Readonly<Record<string, fc.Arbitrary<unknown> | undefined>> = {
-  // A long poll would only make a run longer.
+  // A long poll would only increase the duration.
   wait: fc.constant('1'),
   waitSeconds: fc.constant(1),
-  // Whether it is valid depends on the existing data.
+  // Whether a cursor is valid depends on the existing data.
   cursor: undefined,
   url: fc.constantFrom('http://127.0.0.1:9/hook', 'https://partner.example/hooks/orders', 'https://10.0.0.1/'),
 };
 
-/** A record's model from its fields. */
+/** Returns the model of a record with these fields. */
 export function modelOf(
   fields: readonly (readonly [name: string, schema: JsonSchema])[],
   resolve: Resolve,
@@ -58,13 +58,16 @@ export function modelOf(
   return Object.fromEntries(made);
 }
 
-/** The prefix of the ids accepted by a schema, based on its pattern or its example, or undefined if it is not an id. */
+/**
+ * Returns the prefix of the ids accepted by a schema, based on its pattern or its example. Undefined if it is not an
+ * id.
+ */
 export function idPrefixOf({ pattern, type, examples = [] }: JsonSchema): string | undefined {
   if (type !== 'string' || pattern === undefined) return undefined;
   return PREFIX.exec(pattern)?.[1] ?? EXAMPLE_ID.exec(String(examples[0]))?.[1];
 }
 
-/** Values accepted by a schema. The ids in these values are references to resources of the callers. */
+/** Returns values accepted by a schema. Ids in these values are references to resources of the callers. */
 export function valuesOf(schema: JsonSchema, resolve: Resolve): fc.Arbitrary<unknown> {
   if (schema.$ref !== undefined) return valuesOf(resolve(schema.$ref), resolve);
   if ('const' in schema) return fc.constant(schema.const);
@@ -106,13 +109,13 @@ function objectOf(schema: JsonSchema, resolve: Resolve): fc.Arbitrary<unknown> {
 const FORMATS: Readonly<Record<string, fc.Arbitrary<string>>> = {
   email: fc.integer({ min: 1, max: 5_000 }).map(n => `partner-${n}@example.com`),
   'date-time': fc
-    // Times in the future because some of them end something.
+    // Times are in the future because some of them end something.
     .date({ min: new Date('2030-01-01T00:00:00Z'), max: new Date('2040-01-01T00:00:00Z'), noInvalidDate: true })
     .map(date => date.toISOString()),
   uri: fc.integer({ min: 1, max: 65_535 }).map(port => `http://127.0.0.1:${port}/hook`),
 };
 
-/** Well-formed text, of all sorts of characters; no NUL, which no custom resource can hold. */
+/** Returns well-formed text with various characters. Excludes NUL, which custom resources cannot contain. */
 function textOf(schema: JsonSchema): fc.Arbitrary<string> {
   const prefix = idPrefixOf(schema);
   if (prefix !== undefined) return fc.nat(1_000).map(n => idReference(prefix, 'mine', n));
@@ -131,7 +134,7 @@ function matching(pattern: string, examples: readonly unknown[] = []): fc.Arbitr
   try {
     return fc.stringMatching(new RegExp(pattern, 'u'), { size: 'small' });
   } catch {
-    // A pattern with something that cannot be made on purpose: what is documented is taken.
+    // Values for other patterns cannot be generated, so the documented examples are used.
     return fc.constantFrom(...(examples as string[]), '');
   }
 }

@@ -8,7 +8,7 @@ import { createRestClient, type RestClient } from '../../support/rest-client.ts'
 import { apply, ingressKey, integration, kubectl, type Manifest, tenant } from '../../support/world.ts';
 import type { FacadeWorld } from '../support/facade-world.ts';
 
-/** Group key and event id that the reference has in its examples. */
+/** The group key and the event id in the examples of the reference. */
 const EXAMPLE_GROUP_KEY = 'store-17';
 const EXAMPLE_EVENT = 'order-4711';
 /** The issuer and group of a member in the examples of the reference. */
@@ -21,8 +21,8 @@ export interface Specimens {
   readonly producer: string;
   readonly partner: string;
   /**
-   * By prefix: `ten_` is the producer, `cat_` a published stream, and so on. Also replaces the issuer and the group in
-   * the examples.
+   * Ids by prefix: `ten_` is the producer, `cat_` a published stream, and so on. Also replaces the issuer and the group
+   * in the examples.
    */
   readonly ids: Readonly<Record<string, string>>;
 }
@@ -39,7 +39,7 @@ function owned(name: string, issuer: string, group: string): Manifest[] {
 /** The number of times that a call is repeated after a 503, which is always safe. */
 const REPEATS = 5;
 
-/** A call that has to succeed. Returns its `publicId`, if there is one. */
+/** Sends a request that must succeed. Returns its `publicId`, if there is one. */
 async function call(
   client: RestClient,
   method: 'POST' | 'PUT',
@@ -57,10 +57,10 @@ async function call(
 }
 
 /**
- * A producer `<name>-shop` with two streams (one of which is blocked), a package, and two unanswered invitations, and a
- * partner `<name>-buyer` with an integration, an activation, and a subscription, whose inbox contains some events, one
- * of which was acknowledged and replayed. Callers with the group in their token own both. `pushed`: the subscription has
- * an endpoint that does not respond.
+ * Creates a producer `<name>-shop` with two streams (one of which is blocked), a package, and two open invitations, and
+ * a partner `<name>-buyer` with an integration, an activation, and a subscription, whose inbox contains some events,
+ * one of which was acknowledged and replayed. Callers with the group in their token own both. `pushed`: the
+ * subscription has an endpoint that does not respond.
  */
 export async function makeSpecimens(
   world: FacadeWorld,
@@ -126,7 +126,7 @@ export async function makeSpecimens(
   };
 }
 
-/** The ids of all events of a subscription, oldest first, after there are `count` events. */
+/** Waits until a subscription has `count` events. Returns the ids of all its events, oldest first. */
 async function eventsIn(client: RestClient, inbox: string, sub: string, count: number): Promise<string[]> {
   for (let tries = 0; tries < 200; tries++) {
     const path = `${inbox}/events?subscription=${sub}&limit=250`;
@@ -137,7 +137,7 @@ async function eventsIn(client: RestClient, inbox: string, sub: string, count: n
   throw new Error(`${inbox}: the events have not arrived`);
 }
 
-/** The tokens of all open invitations, which are stored in Secrets because there is no mail server. */
+/** Returns the tokens of all open invitations, which are stored in Secrets because there is no mail server. */
 export async function readInvitationTokens({ installation: { cluster } }: FacadeWorld): Promise<string[]> {
   const path = `{range .items[?(@.type=="${INVITATION_SECRET_TYPE}")]}{.data.${INVITATION_SECRET_FIELD}}{" "}{end}`;
   const text = await kubectl(cluster, ['get', 'secrets', '-A', '-o', `jsonpath=${path}`]);

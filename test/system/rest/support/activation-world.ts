@@ -10,7 +10,7 @@ import { type FacadeWorld, makeTenants, openFacadeWorld } from './facade-world.t
 /** A group key that is always open for all partners. */
 export const ALWAYS = 'always';
 
-/** The fields that are read from an activation. */
+/** The fields of an activation that the tests read. */
 export interface ReadActivation {
   readonly publicId: string;
   readonly status: string;
@@ -21,25 +21,25 @@ export interface ReadActivation {
 
 export const integrationId = (partner: string) => publicId('Integration', PRODUCER, partner);
 
-/** Name of REST's own Activation of a pair. */
+/** Returns the name of the Activation that REST creates for a pair. */
 export const ownName = (groupKey: string, partner = 'ada') => activationObjectName(PRODUCER, partner, groupKey);
 
-/** An Activation of ada stored in Git by another user, with a different name. */
+/** Returns an Activation of ada which Git stores under a different name. */
 export function fromGit(name: string, groupKey: string, spec: object = {}): Manifest {
   const manifest = activation(PRODUCER, 'ada', groupKey, spec);
   return { ...manifest, metadata: { ...manifest.metadata, name } };
 }
 
-/** A small world with a facade: the producer's owner opens and closes gates, and events show whether they are. */
+/** A small world with a facade. The producer's owner opens and closes gates, and events show which gates are open. */
 export interface ActivationWorld {
   readonly facade: FacadeWorld;
   readonly small: Running;
   readonly owner: RestClient;
-  /** Owns another workspace. */
+  /** The owner of another workspace. */
   readonly eve: RestClient;
   readonly shop: string;
   readonly other: string;
-  /** The fields of a call. */
+  /** Returns the fields of a call. */
   readonly wantedOf: (
     groupKey: string,
     partner?: string,
@@ -47,20 +47,20 @@ export interface ActivationWorld {
   readonly open: (groupKey: string, partner?: string) => Promise<Reply<ReadActivation & Problem['body']>>;
   readonly close: (groupKey: string, partner?: string) => Promise<Reply<Problem['body'] | undefined>>;
   readonly read: (groupKey: string, partner?: string) => Promise<ReadActivation>;
-  /** A field of an Activation, by JSONPath. */
+  /** Returns a field of an Activation by its JSONPath. */
   readonly field: (name: string, path: string) => Promise<string>;
-  /** Applied by a different field manager, like in Argo CD. */
+  /** Applies the object using a different field manager, like Argo CD. */
   readonly applyAs: (manager: string, manifest: Manifest) => Promise<string>;
-  /** Publishes an event and returns its id. */
+  /** Publishes an event. Returns its id. */
   readonly send: (id: string, groupKey: string) => Promise<string>;
   readonly arrived: (id: string, partner?: string) => Promise<unknown>;
   /**
-   * Sends an event with a different key, and waits until bob has received it, so all events accepted before have been
+   * Sends an event with a different key and waits until bob has received it. All events accepted before have been
    * claimed as well.
    */
   readonly awaitMarker: () => Promise<void>;
   readonly attempted: (id: string, partner?: string) => boolean;
-  /** Sends an event of the key, and says whether it went to ada. */
+  /** Sends an event with the key. Returns whether it was delivered to ada. */
   readonly passes: (groupKey: string) => Promise<boolean>;
   readonly stop: () => Promise<void>;
 }

@@ -3,8 +3,8 @@ import type { Route } from '../../../../src/facade/contract/route.ts';
 import { ROUTES } from '../../../../src/facade/routes.ts';
 
 /**
- * The kinds of ids that a caller can use, each of which belongs to the caller, belongs to another tenant, does not
- * exist, or is not an id.
+ * The kinds of ids that a caller can use. Each id belongs to the caller, belongs to another tenant, does not exist, or
+ * is not an id.
  */
 export type IdKind =
   | 'tenant'
@@ -21,14 +21,14 @@ export type IdKind =
   | 'offered'
   | 'published';
 
-/** Where a route takes an id. */
+/** A place in which a route accepts an id. */
 export interface IdPosition {
   readonly where: 'path' | 'query' | 'body';
   readonly name: string;
   readonly kind: IdKind;
 }
 
-/** Path parameters and fields that are ids. An `{integration}` belongs to the producer or is received. */
+/** The path parameters and fields that contain ids. An `{integration}` belongs to the producer or is received. */
 const KIND_OF: Readonly<Record<string, IdKind>> = {
   tenant: 'tenant',
   producerTenantPublicId: 'tenant',
@@ -50,13 +50,16 @@ const KIND_OF: Readonly<Record<string, IdKind>> = {
 };
 
 function kindOf(name: string, { access }: Route): IdKind | undefined {
-  // Belongs to the producer or is received and offered.
+  // This belongs to the producer, or is received and offered.
   if (name === 'integration') return access === 'recipient' ? 'received' : 'integration';
   if (name === 'catalogEntryPublicId' && access === 'recipient') return 'offered';
   return KIND_OF[name];
 }
 
-/** The names of the fields in a body or query, with fields in lists as `events[].id`. Empty if it is not an object. */
+/**
+ * Returns the names of the fields in a body or query, with fields in lists as `events[].id`. Empty if it is not an
+ * object.
+ */
 function fieldsOf(schema: z.ZodType | undefined): string[] {
   const shape = (schema as z.ZodObject | undefined)?.shape ?? {};
   return Object.entries(shape).flatMap(([name, field]) => {
@@ -69,14 +72,14 @@ export function positionsOf(route: Route): IdPosition[] {
   const names = [...route.path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name as string);
   const at = (where: IdPosition['where']) => (name: string) => {
     const kind = kindOf(name, route);
-    if (where === 'path' && kind === undefined) throw new Error(`no sort of id is known for {${name}}`);
+    if (where === 'path' && kind === undefined) throw new Error(`the kind of the id {${name}} is unknown`);
     return kind === undefined ? [] : [{ where, name, kind }];
   };
   const [query, body] = [fieldsOf(route.query), fieldsOf(route.body)];
   return [...names.flatMap(at('path')), ...query.flatMap(at('query')), ...body.flatMap(at('body'))];
 }
 
-/** The id that identifies the owner of the call, for which a foreign value results in a 403. */
+/** Returns whether this id identifies the owner of the call. For these ids, a foreign value results in a 403. */
 export function isScope(route: Route, { where, name, kind }: IdPosition): boolean {
   if (route.access === 'producer') return kind === 'tenant';
   if (route.access === 'recipient') return where === 'path' && name === 'integration';
@@ -89,7 +92,7 @@ export interface Case {
   readonly value: 'foreign' | 'unknown' | 'malformed';
 }
 
-/** Every route, every id position, every id that is not the caller's. */
+/** All combinations of routes, id positions, and ids that do not belong to the caller. */
 export const CASES: readonly Case[] = ROUTES.flatMap(route =>
   positionsOf(route).flatMap(position =>
     (['foreign', 'unknown', 'malformed'] as const).map(value => ({ route, position, value })),

@@ -28,11 +28,11 @@ export interface Version {
 }
 
 /**
- * Changes objects and learns by watching when they are applied so that many clients at once cost the API server no
- * polling and an answer is known as soon as it is given.
+ * Changes objects and watches them until the changes are applied. A watch allows many clients at the same time without
+ * polling, and reports a change immediately.
  */
 export interface Clerk {
-  /** Server-side apply by force; answers what must be waited for. */
+  /** Applies an object using server-side apply with force. Returns the version to wait for. */
   readonly apply: (manifest: Manifest) => Promise<Version>;
   readonly remove: (kind: KindName, namespace: string, name: string) => Promise<void>;
   /**
@@ -43,11 +43,11 @@ export interface Clerk {
   readonly close: () => Promise<void>;
 }
 
-/** A clerk that watches these kinds, after all of them have been listed. */
+/** Returns a clerk that watches these kinds, after all of them have been listed. */
 export async function openClerk(kubeconfig: string, kinds: readonly KindName[]): Promise<Clerk> {
   const client = connect({ kubeconfig });
   const ending = new AbortController();
-  /** `Kind namespace/name` → callers waiting for a change. */
+  /** The callers waiting for a change, by `Kind namespace/name`. */
   const waiting = new Map<string, Set<() => void>>();
   const log = createLogger({ level: 'silent' });
   const reflectors = new Map(

@@ -11,7 +11,7 @@ export const ID_FORMS = {
   acc: id('acc'),
 } as const;
 
-/** Fields that hold a public id. */
+/** The fields that contain a public id. */
 const ID_FIELDS: Readonly<Record<string, RegExp>> = {
   producerTenantPublicId: ID_FORMS.ten,
   receivingTenantPublicId: ID_FORMS.ten,
@@ -24,7 +24,7 @@ const ID_FIELDS: Readonly<Record<string, RegExp>> = {
   accountPublicId: ID_FORMS.acc,
 };
 
-/** Tells how an answer deviates from the conventions of part 2, at any depth; empty where it does not. */
+/** Returns the differences between a response and the conventions of part 2, at any depth. Empty if there are none. */
 export function unconventional(value: unknown, at = ''): string[] {
   if (Array.isArray(value)) return value.flatMap((item, n) => unconventional(item, `${at}/${n}`));
   if (typeof value !== 'object' || value === null) return [];
@@ -34,7 +34,7 @@ export function unconventional(value: unknown, at = ''): string[] {
     return [
       ...(/^[a-z][A-Za-z0-9]*$/.test(field) ? [] : [`${where} is not camelCase`]),
       ...(shape === undefined || held === null || shape.test(String(held)) ? [] : [`${where} is ${String(held)}`]),
-      // Names of HTTP headers are values here, not fields.
+      // Names of HTTP headers are values here, and not fields.
       ...(field === 'headers' && !Array.isArray(held) ? [] : unconventional(held, where)),
     ];
   });

@@ -4,8 +4,8 @@ import type { Reply } from '../../support/rest-client.ts';
 import { unconventional } from './conventions.ts';
 
 /**
- * Checks that a successful response is declared by the route, has the declared body, and follows the conventions.
- * Answers it.
+ * Expects that the route declares this successful response and its body, and that it follows the conventions. Returns
+ * the response.
  */
 export function expectDeclared<T>(operation: string, reply: Reply<T>): Reply<T> {
   const shape = ROUTES.find(route => route.operation === operation)?.answers[reply.status];

@@ -9,16 +9,16 @@ import { apply, type Manifest, tenant } from '../../support/world.ts';
 export interface FacadeWorld {
   readonly installation: Installation;
   readonly issuer: Issuer;
-  /** One more process with the issuer's settings. */
+  /** Starts an additional process with the settings of the issuer. */
   readonly start: (options?: Partial<SluiceOptions>) => Promise<Sluice>;
-  /** The same with a separate process for each role, as if they were a single process. */
+  /** Starts a separate process for each role. They can be used like a single process. */
   readonly startRoles: Installation['startRoles'];
-  /** Calls on behalf of a person (`sub`), using the facade of a process. */
+  /** Returns a client for the calls of a person (`sub`), using the facade of a process. */
   readonly as: (sluice: Sluice, sub: string) => Promise<RestClient>;
   readonly stop: () => Promise<void>;
 }
 
-/** @param options.clusterPool address of the pool of clusters; by default, that of the test project */
+/** @param options.clusterPool address of the pool of clusters. Defaults to the pool of the test project */
 export async function openFacadeWorld(options: { readonly clusterPool?: string } = {}): Promise<FacadeWorld> {
   const [installation, issuer] = await Promise.all([install(options), startIssuer()]);
   return {
@@ -34,7 +34,7 @@ export async function openFacadeWorld(options: { readonly clusterPool?: string }
   };
 }
 
-/** A tenant whose account is owned by a single person. */
+/** Returns a tenant whose account is owned by a single person. */
 export function ownedTenant(
   issuer: Issuer,
   name: string,
@@ -44,7 +44,7 @@ export function ownedTenant(
   return tenant(name, { ...account, owners: [{ issuer: issuer.url, subject: sub, role: 'Owner' }] });
 }
 
-/** Applies workspaces and answers their public ids. */
+/** Applies workspaces. Returns their public ids. */
 export async function makeTenants(
   { installation, issuer }: FacadeWorld,
   owners: Readonly<Record<string, string>>,

@@ -19,7 +19,7 @@ export interface Accepted {
 }
 
 export interface Invitation {
-  /** `int_…` */
+  /** The `int_…` id. */
   readonly id: string;
   readonly name: string;
   readonly token: string;
@@ -33,18 +33,18 @@ export interface InvitationWorld {
   readonly world: FacadeWorld;
   readonly controller: Sluice;
   readonly facades: readonly Sluice[];
-  /** `ten_…` of the producer. */
+  /** The `ten_…` id of the producer. */
   readonly shop: string;
   readonly ada: RestClient;
-  /** A person using one of the facades. */
+  /** Returns the client of a person, using one of the facades. */
   readonly as: (sub: string, facade?: number) => Promise<RestClient>;
-  /** One more invitation, as its partner gets it: `partner-<n>@example.com`. */
+  /** Creates an additional invitation for `partner-<n>@example.com`. Returns it with the token from the email. */
   readonly invite: () => Promise<Invitation>;
   readonly inCluster: (args: readonly string[]) => Promise<string>;
   readonly specOf: (kind: string, name: string, namespace?: string) => Promise<Record<string, unknown>>;
-  /** The workspace that receives an integration for an account, before it has been accepted. */
+  /** Returns the workspace that receives an integration for an account, before it has been accepted. */
   readonly makeReceiver: (integration: string, account: string) => Promise<void>;
-  /** An additional facade with the permissions of its service account. */
+  /** Starts an additional facade with the permissions of its service account. */
   readonly startFacade: (env: Readonly<Record<string, string>>) => Promise<Sluice>;
   readonly mail: MailServer;
   readonly stop: () => Promise<void>;
@@ -60,7 +60,7 @@ export const codeOf = ({ body }: Reply): string | undefined => (body as ProblemD
 
 async function readToken(mail: MailServer, email: string): Promise<string> {
   const { value } = await eventually(
-    `mail to ${email}`,
+    `there is an email to ${email}`,
     async () => mail.received.find(({ to }) => to.includes(email))?.body.match(/sinv_[\w-]{43}/)?.[0],
     { withinMs: 10_000 },
   );

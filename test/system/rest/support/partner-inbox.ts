@@ -30,26 +30,26 @@ const OWN = publicId('Account', '', 'ada');
 export interface PartnerInbox {
   readonly world: FacadeWorld;
   readonly receiver: Receiver;
-  /** Sends orders. */
+  /** Publishes orders. */
   readonly publisher: Publisher;
   readonly ada: RestClient;
   readonly eve: RestClient;
-  /** `sub_…` of the subscription with an endpoint, and of the subscription without an endpoint. */
+  /** The `sub_…` ids of the subscription with an endpoint, and of the subscription without an endpoint. */
   readonly pushed: string;
   readonly pulled: string;
-  /** Path of ada's integration. */
+  /** The path of ada's integration. */
   readonly root: string;
   readonly eventPath: (id: string) => string;
   readonly list: (query: string, subscription?: string) => Promise<Reply<Page>>;
   readonly read: (id: string) => Promise<Detail>;
-  /** The event that the producer gave this id, once it is in that state. */
+  /** Waits until the event to which the producer gave this id has this state. Returns the event. */
   readonly eventIn: (eventId: string, state: string) => Promise<Entry>;
-  /** The tokens used by ada's account. */
+  /** Returns the tokens used by ada's account. */
   readonly used: () => Promise<number>;
   readonly stop: () => Promise<void>;
 }
 
-/** @param includedTokens of ada's account, which is a free one */
+/** @param includedTokens of ada's account, which uses the plan Free */
 export async function openPartnerInbox(includedTokens: number): Promise<PartnerInbox> {
   const world = await openFacadeWorld();
   const sluice = await world.startRoles();
@@ -117,7 +117,7 @@ export async function openPartnerInbox(includedTokens: number): Promise<PartnerI
   };
 }
 
-/** RFC 3339 of so many ms ago. */
+/** Returns the time this number of milliseconds ago (RFC 3339). */
 export function ago(ms: number): string {
   return new Date(Date.now() - ms).toISOString();
 }

@@ -6,15 +6,15 @@ import { expectDeclared } from './declared-answer.ts';
 
 type Method = 'GET' | 'POST' | 'PUT' | 'DELETE';
 
-/** A row of the specification's table of endpoints (part 4), with the fields that part 2 gives to its answer. */
+/** A row of the specification's table of endpoints (part 4), with the response fields specified in part 2. */
 export interface Row {
   readonly method: Method;
   readonly path: string;
   /** The body fields. Optional fields are in parentheses. */
   readonly sends: string;
-  /** If the table does not specify any, the rulings are used. */
+  /** The status. If the table does not specify any, the rulings are used. */
   readonly status: number;
-  /** The response fields and their formats. Absent: the specification shows no body. */
+  /** The response fields and their formats. Undefined if the specification does not specify a body. */
   readonly answers?: Readonly<Record<string, RegExp>>;
 }
 
@@ -28,7 +28,7 @@ const PAIR = 'producerTenantPublicId groupKey integrationPublicId';
 const PRODUCER = '/waas/producer/{tenant}';
 const BLOCKS = `${PRODUCER}/integrations/{integration}/blocks`;
 
-/** Part 4 in order, as far as it applies to `/waas`. */
+/** The rows of part 4 in order, as far as they apply to `/waas`. */
 export const ROWS: readonly Row[] = [
   { method: 'PUT', path: '/waas/streams', sends: APPLIED, status: 200, answers: STREAM },
   { method: 'POST', path: '/waas/enable-producer', sends: 'producerTenantPublicId', status: 200 },
@@ -58,10 +58,10 @@ export const ROWS: readonly Row[] = [
 const nameOf = ({ method, path }: Pick<Row, 'method' | 'path'>) => `${method} ${path}`;
 const routeOf = (row: Row) => ROUTES.find(({ method, path }) => method === row.method && path === row.path);
 
-/** Rows that the product answers. */
+/** The rows that have a route. */
 export const SERVED: readonly string[] = ROWS.filter(row => routeOf(row) !== undefined).map(nameOf);
 
-/** Where an answer is not what its row says; empty when it is. */
+/** Returns the differences between a response and its row. Empty if there are none. */
 export function deviations(row: Row, { status, headers, body }: Reply): string[] {
   const wrong = status === row.status ? [] : [`status ${status} and not ${row.status}`];
   if (row.status === 204) return body === undefined ? wrong : [...wrong, 'a body with 204'];
@@ -78,7 +78,7 @@ export function deviations(row: Row, { status, headers, body }: Reply): string[]
   return [...wrong, ...unconventional(body)];
 }
 
-/** The additional and missing fields of a sent body, compared to its row. */
+/** Returns the additional and missing fields of a sent body, compared to its row. */
 function missent({ sends }: Row, body: object): string[] {
   const fields = sends.split(' ').filter(field => field !== '');
   const known = fields.map(field => field.replaceAll(/[()]/g, ''));
@@ -89,14 +89,14 @@ function missent({ sends }: Row, body: object): string[] {
 }
 
 /**
- * Calls using the rows of the specification. Each response is compared with its row, and with the declaration of the
- * route.
+ * Sends requests using the rows of the specification. Compares each response with its row, and with the declaration of
+ * the route.
  */
 export interface SpecifiedCalls {
   /**
-   * @param row as the table writes it: `PUT /waas/streams`
-   * @param params values of the path's parameters
-   * @throws naming the row, when the answer deviates
+   * @param row in the format of the table, such as `PUT /waas/streams`
+   * @param params values of the path parameters
+   * @throws with the name of the row, if the response differs
    */
   readonly call: <T = unknown>(
     by: RestClient,
@@ -104,7 +104,7 @@ export interface SpecifiedCalls {
     params?: Readonly<Record<string, string>>,
     body?: object,
   ) => Promise<T>;
-  /** The called rows, in the order of the table. */
+  /** Returns the called rows, in the order of the table. */
   readonly called: () => string[];
 }
 

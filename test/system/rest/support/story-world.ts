@@ -8,7 +8,7 @@ import type { RestClient } from '../../support/rest-client.ts';
 import { kubectl } from '../../support/world.ts';
 import { type FacadeWorld, makeTenants, openFacadeWorld } from './facade-world.ts';
 
-/** An object as kubectl shows it. */
+/** An object as printed by kubectl. */
 export interface Seen {
   readonly metadata: { readonly generation: number; readonly resourceVersion: string };
   readonly spec: Readonly<Record<string, unknown>>;
@@ -23,21 +23,21 @@ export interface Seen {
   };
 }
 
-/** A whole installation with a producer's empty workspace `shop` of owner's, a mail server and a partner's endpoints. */
+/** An installation with an empty workspace `shop`, which `owner` owns, a mail server, and the endpoints of partners. */
 export interface StoryWorld {
   readonly facade: FacadeWorld;
   readonly sluice: Sluice;
-  /** `ten_…` of the producer. */
+  /** The `ten_…` id of the producer. */
   readonly shop: string;
   readonly owner: RestClient;
   readonly as: (sub: string) => Promise<RestClient>;
   readonly receiver: Receiver;
   readonly observer: Observer;
-  /** The token sent to an email address. */
+  /** Returns the token sent to an email address. */
   readonly readToken: (email: string) => Promise<string>;
-  /** Uses kubectl and returns undefined if there is none. */
+  /** Reads an object using kubectl. Undefined if it does not exist. */
   readonly look: (kind: string, name: string, namespace?: string) => Promise<Seen | undefined>;
-  /** Reads the object, and expects the id returned by REST, the spec, and a condition based on this spec. */
+  /** Reads the object. Expects the id returned by REST, the spec, and a condition based on this spec. */
   readonly expectSeen: (
     object: readonly [kind: string, name: string, namespace?: string],
     is: {
@@ -95,7 +95,7 @@ export async function openStoryWorld(): Promise<StoryWorld> {
 
 async function readMailedToken(mail: MailServer, email: string): Promise<string> {
   const { value } = await eventually(
-    `mail to ${email}`,
+    `there is an email to ${email}`,
     async () => mail.received.find(({ to }) => to.includes(email))?.body.match(/sinv_[\w-]{43}/)?.[0],
     { withinMs: 10_000 },
   );
