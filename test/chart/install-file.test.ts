@@ -51,6 +51,6 @@ describe.each([
 test.each(['', 'https://registry.example.com', 'registry.example.com/', 'a b', "a'b"])(
   'refuses %j as a registry',
   registry => {
-    expect(() => renderInstallFile(registry, { evaluation: false })).toThrow(/is no registry: use its host/);
+    expect(() => renderInstallFile(registry, { evaluation: false })).toThrow(/is not a registry: use its host/);
   },
 );

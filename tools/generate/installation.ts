@@ -1,6 +1,6 @@
-/** Names and place of an installation. For the chart, the texts are Helm expressions. */
+/** The names and the namespace of an installation. For the chart, these are Helm expressions. */
 export interface Installation {
-  /** Namespace of the pods, the service accounts and the controller's Lease. */
+  /** The namespace of the pods, the service accounts, and the controller's Lease. */
   readonly namespace: string;
   /** The prefix of all names, without a hyphen. */
   readonly prefix: string;
@@ -10,7 +10,7 @@ export interface Installation {
   readonly accountOf: (role: string) => string;
 }
 
-/** The installation that config and the reference pages describe. */
+/** The installation described by config and the reference pages. */
 export const DEFAULT_INSTALLATION: Installation = {
   namespace: 'sluice-system',
   prefix: 'sluice',

@@ -11,7 +11,7 @@ function cell(text: string): string {
   return escapeMarkup(text.replaceAll('|', '\\|').replaceAll('\n', ' '));
 }
 
-/** Escapes `<` outside of code: GitHub takes `<name>` for an HTML element and hides it. */
+/** Escapes `<` outside of code. GitHub treats `<name>` as an HTML element and does not display it. */
 export function escapeMarkup(text: string): string {
   const parts = text.split('`');
   return parts.map((part, index) => (index % 2 === 1 ? part : part.replaceAll('<', '&lt;'))).join('`');

@@ -1,4 +1,4 @@
-/** Texts and metrics of Sluice, including the part after the brace of a selector. */
+/** Matches texts and metrics of Sluice, including the part after the brace of a selector. */
 const TEXT_OR_METRIC =
   /"[^"]*"|\b(?:sluice|workqueue|controller_runtime|leader_election|rest_client|process|nodejs)_\w+\b(?:\{(?=([^}]?)))?/g;
 

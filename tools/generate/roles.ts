@@ -9,28 +9,28 @@ import {
 
 /** The Kubernetes permissions of a role. A role without permissions does not receive a token. */
 interface RoleRights {
-  /** Purpose of the ServiceAccount. */
+  /** The purpose of the ServiceAccount. */
   readonly purpose: string;
   readonly cluster: { readonly description: string; readonly rules: readonly PolicyRule[] };
   /** An additional ClusterRole with a separate name. It is bound in the whole cluster, or where Sluice is used. */
   readonly bindable?: { readonly name: string; readonly description: string; readonly rules: readonly PolicyRule[] };
-  /** Rights in the namespace of the installation only. */
+  /** Permissions that are limited to the namespace of the installation. */
   readonly namespace?: { readonly description: string; readonly rules: readonly PolicyRule[] };
 }
 
-/** A port that clients of Sluice connect to, through a Service. */
+/** A port that clients of Sluice connect to using a Service. */
 export interface ServedPort {
   /** The name in the pod, which is different for each role because `all` includes all of them. */
   readonly name: string;
   readonly number: number;
-  /** Path prefix below which the role answers its clients. */
+  /** The prefix of all paths that the role serves to its clients. */
   readonly path: string;
 }
 
 /** Specifies how to run a role in a cluster. This is used to generate all manifests that depend on the role. */
 export interface RoleDefinition {
   readonly name: Role;
-  /** One sentence, for the manifests. */
+  /** A sentence for the manifests. */
   readonly description: string;
   readonly serves?: ServedPort;
   readonly rights?: RoleRights;
@@ -38,10 +38,13 @@ export interface RoleDefinition {
   readonly oidc: boolean;
   /** Whether the role sends email. */
   readonly mail: boolean;
-  /** Where the role connects to, other than Redis and the trace collector. `internet` excludes cluster networks. */
+  /**
+   * The targets that the role connects to, except for Redis and the trace collector. `internet` excludes cluster
+   * networks.
+   */
   readonly connects: readonly ('kubernetes' | 'https' | 'smtp' | 'internet')[];
   readonly replicas: number;
-  /** Requests and limits. There is no CPU limit, because throttling delays events. */
+  /** Requests and limits. There is no CPU limit because throttling delays events. */
   readonly resources: {
     readonly requests: { readonly cpu: string; readonly memory: string };
     readonly limits: { readonly memory: string };
@@ -54,7 +57,7 @@ export const OPS_PORT = 9090;
 type Definition = Omit<RoleDefinition, 'name' | 'rootKey' | 'oidc' | 'mail' | 'connects'> &
   Partial<Pick<RoleDefinition, 'mail' | 'connects'>>;
 
-/** A compile error here means that a role was added to or removed from the program. */
+/** The compiler reports an error here if a role was added to or removed from the program. */
 const DEFINITIONS: Readonly<Record<Role, Definition>> = {
   controller: {
     description: 'Reconciles custom resources and writes routes and gates to Redis.',
@@ -124,7 +127,7 @@ export interface Workload extends Pick<RoleDefinition, 'description' | 'replicas
   /** The argument of the program, which is also the component in labels and names. */
   readonly name: Role | 'all';
   readonly serves: readonly ServedPort[];
-  /** Whether the pods get a token for the API server. */
+  /** Whether the pods receive a token for the API server. */
   readonly token: boolean;
   readonly rootKey: boolean;
   readonly mail: boolean;

@@ -11,7 +11,7 @@ import { writeRoots, writeSluiceRoots } from './root-file-system.ts';
 import { describeDebian, describeNode, describeNpm, renderSbom } from './sbom.ts';
 import { NODE_SYSTEM } from './system.ts';
 
-/** An image that was built. */
+/** A built image. */
 export interface Built {
   readonly release: Release;
   /** The digest of the index with all platforms, `sha256:<hex>`. */
@@ -22,7 +22,7 @@ export interface Built {
 /** The image for a single platform. */
 export interface BuiltImage {
   readonly platform: Platform;
-  /** Digest of the manifest. */
+  /** The digest of the manifest. */
   readonly digest: string;
   readonly layers: readonly Pick<Layer, 'name' | 'size'>[];
 }
@@ -50,7 +50,10 @@ export async function buildImage(project: string, output: string): Promise<Built
   });
 }
 
-/** Builds the image of Redis for evaluation, with the version of the project. @param output like for `buildImage` */
+/**
+ * Builds the image of the evaluation Redis, with the version of the project.
+ * @param output as in `buildImage`
+ */
 export async function buildRedisImage(project: string, output: string): Promise<Built> {
   const release = releaseOfRedis(await readRelease(project));
   const roots = await writeRoots(REDIS_SYSTEM, PLATFORMS, `${output}-root`);

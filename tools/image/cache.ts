@@ -8,10 +8,9 @@ function cacheFolder(): string {
 }
 
 /**
- * Returns the path of a file or folder in the cache, calling `make` if it doesn't exist. The name must include the
+ * Returns the path of a file or folder in the cache, calling `make` if it does not exist. The name must include the
  * version or digest of the content. If two processes create the same entry, the first entry is kept.
- *
- * @param make creates the file or folder at the path passed to it; other files beside this path are discarded
+ * @param make creates the file or folder at the path passed to it. Other files in the same folder are discarded
  */
 export async function fromCache(name: string, make: (path: string) => Promise<void>): Promise<string> {
   const target = join(cacheFolder(), name);

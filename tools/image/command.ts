@@ -3,7 +3,10 @@ import { promisify } from 'node:util';
 
 const execute = promisify(execFile);
 
-/** A program required by the build is missing, or a download has failed. The message explains how to resolve this. */
+/**
+ * Thrown if a program required by the build is missing, or if a download has failed. The message explains how to
+ * resolve this.
+ */
 export class CannotBuildError extends Error {}
 
 const PACKAGE_OF: Readonly<Record<string, string>> = {
@@ -15,8 +18,7 @@ const PACKAGE_OF: Readonly<Record<string, string>> = {
 };
 
 /**
- * Runs a program and returns its standard output. Messages are in English, and names are sorted by their bytes.
- *
+ * Runs a program. Returns its standard output. Messages are in English, and names are sorted by their bytes.
  * @throws {CannotBuildError} if the program is missing
  */
 export async function run(command: string, args: readonly string[], options: { cwd?: string } = {}): Promise<string> {
@@ -26,7 +28,7 @@ export async function run(command: string, args: readonly string[], options: { c
     return stdout;
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
-    throw new CannotBuildError(`${command} is not on PATH; install ${PACKAGE_OF[command] ?? command}`, {
+    throw new CannotBuildError(`${command} is not on the PATH; install ${PACKAGE_OF[command] ?? command}`, {
       cause: error,
     });
   }

@@ -6,7 +6,7 @@ import { DATA, REDIS_SERVER } from './redis.ts';
 import type { Release } from './release.ts';
 import { CERTIFICATES, NODE } from './system.ts';
 
-/** How a container starts. */
+/** The settings for starting a container. */
 export interface Run {
   readonly User: string;
   readonly Env: readonly string[];
@@ -17,7 +17,7 @@ export interface Run {
 
 const User = `${USER_ID}:${USER_ID}`;
 
-/** The Dockerfile must use the same settings. */
+/** The settings, which must be the same in the Dockerfile. */
 export const RUN_SLUICE: Run = {
   User,
   // Node only reads these certificates if NODE_OPTIONS contains --use-system-ca.
@@ -27,7 +27,10 @@ export const RUN_SLUICE: Run = {
   ExposedPorts: { '8080/tcp': {}, '8081/tcp': {}, '9090/tcp': {} },
 };
 
-/** Arguments replace `Cmd`. Without a mounted volume, Redis reports that it can't write to the folder. */
+/**
+ * The settings of the Redis image. Arguments replace `Cmd`. Without a mounted volume, Redis reports that it cannot
+ * write to the folder.
+ */
 export const RUN_REDIS: Run = {
   User,
   Env: [`PATH=/usr/bin`, `HOME=/home/nonroot`],

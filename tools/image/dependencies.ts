@@ -7,13 +7,13 @@ import { CannotBuildError, reasonOf, run } from './command.ts';
 
 /** An npm package of the image. */
 export interface NpmPackage {
-  /** Folder within the project, e.g. `node_modules/ajv/node_modules/fast-uri`. */
+  /** The folder within the project, e.g. `node_modules/ajv/node_modules/fast-uri`. */
   readonly path: string;
   readonly name: string;
   readonly version: string;
-  /** SPDX expression, as given by the author. */
+  /** The SPDX expression, as provided by the author. */
   readonly license: string | undefined;
-  /** Digest of the package's archive, `sha512-<base64>`. */
+  /** The digest of the archive of the package, `sha512-<base64>`. */
   readonly integrity: string | undefined;
 }
 
@@ -44,7 +44,7 @@ const CODE = /\.(js|cjs|mjs|json|wasm)$/;
 const UNUSED_CODE = /(^|\/)(\.[^/]+|tsconfig[^/]*\.json|package-lock\.json)$/;
 const LICENSE = /^(authors|copying|copyright|licen[cs]e|notice|patents)/i;
 
-/** Pages that the facade serves at /waas/docs. */
+/** The pages that the facade serves at /waas/docs. */
 const SERVED = /^node_modules\/@fastify\/swagger-ui\/static\/(?!.*\.map$)/;
 
 /** Returns true for files that the program may load or serve, and for licenses. `path` starts with `node_modules/`. */
@@ -56,12 +56,11 @@ export function isNeeded(path: string): boolean {
 }
 
 /**
- * Copies the packages that the program may load. These are packages mentioned in its source files, packages mentioned
- * in these packages, and so on, without tests, declarations, source maps, and documentation.
- *
+ * Copies the packages that the program may load. These are the packages mentioned in its source files, the packages
+ * mentioned in these packages, and so on. Excludes tests, declarations, source maps, and documentation.
  * @param installed folder from `ensureDependencies`
  * @returns the copied packages, sorted by path
- * @throws {Error} if one contains a native addon because all platforms share these files
+ * @throws {Error} if a package contains a native addon because all platforms share these files
  */
 export async function copyDependencies(installed: string, sources: string, target: string): Promise<NpmPackage[]> {
   const lock = readLock(installed);
@@ -69,7 +68,7 @@ export async function copyDependencies(installed: string, sources: string, targe
     .filter(entry => entry.isFile())
     .map(entry => join(entry.parentPath, entry.name).slice(installed.length + 1));
   const kept = Map.groupBy(files.filter(isNeeded), packageOf);
-  // Packages that only contain declarations.
+  // This excludes packages that only contain declarations.
   for (const [name, paths] of kept) {
     if (!paths.some(path => CODE.test(path) && basename(path) !== 'package.json')) kept.delete(name);
   }
@@ -98,7 +97,7 @@ function packageOf(path: string): string {
   return /^.*node_modules\/(?:@[^/]+\/)?[^/]+(?=\/)/.exec(path)?.[0] ?? '';
 }
 
-/** A quoted string that may be a package name, optionally including a path. */
+/** Matches a quoted string that may be a package name, optionally including a path. */
 const MENTION = /['"`]((?:@[\w.-]+\/)?[\w.-]+)(?:\/[^'"`\n]*)?['"`]/g;
 
 function reachablePackages(

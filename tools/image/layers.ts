@@ -13,16 +13,16 @@ import { PROGRAM } from './program.ts';
 /** A compressed layer. */
 export interface Layer {
   readonly name: string;
-  /** Path of the gzip file. */
+  /** The path of the gzip file. */
   readonly file: string;
-  /** Digest and size in bytes of the gzip file. */
+  /** The digest and size of the gzip file, in bytes. */
   readonly digest: string;
   readonly size: number;
-  /** Digest of the tar file inside. */
+  /** The digest of the tar file in the gzip file. */
   readonly diffId: string;
 }
 
-/** Otherwise, times, owners, and the order of entries would depend on the machine. */
+/** Options without which times, owners, and the order of entries would depend on the machine. */
 const DETERMINISTIC = [
   '--sort=name',
   '--mtime=@0',
@@ -33,18 +33,17 @@ const DETERMINISTIC = [
   '--pax-option=exthdr.name=%d/PaxHeaders/%f,delete=atime,delete=ctime',
 ];
 
-/** Packs everything but the program: the layer that differs between platforms. */
+/** Packs everything except for the program. This layer differs between platforms. */
 export async function packSystem(root: string): Promise<Layer> {
   const paths = await readdir(root);
   const system = paths.filter(path => path !== PROGRAM).toSorted();
-  // It's large and seldom changes, so compress it once.
+  // This layer is large and seldom changes, so it is only compressed once.
   return packLayer('system', root, system, fromCache);
 }
 
 /**
- * Packs the program into two layers. A release usually replaces only the second one, which is small.
- *
- * @param folder where to write the compressed files
+ * Packs the program into two layers. A release usually only replaces the second layer, which is small.
+ * @param folder for the compressed files
  */
 export async function packProgram(root: string, folder: string): Promise<Layer[]> {
   const modules = `${PROGRAM}/node_modules`;
@@ -64,7 +63,7 @@ type Place = (name: string, make: (path: string) => Promise<void>) => Promise<st
 async function packLayer(name: string, root: string, paths: readonly string[], place: Place): Promise<Layer> {
   const args = ['--create', '--directory', root, ...DETERMINISTIC, ...paths];
   const diffId = await digestOfOutput('tar', args);
-  // GNU gzip has produced the same bytes for decades. Those of zlib depend on its version and on the processor.
+  // GNU gzip has created the same bytes for decades. The output of zlib depends on its version and on the processor.
   const file = await place(`${name}-${diffId.slice('sha256:'.length)}.gz`, async path => {
     const tar = join(dirname(path), 'layer');
     await run('tar', ['--file', tar, ...args]);

@@ -13,7 +13,7 @@ const LAYER = 'application/vnd.oci.image.layer.v1.tar+gzip';
 const EMPTY = 'application/vnd.oci.empty.v1+json';
 const SBOM = 'application/vnd.cyclonedx+json';
 
-/** Points to a blob of the layout. */
+/** A descriptor of a blob in the layout. */
 interface Descriptor {
   readonly mediaType: string;
   readonly digest: string;
@@ -24,22 +24,23 @@ interface Descriptor {
 export interface PlatformImage {
   readonly platform: Platform;
   readonly layers: readonly Layer[];
-  /** CycloneDX document. */
+  /** The CycloneDX document. */
   readonly sbom: string;
 }
 
 /** The digests of a layout. */
 export interface WrittenLayout {
-  /** Digest of the index with all platforms. */
+  /** The digest of the index with all platforms. */
   readonly digest: string;
   /** The manifest digest of each platform. */
   readonly manifests: ReadonlyMap<Platform, string>;
 }
 
 /**
- * Writes an OCI image layout (image-spec 1.1), replacing what is there: an index with a manifest for each platform, and
- * beside it a manifest for each SBOM, which refers to the platform's manifest as its subject. The SBOMs are not part of
- * the index, because older versions of skopeo would compress them, which changes the digest of the index.
+ * Writes an OCI image layout (image-spec 1.1), replacing existing files. It consists of an index with a manifest for
+ * each platform, and a separate manifest for each SBOM, which refers to the platform's manifest as its subject. The
+ * SBOMs are not part of the index because older versions of skopeo would compress them, which changes the digest of the
+ * index.
  */
 export async function writeLayout(
   folder: string,

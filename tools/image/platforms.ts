@@ -1,14 +1,14 @@
 /** A platform of the image. Everything that differs between platforms is listed here. */
 export interface Platform {
-  /** In the format of OCI, e.g. `linux/amd64`. */
+  /** The name in OCI format, e.g. `linux/amd64`. */
   readonly name: string;
-  /** Architecture in OCI and Debian, which use the same words for these two. */
+  /** The architecture. OCI and Debian use the same names for both platforms. */
   readonly architecture: 'amd64' | 'arm64';
-  /** npm package that contains the Node binary. */
+  /** The npm package that contains the Node binary. */
   readonly nodePackage: string;
   /** The folder of the Debian libraries within `/lib` and `/usr/lib`. */
   readonly libraries: string;
-  /** `e_machine` in the header of ELF files. */
+  /** The value of `e_machine` in the header of ELF files. */
   readonly elfMachine: number;
 }
 

@@ -3,13 +3,13 @@ import { copyFile, mkdir, readFile, writeFile } from 'node:fs/promises';
 import { stripTypeScriptTypes } from 'node:module';
 import { dirname, join } from 'node:path';
 
-/** Folder of the program in the image, without the leading slash. */
+/** The folder of the program in the image, without the leading slash. */
 export const PROGRAM = 'app';
 
-/** Path of the program's entry in the image. */
+/** The path of the program's entry point in the image. */
 export const ENTRY = `/${PROGRAM}/src/sluice.js`;
 
-/** Files beside the sources. The version is read from `package.json`. */
+/** The files which are copied in addition to the sources. The version is read from `package.json`. */
 const FILES = ['package.json', 'LICENSE'];
 
 /**
@@ -34,7 +34,7 @@ export function programPath(path: string): string {
   return path.replace(/\.ts$/, '.js');
 }
 
-/** Removes types, and lets relative imports name JavaScript files. */
+/** Removes types, and changes relative imports to JavaScript files. */
 function toJavaScript(source: string): string {
   return stripTypeScriptTypes(source).replace(/(\b(?:from |import |import\())'(\.[^']*)\.ts'/g, "$1'$2.js'");
 }

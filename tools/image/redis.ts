@@ -1,12 +1,12 @@
 import { copyWithTarget, type System } from './debian/system.ts';
 
-/** Folder for the data, where the image expects a writable volume. */
+/** The folder for the data, in which the image expects a writable volume. */
 export const DATA = '/data';
 
-/** Path of `redis-server` in the image. */
+/** The path of `redis-server` in the image. */
 export const REDIS_SERVER = '/usr/bin/redis-server';
 
-/** Everything in the image of Redis. */
+/** The contents of the Redis image. */
 export const REDIS_SYSTEM: System = {
   packages: [
     'base-files',
@@ -30,6 +30,6 @@ export const REDIS_SYSTEM: System = {
   ],
   folders: [DATA.slice(1)],
   program: REDIS_SERVER.slice(1),
-  // In Debian, this is a link to redis-check-rdb, which looks at the name it is called by.
+  // In Debian, this is a link to redis-check-rdb, which selects its function by the name of the link.
   addFiles: (root, unpacked) => copyWithTarget(unpacked, root, REDIS_SERVER.slice(1)),
 };

@@ -2,21 +2,21 @@ import { readFileSync, realpathSync } from 'node:fs';
 import { join } from 'node:path';
 import { run } from './command.ts';
 
-/** Facts about the release that an image is built from. */
+/** Facts about the release of an image. */
 export interface Release {
-  /** Name of the repository, e.g. `sluice`. */
+  /** The name of the repository, e.g. `sluice`. */
   readonly name: string;
   readonly title: string;
   readonly version: string;
   readonly description: string;
   readonly license: string;
-  /** RFC 3339: `SOURCE_DATE_EPOCH`, the time of the commit, or 1970. */
+  /** The time (RFC 3339): `SOURCE_DATE_EPOCH`, the time of the commit, or 1970. */
   readonly created: string;
-  /** Git commit, if none of the image's inputs differ from it. */
+  /** The Git commit if all inputs of the image are the same as in this commit. */
   readonly revision: string | undefined;
 }
 
-/** Everything in the project that has an effect on the image. */
+/** All files of the project that have an effect on the image. */
 const INPUTS = ['src', 'package.json', 'package-lock.json', '.npmrc', 'LICENSE', 'tools/image', 'test/support/node'];
 
 /** Reads the metadata from `package.json` and git. Without git, there is no revision. */

@@ -58,8 +58,7 @@ export async function writeSluiceRoots(
 
 /**
  * Sets the same file modes regardless of the umask of the build: readable by all users, and only writable by root.
- *
- * @param fileMode default: 755 if its owner can execute it, else 644
+ * @param fileMode defaults to 755 if the owner can execute the file, and to 644 otherwise
  */
 async function setModes(root: string, fileMode?: number): Promise<void> {
   for (const path of globSync('**/*', { cwd: root })) {

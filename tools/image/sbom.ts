@@ -5,7 +5,7 @@ import { lockedNode } from './node-binary.ts';
 import type { Platform } from './platforms.ts';
 import type { Release } from './release.ts';
 
-/** A component of CycloneDX. */
+/** A CycloneDX component. */
 export interface Component {
   readonly type: 'library' | 'platform';
   readonly 'bom-ref': string;
@@ -66,7 +66,10 @@ export function describeNode(platform: Platform): Component {
   };
 }
 
-/** Describes locked Debian packages. @param names as in the lock */
+/**
+ * Describes locked Debian packages.
+ * @param names of the packages in the lockfile
+ */
 export function describeDebian(platform: Platform, names: readonly string[]): Component[] {
   return lockedPackages(platform, names).map(({ name, version, sha256 }) => {
     const query = `arch=${platform.architecture}&distro=debian-12`;

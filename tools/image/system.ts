@@ -5,13 +5,13 @@ import { type System, write } from './debian/system.ts';
 import { ensureNode } from './node-binary.ts';
 import type { Platform } from './platforms.ts';
 
-/** Path of Node in the image. */
+/** The path of Node in the image. */
 export const NODE = '/usr/bin/node';
 
-/** Path of the CA certificates in the image. */
+/** The path of the CA certificates in the image. */
 export const CERTIFICATES = '/etc/ssl/certs/ca-certificates.crt';
 
-/** Everything in the image of Sluice but the program and its dependencies: Node and CA certificates. */
+/** The contents of the Sluice image, except for the program and its dependencies: Node and CA certificates. */
 export const NODE_SYSTEM: System = {
   packages: ['base-files', 'ca-certificates', 'gcc-12-base', 'libc6', 'libgcc-s1', 'libstdc++6'],
   folders: [],
@@ -29,7 +29,7 @@ async function copyNode(root: string, platform: Platform): Promise<void> {
   await write(root, 'usr/share/doc/node/LICENSE', await readFile(join(node, 'LICENSE')));
 }
 
-/** Joins the certificates in the order of their names, like `update-ca-certificates`. */
+/** Concatenates the certificates in the order of their names, like `update-ca-certificates`. */
 async function writeCertificates(root: string, unpacked: string): Promise<void> {
   const folder = join(unpacked, 'usr', 'share', 'ca-certificates', 'mozilla');
   const names = globSync('*.crt', { cwd: folder }).toSorted();

@@ -4,7 +4,10 @@ export interface AlertRule {
   /** PromQL over the metrics of docs/metrics.md. Aggregations must keep the labels of the installation. */
   readonly expr: string;
   readonly for: `${number}m`;
-  /** critical: events are rejected, delayed, or at risk. warning: they soon will be. info: a producer or partner must act. */
+  /**
+   * critical: events are rejected, delayed, or at risk. warning: this will soon be the case. info: a producer or
+   * partner must act.
+   */
   readonly severity: 'critical' | 'warning' | 'info';
   /** A one-sentence summary, which may use labels of the expression as `{{ $labels.x }}`. */
   readonly summary: string;
@@ -19,7 +22,7 @@ export interface AlertGroup {
   readonly rules: readonly AlertRule[];
 }
 
-/** Labels that tell installations apart: several can be monitored by one Prometheus. */
+/** The labels that identify an installation. One Prometheus can monitor several installations. */
 export const INSTALLATION = 'namespace, job';
 
 /** Returns the grouping for an aggregation by installation and by `labels`. */

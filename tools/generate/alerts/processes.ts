@@ -1,10 +1,10 @@
 import { IMPAIRMENTS } from '../../../src/telemetry/role-health.ts';
 import { type AlertGroup, by, INSTALLATION, p99, share } from './alert-rule.ts';
 
-/** Every installation needs these roles; the facade is optional. */
+/** The roles that every installation needs. The facade is optional. */
 const NEEDED_ROLES = ['controller', 'ingress', 'dispatcher'];
 
-/** Installations that existed within the last hour. */
+/** Selects installations that existed within the last hour. */
 const KNOWN = `group ${by()} (last_over_time(sluice_build_info[1h]))`;
 
 const named = (role: string, installations: string) => `label_replace(${installations}, "role", "${role}", "", "")`;

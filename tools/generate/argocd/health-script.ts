@@ -5,7 +5,7 @@ import { REMARKS, type Remark } from './remarks.ts';
 const ORIGIN = '-- Generated from tools/generate/argocd by tools/generate/generate.ts. Change it there.';
 
 /**
- * Returns the health check of a kind in Lua. Argo CD runs it without the string library. Only the table `remarks`
+ * Returns the health check of a kind in Lua. Argo CD does not provide the string library. Only the table `remarks`
  * differs by kind.
  */
 export function healthScript(kind: KindName): string {

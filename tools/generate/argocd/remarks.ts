@@ -21,16 +21,16 @@ type Remarks = {
 
 /**
  * Degraded means that the owner of the object has to act. A Subscription is the only kind that can be in this state
- * while it is Ready, because its endpoint and Secrets belong to its owner. Whatever somebody decided, such as to revoke
- * or to block, is Healthy and named in the message. So is what another party has to do: Otherwise, Argo CD would wait
- * for it without finishing its sync.
+ * while it is Ready because its endpoint and Secrets belong to its owner. Decisions, such as revoking or blocking, are
+ * Healthy and mentioned in the message. The same is true if another party has to act: otherwise, Argo CD would wait for
+ * this party without finishing its sync.
  */
 export const REMARKS: Remarks = {
   Account: {
     LimitReached: { AtLimit: 'Healthy', NearLimit: 'silent', WithinLimits: 'silent' },
   },
   Workspace: {
-    // Sluice keeps trying, so this ends by itself.
+    // Sluice tries again, so this state ends automatically.
     DataPlaneReachable: { RedisUnavailable: 'Progressing', RedisAnswers: 'silent' },
     InsufficientTokens: { TokensSpent: 'Healthy', TokensLeft: 'silent' },
   },

@@ -13,14 +13,14 @@ export type Conditions<K extends KindName> = {
 
 /** A status written by the controller, and the resulting health. */
 export type Scenario<K extends KindName = KindName> = {
-  /** In kebab case, different from the other scenarios of the kind. */
+  /** In kebab case, and different from the other scenarios of the kind. */
   readonly name: string;
   readonly health: Health;
-  /** The conditions quoted in the message, in the order of the status. Default: Ready */
+  /** The conditions quoted in the message, in the order of the status. Defaults to Ready. */
   readonly by?: readonly (keyof Meanings[K] & string)[];
   /** The complete message, if it doesn't quote a condition. */
   readonly message?: string;
-  /** Value of the annotation that pauses a workspace. */
+  /** The value of the annotation that pauses a workspace. */
   readonly paused?: string;
   readonly conditions: Conditions<K>;
 };

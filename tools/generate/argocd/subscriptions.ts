@@ -4,7 +4,9 @@ const NOT_LIVE = { Live: 'False NotAdmitted' } as const;
 const ADMITTED = { Ready: 'True Admitted' } as const;
 const LIVE = { ...ADMITTED, Live: 'True Live' } as const;
 
-/** Why an admitted subscription does not deliver. Only problems that the owner has to resolve are Degraded. */
+/**
+ * The reasons why an admitted subscription does not deliver. Only problems that the owner has to resolve are Degraded.
+ */
 const HELD = {
   Blocked: 'Healthy',
   Suspended: 'Healthy',
@@ -22,7 +24,7 @@ function nameOf(reason: string): string {
   return reason.replaceAll(/(?<=.)(?=[A-Z])/g, '-').toLowerCase();
 }
 
-/** Scenarios of Subscriptions. */
+/** Returns the scenarios of Subscriptions. */
 export const SUBSCRIPTIONS: readonly Scenario<'Subscription'>[] = [
   ...COMMON,
   { name: 'live', health: 'Healthy', conditions: LIVE },

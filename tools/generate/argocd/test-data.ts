@@ -16,7 +16,7 @@ export interface TestCase {
 
 const GENERATION = 3;
 
-/** The smallest valid spec of each kind. */
+/** The minimum valid spec of each kind. */
 const SPECS: Record<KindName, object> = {
   Account: { owners: [{ issuer: 'https://login.example.com', subject: 'ada', role: 'Owner' }] },
   Workspace: { account: 'acme' },
@@ -77,8 +77,8 @@ export const STALE: TestCase['health'] = {
 };
 
 /**
- * The health of an object that is being deleted, as returned by the script. Argo CD itself answers before it runs the
- * script.
+ * The health of an object that is being deleted, as returned by the script. Argo CD reports this health without running
+ * the script.
  */
 export const DELETING: TestCase['health'] = { status: 'Progressing', message: 'the object is being deleted' };
 
@@ -111,7 +111,7 @@ export function testCases(kind: KindName): readonly TestCase[] {
     ...cases,
     caseOf(kind, reconciling),
     { name: 'without-status', object: objectOf(kind, {}), health: STALE },
-    // The default of the CRD, for an object that the controller has not processed.
+    // The default in the CRD, for an object that the controller has not processed.
     { name: 'new', object: objectOf(kind, { generation: 1 }, NEW_STATUS), health: STALE },
     { ...staleOf(ready), name: 'stale' },
     { ...deletingOf(ready), name: 'deleting' },

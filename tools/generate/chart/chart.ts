@@ -24,7 +24,7 @@ import { renderSchema, renderValues, renderValuesTable } from './values-files.ts
 const FOLDER = 'charts/sluice';
 const ORIGIN = 'Generated from tools/generate by tools/generate/generate.ts. Change it there.';
 
-/** Oldest version of Kubernetes that the chart is tried with. */
+/** The oldest version of Kubernetes with which the chart is tested. */
 const KUBE_VERSION = '>=1.32.0-0';
 
 /** Renders the chart, except for templates that are written by hand. `others` contains the alerts and the dashboard. */
@@ -189,7 +189,9 @@ function serviceTemplates(role: Workload): GeneratedFile[] {
   ];
 }
 
-/** Optional: the Secrets can also be created in another way. */
+/**
+ * Returns the templates of the Certificates. They are optional because the Secrets can also be created in another way.
+ */
 function certificateTemplates(): GeneratedFile[] {
   const wanted = (issuerRef: string) =>
     `and $.Values.${issuerRef} ($.Capabilities.APIVersions.Has "cert-manager.io/v1")`;

@@ -36,7 +36,7 @@ export function itemsOf(code: string): string {
 const BLOCK = /^( *)(- )?"?\uE000block \d+ (.*)\uE001"?:$/;
 const SPREAD = /^( *)(- )?"?\uE000spread \d+ (.*)\uE001"?(: null)?$/;
 const TREE = /^( *)(- )?([^\uE000]+): \uE000tree (.*)\uE001$/;
-/** A name that is a complete scalar, which would otherwise be a number if it only contains digits. */
+/** Matches a name that is a complete scalar. Without quotes, a name that only contains digits would be a number. */
 const NAME = /(: |- )\uE000(\$\.Release\.\w+)\uE001$/gm;
 const indentOf = (line: string) => line.length - line.trimStart().length;
 
@@ -47,7 +47,7 @@ export function renderTemplate(objects: readonly object[], condition?: string): 
     .join('\n')
     .replaceAll(NAME, '$1\uE000$2 | quote\uE001')
     .replaceAll(/\uE000([^\uE001]*)\uE001/g, (_, code: string) => {
-      // YAML quotes around an expression would end at the quotes of the expression.
+      // If YAML added quotes, they would end at the quotes of the expression.
       if (code.includes('\\"')) throw new Error(`this expression must not be quoted in YAML: ${code}`);
       return `{{ ${code} }}`;
     });
@@ -63,7 +63,7 @@ function expand(lines: readonly string[]): string[] {
       const [, indent = '', item, head = ''] = block;
       let end = i + 1;
       while (end < lines.length && indentOf(lines[end] as string) > indent.length) end++;
-      // The body is one level deeper than in the result, and list items are two levels deeper.
+      // The body is indented one level deeper than in the result, and list items two levels deeper.
       const body = lines.slice(i + 1, end).map(each => each.slice(item === undefined ? 2 : 4));
       out.push(`${indent}{{- ${head} }}`, ...expand(body), `${indent}{{- end }}`);
       i = end - 1;

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 
-/** A group of values. A misspelt key in it is refused. */
+/** A group of values. Misspelled keys in the group are refused. */
 export function section<const Shape extends z.core.$ZodLooseShape>(description: string, shape: Shape) {
   return z
     .strictObject(shape)

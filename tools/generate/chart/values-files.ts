@@ -18,8 +18,8 @@ function schema(): Node {
 }
 
 /**
- * Returns values.schema.json. Defaults are not included, because they are in values.yaml. Helm removes a default if the
- * user sets it to null, so whatever the templates need is required.
+ * Returns values.schema.json. Defaults are not included because they are in values.yaml. Helm removes a default if the
+ * user sets it to null, so all values that the templates need are required.
  */
 export function renderSchema(): string {
   return `${JSON.stringify(adapt(schema()), null, 2)}\n`;
@@ -34,8 +34,8 @@ function adapt(described: Node): Node {
 }
 
 /**
- * Returns true for sections, and for values that are compared in templates. Anything else counts as empty if it is
- * missing.
+ * Returns true for sections, and for values that are compared in templates. All other values are treated as empty if
+ * they are missing.
  */
 function isNeeded({ properties, type, enum: choices }: Node): boolean {
   return properties !== undefined || type === 'boolean' || choices !== undefined;

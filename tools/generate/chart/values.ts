@@ -6,7 +6,7 @@ import { TRACING_ENVIRONMENT } from '../../../src/config/tracing-environment.ts'
 import { ALL_IN_ONE, WORKLOADS, type Workload } from '../roles.ts';
 import { list, openList, openObject, ports, section, text } from './value-types.ts';
 
-/** The values that set the variables named in descriptions. */
+/** The variables that are mentioned in descriptions, and the values that set them. */
 const VALUE_OF: Readonly<Record<string, string>> = {
   SLUICE_ALLOWED_NETWORKS: 'allowedNetworks',
   SLUICE_REDIS_SENTINEL_PASSWORD_FILE: 'redis.sentinel.passwordSecret',
@@ -14,7 +14,7 @@ const VALUE_OF: Readonly<Record<string, string>> = {
   SLUICE_TRUSTED_PROXIES: 'trustedProxies',
 };
 
-/** Returns the description of a variable, in the terms of the chart. */
+/** Returns the description of a variable, using the terms of the chart. */
 const meaningOf = (variable: keyof typeof ENVIRONMENT) =>
   (ENVIRONMENT[variable].description ?? '')
     .replace(/^A comma-separated list of /, 'A list of ')
@@ -34,7 +34,7 @@ const eventRate = (fallback: number, variable: keyof typeof ENVIRONMENT) =>
 /** A network in CIDR notation, e.g. 10.0.0.0/8. The roles check the numbers. */
 const NETWORK = /^[0-9a-fA-F.:]+\/[0-9]{1,3}$/;
 
-/** Empty for the default installation. */
+/** The name of the installation. Empty for the default installation. */
 const INSTANCE_OR_DEFAULT = new RegExp(`^(${INSTANCE.source.slice(1, -1)})?$`);
 
 const image = section('The Sluice image.', {
@@ -50,7 +50,7 @@ const image = section('The Sluice image.', {
   pullPolicy: z.enum(['IfNotPresent', 'Always', 'Never']).default('IfNotPresent').describe('When to pull the image.'),
 });
 
-const expose = section('Way in from outside of the cluster.', {
+const expose = section('Access from outside of the cluster.', {
   type: z
     .enum(['None', 'Ingress', 'HTTPRoute'])
     .default('None')

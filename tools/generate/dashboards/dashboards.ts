@@ -3,7 +3,7 @@ import { select } from '../promql.ts';
 import type { Panel, PanelRow } from './panel.ts';
 import { PANEL_ROWS } from './panels.ts';
 
-/** Width of Grafana's grid. */
+/** The width of the grid in Grafana. */
 const GRID = 24;
 const [HEIGHT, STAT_HEIGHT] = [8, 5];
 

@@ -1,11 +1,11 @@
-/** One panel. `unit` is a unit of Grafana. */
+/** A panel. `unit` is a unit of Grafana. */
 export interface Panel {
   readonly title: string;
   readonly description: string;
   readonly unit: 'short' | 'reqps' | 's' | 'bytes' | 'percentunit' | 'ops' | 'none';
-  /** PromQL → legend; `{{label}}` stands for the value of a label. */
+  /** The legend for each PromQL query. `{{label}}` is replaced with the value of a label. */
   readonly queries: Readonly<Record<string, string>>;
-  /** One number instead of a curve. */
+  /** Whether to show a single number instead of a graph. */
   readonly stat?: true;
 }
 

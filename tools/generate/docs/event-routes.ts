@@ -38,7 +38,7 @@ const OfRun = OfTenant.extend({
   }),
 });
 
-/** Problems that both event routes may answer. */
+/** The problems that both event routes may return. */
 const OF_EVENTS: readonly ProblemCode[] = [
   'malformed_request',
   'malformed_body',
@@ -61,7 +61,7 @@ const OF_EVENTS: readonly ProblemCode[] = [
   'overloaded',
 ];
 
-/** Every route of the ingress role. */
+/** The routes of the ingress role. */
 export const EVENT_ROUTES: readonly EventRoute[] = [
   {
     method: 'POST',

@@ -10,7 +10,7 @@ import { renderTag } from './rest.ts';
 
 const header = (description: string) => z.string().optional().meta({ description });
 
-/** Request headers for an event, which ingress reads unless the stream specifies others (`contextHeaders`). */
+/** The request headers for an event that ingress reads unless the stream specifies other headers (`contextHeaders`). */
 const EventHeaders = z.object({
   'webhook-id': header(
     'Event id. Defaults to the CloudEvent id, the Idempotency-Key, or a generated id. If you send the same id again within 24 hours, the event is a duplicate.',
@@ -22,7 +22,7 @@ const EventHeaders = z.object({
   traceparent: header('W3C Trace Context, forwarded to partners.'),
 });
 
-/** Ingress takes any content type; these are named because client generators ignore a wildcard. */
+/** The content types in the document. Ingress accepts any content type, but client generators ignore a wildcard. */
 const EVENT_BODY = {
   'application/json': { schema: { description: 'The event itself.' } },
   'application/cloudevents+json': {
@@ -98,7 +98,7 @@ export function renderEventsOpenApi(): string {
   return `${JSON.stringify(describeEventRoutes(), null, 2)}\n`;
 }
 
-/** Renders docs/events.md: the same routes for readers. */
+/** Renders docs/events.md, which describes the same routes. */
 export function renderEvents(): string {
   const document = describeEventRoutes();
   return [

@@ -26,7 +26,7 @@ interface Schema {
 
 const CONDITION_HEAD: Row = ['Type', 'Status', 'Reason', 'Description'];
 
-/** Renders docs/kinds.md: every field, rule and condition of every kind. */
+/** Renders docs/kinds.md: all fields, rules, and conditions of all kinds. */
 export function renderKinds(): string {
   const names = Object.keys(KINDS) as KindName[];
   return [

@@ -24,7 +24,7 @@ import { registerProcessMetrics, registerRoleHealth } from '../../../src/telemet
 import { createCertificateMetrics } from '../../../src/tls/certificate-metrics.ts';
 import { type Row, table } from '../markdown.ts';
 
-/** A Redis that never responds, because only metric descriptions are rendered. */
+/** A Redis that never responds. Only the descriptions of metrics are rendered. */
 const AWAY = {
   commandsSent: () => 0,
   isReady: () => false,
@@ -88,8 +88,8 @@ const REGISTER: Readonly<Record<string, (registry: Registry) => unknown>> = {
 };
 
 /**
- * Metrics that prom-client has for every Node process. Since they depend on the platform, they are covered by a single
- * sentence.
+ * The metrics of prom-client, which exist for every Node process. They depend on the platform, so a single sentence
+ * describes them.
  */
 const OF_NODE = /^(?:process|nodejs)_/;
 

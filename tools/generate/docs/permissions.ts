@@ -23,7 +23,10 @@ const NAMESPACED = [
   `If you don't want to grant this permission, remove the ClusterRoleBinding \`${roleForBindings(DEFAULT_INSTALLATION).name}\` and create the RoleBindings yourself. The controller may then take up to six minutes to notice that one was removed, because Kubernetes only checks permissions when a watch starts. A workspace whose Secrets can't be read has the reason \`SecretsForbidden\`. Other workspaces are not affected.`,
 ];
 
-/** How to reserve names of other software from `sluice-admin`. A test applies the objects. */
+/**
+ * An example for reserving the names of other software, so that `sluice-admin` cannot use them. A test applies the
+ * objects.
+ */
 const NAMES_OF_WORKSPACES = [
   '`sluice-admin` can create a Workspace whose namespace does not exist yet. The controller creates the namespace, and `sluice-admin` can then get access to its Secrets. For this reason, do not install other software in the namespace of a workspace. To reserve names for other software, require a prefix for workspaces, such as `ws-`. The policy below does not limit users who can create namespaces themselves, and accepts the `partner-*` workspaces that are created when invitations are accepted:',
   `\`\`\`yaml

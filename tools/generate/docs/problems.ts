@@ -10,7 +10,7 @@ const WITHOUT_ROUTE: readonly ProblemCode[] = ['not_found', 'method_not_allowed'
 
 const CODES = Object.keys(PROBLEMS) as ProblemCode[];
 
-/** Renders docs/problems/<code>.md: meaning of a code, what to do, and the calls that may answer it. */
+/** Renders docs/problems/<code>.md: the meaning of a code, what to do, and the calls that may return it. */
 export function renderProblemPages(): readonly { readonly code: ProblemCode; readonly text: string }[] {
   return CODES.map(code => ({ code, text: renderProblem(code) }));
 }
@@ -49,7 +49,7 @@ function answeredBy(code: ProblemCode): string {
   ].join('\n');
 }
 
-/** Returns GitHub's anchor of a heading. */
+/** Returns the anchor of a heading on GitHub. */
 export function anchorOf(heading: string): string {
   return heading
     .toLowerCase()
@@ -57,7 +57,7 @@ export function anchorOf(heading: string): string {
     .replaceAll(' ', '-');
 }
 
-/** Renders docs/problems.md: the list of codes. */
+/** Renders docs/problems.md, which lists all codes. */
 export function renderProblems(): string {
   const byStatus = CODES.toSorted((a, b) => PROBLEMS[a].status - PROBLEMS[b].status);
   return [

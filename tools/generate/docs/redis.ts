@@ -41,11 +41,11 @@ const USERS: Row[] = REDIS_USERS.map(user => {
   return [`\`${redisUserOf(user)}\``, patterns([...writes, ...removes]), patterns(reads), patterns(channels)];
 });
 
-/** Rules for a user that can only look up the master. */
+/** The rules for a user that can only look up the master. */
 const SENTINEL_RULES =
   'on >password resetchannels -@all +ping +info +subscribe +sentinel|get-master-addr-by-name +sentinel|sentinels &+switch-master';
 
-/** Commands that create the users, and a password file for each user. */
+/** The commands that create the users, and a password file for each user. */
 export const LOAD_USERS = [
   `grep '^user' ${ACL_FILE} | sed 's/^user/ACL SETUSER/' | redis-cli`,
   'for role in controller facade ingress dispatcher uninstall; do',

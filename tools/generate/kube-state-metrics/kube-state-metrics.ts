@@ -6,17 +6,17 @@ import { stringifyOne } from '../manifests/yaml.ts';
 
 const ORIGIN = '# Generated from tools/generate/kube-state-metrics by tools/generate/generate.ts. Change it there.\n';
 
-/** Conditions with a metric, by kind. */
+/** The conditions for which there is a metric, by kind. */
 const SHOWN = ['Ready', 'Live', 'Effective'];
 
-/** Labels of all metrics. Together with the kind, they name the object. */
+/** The labels of all metrics. Together with the kind, they identify the object. */
 const LABELS = { namespace: ['metadata', 'namespace'], name: ['metadata', 'name'] };
 
 function gauge(name: string, help: string, fields: object): object {
   return { name, help, each: { type: 'Gauge', gauge: fields }, errorLogV: 5 };
 }
 
-/** Returns two metrics of a condition. Objects without this condition don't have these metrics. */
+/** Returns the two metrics of a condition. Objects without this condition do not have these metrics. */
 function metricsOf(type: string): object[] {
   const path = ['status', 'conditions', `[type=${type}]`];
   const word = type.toLowerCase();
@@ -37,7 +37,7 @@ function metricsOf(type: string): object[] {
   ];
 }
 
-/** Renders the configuration for kube-state-metrics, which then has metrics about every object. */
+/** Renders the configuration for kube-state-metrics, which then provides metrics for every object. */
 export function renderKubeStateMetrics(): GeneratedFile[] {
   const created = gauge(
     'created_timestamp_seconds',

@@ -13,7 +13,7 @@ import { stringifyAll } from '../manifests/yaml.ts';
 import { describeRights } from '../rbac/rbac.ts';
 import { WORKLOADS } from '../roles.ts';
 
-/** Parts of a registry, e.g. `registry.example.com:5000/team`. */
+/** The format of a registry, e.g. `registry.example.com:5000/team`. */
 const REGISTRY = /^[a-z0-9.-]+(:[0-9]+)?(\/[a-z0-9._-]+)*$/;
 
 /**
@@ -28,7 +28,7 @@ const REGISTRY = /^[a-z0-9.-]+(:[0-9]+)?(\/[a-z0-9._-]+)*$/;
  */
 export function renderInstallFile(registry: string, { evaluation }: { readonly evaluation: boolean }): string {
   if (!REGISTRY.test(registry)) {
-    throw new RangeError(`${JSON.stringify(registry)} is no registry: use its host, e.g. registry.example.com`);
+    throw new RangeError(`${JSON.stringify(registry)} is not a registry: use its host, e.g. registry.example.com`);
   }
   const replicas = Object.fromEntries(WORKLOADS.map(({ name }) => [name, { replicas: name === 'facade' ? 0 : 1 }]));
   const image = { repository: `${registry}/${DEFAULT_INSTALLATION.prefix}`, tag: VERSION };

@@ -24,7 +24,7 @@ const ORIGIN = '# Generated from tools/generate/manifests by tools/generate/gene
 const BASE = { apiVersion: 'kustomize.config.k8s.io/v1beta1', kind: 'Kustomization' };
 const COMPONENT = { apiVersion: 'kustomize.config.k8s.io/v1alpha1', kind: 'Component' };
 
-/** Values of config/default. The image names are replaced by an overlay that specifies a registry. */
+/** The values of config/default. An overlay that specifies a registry replaces the image names. */
 const target = createPlainTarget(Values.parse({ image: { tag: VERSION } }));
 
 /**
@@ -116,7 +116,7 @@ function networkPolicyFolder(): GeneratedFile[] {
   ];
 }
 
-/** The hosts and the Gateway are examples, which should be replaced by an overlay. */
+/** The hosts and the Gateway are examples. An overlay should replace them. */
 function gatewayFolder(): GeneratedFile[] {
   const at = 'config/components/gateway';
   const expose = (host: string) => ({ host, parentRefs: [{ name: 'public', namespace: 'gateways' }] });
@@ -133,7 +133,10 @@ function gatewayFolder(): GeneratedFile[] {
   ];
 }
 
-/** The admission policies and the FlowSchema also contain the namespace, where kustomize does not replace it. */
+/**
+ * Renders the folder that replaces the namespace in the admission policies and the FlowSchema. By default, kustomize
+ * does not replace it there.
+ */
 function namespaceFolder(): GeneratedFile {
   const limited = ROLE_DEFINITIONS.filter(({ rights }) => rights !== undefined);
   const replacements = limited.map(({ name }) => ({
@@ -165,7 +168,10 @@ function namespaceFolder(): GeneratedFile {
   return file('config/components/namespace/kustomization.yaml', { ...COMPONENT, replacements });
 }
 
-/** Runs once, before or after removing Sluice. The namespace is not included, because it contains the root key. */
+/**
+ * Objects that are applied once, before or after removing Sluice. The namespace is not included because it contains the
+ * root key.
+ */
 function uninstallFolder(): GeneratedFile[] {
   const at = 'config/uninstall';
   return [

@@ -5,7 +5,7 @@ import { CONTAINER_SECURITY, POD_SECURITY } from '../manifests/workloads.ts';
 
 const EXAMPLE = join(import.meta.dirname, '..', '..', '..', 'examples', 'receivers', 'node', 'receiver.mjs');
 
-/** Image that docs/quickstart.md loads into the cluster. It contains Node.js, with which the example runs. */
+/** The image that docs/quickstart.md loads into the cluster. It contains Node.js, which runs the example. */
 const IMAGE = `localhost/sluice:${VERSION}`;
 
 const NAME = 'receiver';

@@ -2,7 +2,7 @@ import type { Values } from '../chart/values.ts';
 import { DEFAULT_INSTALLATION } from '../installation.ts';
 import type { Target } from './target.ts';
 
-/** The number of seconds for completing work in progress after a role has stopped serving requests. */
+/** The number of seconds for completing requests in progress after a role has stopped accepting new requests. */
 export const STOP_SECONDS = 25;
 
 /** Creates the rendering for kustomize, in which `values` have already been applied. */
@@ -34,7 +34,7 @@ export function createPlainTarget(values: Values): Target {
     whenIs: (path, is, fields) => (at(path) === is ? fields : {}),
     itemsWhen: (path, items) => (isSet(path) ? items : []),
     each: (path, item) => (at(path) as readonly unknown[]).map(item),
-    // No plain rendering has URLs with other ports.
+    // Plain manifests do not contain URLs with other ports.
     eachPort: (kind, item) => values.networkPolicy[`${kind}Ports`].map(item),
     spread: path => at(path) as readonly unknown[],
     merge: path => at(path) as object,
@@ -45,7 +45,7 @@ export function createPlainTarget(values: Values): Target {
   };
 }
 
-/** Leaves out refusedNetworks, which no plain rendering sets. */
+/** Omits refusedNetworks because plain manifests do not contain any. */
 function endpointRulesOf({ networkPolicy, allowedNetworks }: Values): object[] {
   const blocks = [
     { cidr: '0.0.0.0/0', except: networkPolicy.clusterNetworks },

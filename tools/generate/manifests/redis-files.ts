@@ -6,15 +6,15 @@ import type { Target } from './target.ts';
 type Variable = keyof typeof ENVIRONMENT;
 
 interface RedisFiles {
-  /** Name of the volume. */
+  /** The name of the volume. */
   readonly name: string;
-  /** Value with the name of the Secret. */
+  /** The value that contains the name of the Secret. */
   readonly value: string;
   /** The keys of the Secret, by variable. */
   readonly files: Readonly<Partial<Record<Variable, string>>>;
 }
 
-/** Secrets for the connection to Redis. Kubernetes updates the mounted files when a Secret changes. */
+/** The Secrets for connecting to Redis. Kubernetes updates the mounted files when a Secret changes. */
 export const REDIS_FILES: readonly RedisFiles[] = [
   { name: 'redis-password', value: 'redis.passwordSecret', files: { SLUICE_REDIS_PASSWORD_FILE: 'password' } },
   { name: 'redis-ca', value: 'redis.tls.caSecret', files: { SLUICE_REDIS_CA_FILE: 'ca.crt' } },
@@ -30,7 +30,7 @@ export const REDIS_FILES: readonly RedisFiles[] = [
   },
 ];
 
-/** Secret with the password of each user. A pod only receives the password of its own user. */
+/** The Secret with the password of each user. A pod only receives the password of its own user. */
 const USERS = { name: 'redis-user', value: 'redis.usersSecret', file: 'password' } as const;
 
 const folderOf = ({ name }: { readonly name: string }): string => `/etc/sluice/${name}`;

@@ -3,7 +3,7 @@ import type { Target } from './target.ts';
 import { CONTAINER_SECURITY, POD_SECURITY } from './workloads.ts';
 
 const PORT = 6379;
-/** Other images may use a different user. */
+/** The user of the image. Other images may use a different user. */
 const USER = 65_532;
 
 /** Returns the settings that docs/configuration.md requires, as arguments of redis-server. */
@@ -86,7 +86,7 @@ function podSpec(target: Target): object {
         ports: [{ name: 'redis', containerPort: PORT }],
         resources: target.tree('redis.embedded.resources'),
         readinessProbe: probe,
-        // Loading the data of a crash takes time.
+        // Loading the data after a crash takes time.
         startupProbe: { ...probe, failureThreshold: 120 },
         livenessProbe: { ...probe, periodSeconds: 10 },
         securityContext: CONTAINER_SECURITY,

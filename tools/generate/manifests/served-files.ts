@@ -4,7 +4,7 @@ import type { Target } from './target.ts';
 
 type Variable = keyof typeof ENVIRONMENT;
 
-/** Variables for the files of certificates served by roles. */
+/** The variables for the certificate files of roles that serve requests. */
 const VARIABLES: Readonly<Record<string, readonly [cert: Variable, key: Variable]>> = {
   ingress: ['SLUICE_INGRESS_CERT_FILE', 'SLUICE_INGRESS_KEY_FILE'],
   facade: ['SLUICE_FACADE_CERT_FILE', 'SLUICE_FACADE_KEY_FILE'],
@@ -12,7 +12,7 @@ const VARIABLES: Readonly<Record<string, readonly [cert: Variable, key: Variable
 
 export const SERVED_FILES: readonly Variable[] = Object.values(VARIABLES).flat();
 
-/** Name of the value with the Secret. */
+/** The name of the value that contains the Secret. */
 export const tlsSecretOf = (role: string): string => `${role}.tls.secretName`;
 
 const volumeOf = (role: string): string => `${role}-tls`;
@@ -54,7 +54,7 @@ const TRUST = 'trust.configMap';
 const TRUST_FOLDER = '/etc/sluice/trust';
 
 /**
- * Returns the variable that Node uses to trust additional authorities. Node reads the file once, when a process starts.
+ * Returns the variable with which Node trusts additional authorities. Node only reads the file when a process starts.
  */
 export function trustVariables(target: Target): readonly unknown[] {
   return target.itemsWhen(TRUST, [{ name: 'NODE_EXTRA_CA_CERTS', value: `${TRUST_FOLDER}/ca.crt` }]);
@@ -65,8 +65,8 @@ export function trustMounts(target: Target): readonly unknown[] {
 }
 
 /**
- * Returns the volume. A ConfigMap without this key keeps the pod from starting: Node would only warn.
- *
+ * Returns the volume. If the ConfigMap does not contain this key, the pod does not start. Otherwise, Node would only
+ * print a warning.
  * @param more fields of the ConfigMap, e.g. whether it is optional
  */
 export function trustVolumes(target: Target, more: object = {}): readonly unknown[] {

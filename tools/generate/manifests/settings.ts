@@ -7,7 +7,7 @@ import type { Format, Target } from './target.ts';
 
 type Variable = keyof typeof ENVIRONMENT;
 
-/** Variables that all pods read from the ConfigMap, including the value used for each variable. */
+/** The variables that all pods read from the ConfigMap, and the value for each variable. */
 const SETTINGS: Readonly<Partial<Record<Variable, readonly [path: string, as: Format['as']]>>> = {
   SLUICE_LOG_LEVEL: ['logLevel', undefined],
   SLUICE_SHUTDOWN_DELAY_SECONDS: ['shutdownDelaySeconds', 'text'],
@@ -18,7 +18,10 @@ const SETTINGS: Readonly<Partial<Record<Variable, readonly [path: string, as: Fo
   SLUICE_OIDC_CLOCK_TOLERANCE_SECONDS: ['oidc.clockToleranceSeconds', 'text'],
 };
 
-/** Variables that are only set if they are neither empty, 0, nor false, which has to be the default. */
+/**
+ * The variables that are only set if their value is not empty, 0, or false. For these variables, this must be the
+ * default.
+ */
 const OPTIONAL: typeof SETTINGS = {
   SLUICE_INSTANCE: ['instance', 'text'],
   SLUICE_ALLOWED_NETWORKS: ['allowedNetworks', 'joined'],
@@ -54,8 +57,8 @@ const TRACING = {
 } as const;
 
 /**
- * Variables that come from elsewhere: Secrets, the pod itself, or the manifests, in which the ports are fixed and use
- * all addresses.
+ * The variables that have a different source: Secrets, the pod, or the manifests, in which the ports are fixed and all
+ * addresses are used.
  */
 export const ELSEWHERE: readonly Variable[] = [
   'SLUICE_REDIS_URL',
@@ -72,7 +75,7 @@ export const ELSEWHERE: readonly Variable[] = [
   'SLUICE_OPS_HOST',
 ];
 
-/** Variables in the ConfigMap. */
+/** The variables in the ConfigMap. */
 export const CONFIGURED = [
   ...Object.keys(SETTINGS),
   ...Object.keys(OPTIONAL),

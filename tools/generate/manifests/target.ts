@@ -7,20 +7,20 @@ export interface Format {
 }
 
 /**
- * A rendering of the manifests: plain YAML with the defaults, or a template of Helm, in which each value is an
+ * A method for rendering the manifests: plain YAML with the defaults, or a Helm template, in which each value is an
  * expression. Paths refer to values.yaml, e.g. `controller.replicas`.
  */
 export interface Target extends Installation {
   readonly image: string;
-  /** Image of the Redis for evaluation. */
+  /** The image of the evaluation Redis. */
   readonly redisImage: string;
   /** Returns the value of the label `app.kubernetes.io/component` for the pods of a role. */
   readonly componentOf: (role: string) => string;
   /** Returns the name of a Secret that may have been created by the user. */
   readonly secretOf: (subject: 'redis' | 'root-key' | 'smtp') => string;
-  /** Returns one value. */
+  /** Returns a value. */
   readonly value: (path: string, format?: Format) => unknown;
-  /** Returns a list or an object with everything in it. */
+  /** Returns a list or an object with all of its items or fields. */
   readonly tree: (path: string) => unknown;
   /** Returns one of two words: `yes` if the value is neither empty nor false. */
   readonly choose: (path: string, yes: string, no: string) => unknown;
@@ -43,7 +43,7 @@ export interface Target extends Installation {
   readonly merge: (path: string) => object;
   /** Rules of a NetworkPolicy for public addresses and allowed networks, but not for refused networks. */
   readonly endpointRules: readonly unknown[];
-  /** Seconds between SIGTERM and SIGKILL. */
+  /** The number of seconds between SIGTERM and SIGKILL. */
   readonly graceSeconds: unknown;
   /** Annotations that make pods restart when their configuration changes. */
   readonly checksums: object;

@@ -12,9 +12,9 @@ import { CONTAINER_SECURITY, POD_SECURITY } from './workloads.ts';
 const DESCRIPTION =
   'Removes the Sluice finalizers from all custom resources and removes the RoleBindings of the controller.';
 
-/** Less than the 5 minutes that Helm waits by default. */
+/** The deadline, which is shorter than the default timeout of Helm (5 minutes). */
 const DEADLINE_SECONDS = 270;
-/** How long the log of a failed Job is available. */
+/** The time for which the log of a failed Job is available. */
 const KEEP_SECONDS = 86_400;
 
 /** Returns the roles of the service account that runs `sluice uninstall`. */

@@ -54,7 +54,7 @@ export function workloadObjects(workload: Workload, target: Target): readonly ob
       metadata,
       spec: {
         maxUnavailable: target.value(at('maxUnavailable')),
-        // A pod that is not ready does not perform any work which an eviction could interrupt.
+        // A pod that is not ready does not have any work that an eviction could interrupt.
         unhealthyPodEvictionPolicy: 'AlwaysAllow',
         selector: { matchLabels: labels },
       },
@@ -137,10 +137,10 @@ function environment(workload: Workload, target: Target): unknown[] {
 }
 
 /**
- * Returns the probes. Only the process itself decides whether to restart, because a role waits for Redis and the API
- * server for as long as they are unavailable, and a restart would not help. If a process is slow because its node is
- * busy, a restart would make it even slower. It has 5 minutes to start, and then the time that kubeadm gives to the
- * control plane of Kubernetes, and cert-manager to its controller.
+ * Returns the probes. Only the process itself decides whether to restart. A role waits for Redis and the API server
+ * while they are unavailable, so a restart would not help. If a process is slow because its node is busy, a restart
+ * would make it even slower. A process has 5 minutes to start. Afterwards, the probes use the same times as kubeadm for
+ * the control plane of Kubernetes, and cert-manager for its controller.
  */
 function probes(): object {
   const get = (path: string) => ({ httpGet: { path, port: 'ops' } });

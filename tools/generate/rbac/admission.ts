@@ -19,12 +19,17 @@ import { IN_WORKSPACE, POLICIES_FOR_EVERYBODY } from './policies-for-everybody.t
 
 type Operation = 'CREATE' | 'UPDATE' | 'DELETE';
 
-/** A limit that RBAC cannot express: the objects and fields that one service account, or everybody, may write. */
+/**
+ * A policy that RBAC cannot express. It limits the objects and fields that one service account or everybody may write.
+ */
 export interface ShippedPolicy {
-  /** Without the installation prefix. */
+  /** The name without the prefix of the installation. */
   readonly name: string;
   readonly description: string;
-  /** Role whose service account is limited, `all` for one that the controller and the facade share, or everybody. */
+  /**
+   * The role whose service account is limited, `all` for a service account that the controller and the facade share, or
+   * everybody.
+   */
   readonly role: Role | 'all' | 'everybody';
   /** Returns a CEL expression for the affected requests, for a policy that applies to all users. */
   readonly concerns?: (installation: Pick<Installation, 'prefix'>) => string;
@@ -36,12 +41,15 @@ export interface ShippedPolicy {
   /** Whether the policy is only required if Secrets are read by namespace. */
   readonly namespacedSecrets?: true;
   readonly apiGroup: string;
-  /** Without subresources. */
+  /** The resources, without subresources. */
   readonly resources: readonly string[];
   /** The names of the affected objects. By default, all objects are affected. */
   readonly resourceNames?: readonly string[];
   readonly operations: readonly Operation[];
-  /** CEL using `object` and `oldObject` (null if there is none), and the message if the result is false. */
+  /**
+   * A CEL expression that uses `object` and `oldObject` (null if there is none), and the message if its result is
+   * false.
+   */
   readonly validations: readonly { readonly expression: string; readonly message: string }[];
 }
 
@@ -62,7 +70,9 @@ const limitsOnlyLowered = LIMIT_NAMES.map(
   name => `object.spec.?limits.?${name}.orValue(0) <= ${DEFAULT_LIMITS[plan][name] ?? 0}`,
 ).join(' && ');
 
-/** The fields of an existing Workspace that the facade can change. New fields of the kind are closed by default. */
+/**
+ * The fields of an existing Workspace that the facade can change. New fields of the kind cannot be changed by default.
+ */
 const OPEN_FIELDS = ['producer', 'ingressKeys'];
 /** The fields of a new Workspace that the facade can set. */
 const NEW_FIELDS = ['account', 'instance'];
@@ -105,7 +115,7 @@ export const SHIPPED_POLICIES: readonly ShippedPolicy[] = [
         expression: otherFinalizersKept,
         message: `the controller can only set and remove the finalizer ${FINALIZER}`,
       },
-      // The garbage collector deletes an object whose owner does not exist.
+      // If the owner does not exist, the garbage collector deletes the object.
       { expression: ownerReferencesKept, message: 'the controller cannot change the owners of an object' },
     ],
   },
@@ -125,7 +135,7 @@ export const SHIPPED_POLICIES: readonly ShippedPolicy[] = [
   {
     ...CONTROLLER,
     name: 'controller-secrets',
-    // Otherwise, it could create a token for any service account.
+    // Otherwise, the controller could create a token for any service account.
     description: 'The controller can only write Secrets of its own types.',
     apiGroup: '',
     resources: ['secrets'],
@@ -155,7 +165,7 @@ export const SHIPPED_POLICIES: readonly ShippedPolicy[] = [
     ...CONTROLLER,
     namespacedSecrets: true,
     name: 'controller-bindings',
-    // Otherwise, it could read the Secrets of any namespace.
+    // Otherwise, the controller could read the Secrets of any namespace.
     description: 'The controller can only bind the ClusterRole for Secrets to itself, in the namespace of a workspace.',
     apiGroup: 'rbac.authorization.k8s.io',
     resources: ['rolebindings'],
@@ -216,7 +226,7 @@ export const SHIPPED_POLICIES: readonly ShippedPolicy[] = [
         expression: `oldObject != null || object.metadata.name.startsWith('${RECEIVING_PREFIX}')`,
         message: `the facade can only create workspaces named ${RECEIVING_PREFIX}*`,
       },
-      // Otherwise, it could add arbitrary owners and store keys that it knows.
+      // Otherwise, the facade could add arbitrary owners and ingress keys that it knows.
       ...fieldsExcept(NEW_FIELDS).map(field => ({
         expression: `oldObject != null || !has(object.spec.${field})`,
         message: `the facade cannot create workspaces with spec.${field}`,
@@ -237,7 +247,7 @@ export const SHIPPED_POLICIES: readonly ShippedPolicy[] = [
     description: `The facade can only create integrations that are invitations, with spec.${INVITED_FIELDS.join(' and spec.')} only.`,
     resources: [KINDS.Integration.plural],
     operations: ['CREATE'],
-    // Otherwise, it could grant a workspace access that the producer has not invited.
+    // Otherwise, the facade could grant access to a workspace that the producer has not invited.
     validations: fieldsExcept(INVITED_FIELDS, IntegrationSpec).map(field => ({
       expression: `!has(object.spec.${field})`,
       message: `the facade cannot create integrations with spec.${field}`,
@@ -246,8 +256,8 @@ export const SHIPPED_POLICIES: readonly ShippedPolicy[] = [
   {
     ...FACADE,
     name: 'facade-accounts',
-    // If it could change the owners of other accounts, an attacker with access to it could permanently take over any
-    // producer.
+    // If the facade could change the owners of other accounts, an attacker with access to the facade could permanently
+    // take over any producer.
     description: `The facade can create accounts with the plan ${plan}, ${includedTokens} included tokens, and limits that do not exceed the shipped defaults of this plan. It cannot change accounts, except for the owners of those that are named like the ones it creates (free-*).`,
     resources: [KINDS.Account.plural],
     operations: ['CREATE', 'UPDATE'],

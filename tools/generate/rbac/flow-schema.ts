@@ -2,14 +2,15 @@ import type { Installation } from '../installation.ts';
 import { describedMetadata } from '../manifests/metadata.ts';
 
 /**
- * Above the Kubernetes FlowSchemas for other service accounts, and below the FlowSchemas for its own leader election.
+ * The precedence, which is higher than the Kubernetes FlowSchemas for other service accounts and lower than the
+ * FlowSchemas for leader election in Kubernetes.
  */
 const PRECEDENCE = 300;
 
 /**
- * Returns the FlowSchema that puts the requests for the controller's Lease into the priority level for leader election.
- * Otherwise, if other clients flood the API server with requests, its responses could be too late, and the leader would
- * lose its Lease.
+ * Returns the FlowSchema that assigns requests for the controller's Lease to the priority level for leader election.
+ * Otherwise, if other clients flood the API server, its responses could be too late, and the leader would lose its
+ * Lease.
  */
 export function leaseFlowSchema(installation: Installation): object {
   const { prefix, namespace, accountOf } = installation;
@@ -34,7 +35,7 @@ export function leaseFlowSchema(installation: Installation): object {
               verbs: ['get', 'create', 'update'],
               namespaces: [namespace],
             },
-            // The controller looks for other installations before it leads.
+            // Before it leads, the controller searches for other installations.
             { apiGroups: ['coordination.k8s.io'], resources: ['leases'], verbs: ['list'], clusterScope: true },
           ],
         },

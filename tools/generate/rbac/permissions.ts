@@ -9,7 +9,7 @@ export type { PolicyRule };
 export interface ShippedRole {
   readonly name: string;
   readonly namespace?: string;
-  /** One sentence, for the manifest and the reference page. */
+  /** A sentence for the manifest and the reference page. */
   readonly description: string;
   readonly rules: readonly PolicyRule[];
   readonly serviceAccount?: string;
@@ -111,7 +111,8 @@ export function rolesOfUsers({ prefix }: Prefixed): readonly ShippedRole[] {
       rules: [
         ours(ofCluster, [...READ, ...WRITE]),
         core('events', READ),
-        // Without delete: RBAC could not limit it to the bindings of Sluice. An emptied binding grants nothing.
+        // This does not include delete because RBAC could not limit it to the bindings of Sluice. A binding without
+        // subjects does not grant anything.
         {
           apiGroups: ['rbac.authorization.k8s.io'],
           resources: ['rolebindings'],

@@ -16,7 +16,7 @@ import {
 const RBAC = 'rbac.authorization.k8s.io';
 const ADMISSION = 'admissionregistration.k8s.io';
 
-/** Objects that limit and grant rights, by file name. */
+/** The objects that limit and grant permissions, by file name. */
 export type RightsFiles = Readonly<Record<string, readonly object[]>>;
 
 /**

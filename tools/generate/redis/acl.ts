@@ -1,12 +1,13 @@
 import type { GeneratedFile } from '../generate.ts';
 import { REDIS_RIGHTS, type RedisRights, type RedisUser } from './rights.ts';
 
-/** Path of the file with the users of Redis. */
+/** The path of the file with the Redis users. */
 export const ACL_FILE = 'config/redis/users.acl';
 
 /**
- * Scripts may be called with any key because the permission to call a script does not extend to the commands in it.
- * Otherwise, Redis would require permission to read and write all keys of the script.
+ * The key pattern for running scripts. Scripts may be called with any key because the permission to call a script does
+ * not include the commands in the script. Otherwise, Redis would require permission to read and write all keys of the
+ * script.
  */
 const SCRIPTS = '(~* +evalsha +eval)';
 
@@ -23,8 +24,8 @@ export function grantedCommands({ commands }: RedisRights): readonly string[] {
 }
 
 /**
- * Returns the rules of a user. They replace all earlier rights, but not the passwords. A user without a password cannot
- * log in.
+ * Returns the rules of a user. They replace all earlier permissions, but not the passwords. A user without a password
+ * cannot log in.
  */
 export function aclRules(rights: RedisRights): readonly string[] {
   const { writes, removes = [], reads, channels } = rights;

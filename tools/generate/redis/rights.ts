@@ -2,7 +2,7 @@ import type { Role } from '../../../src/config/config.ts';
 
 /** The Redis permissions of a user. Keys and channels are glob patterns. Frequently used patterns come first. */
 export interface RedisRights {
-  /** Commands which are sent or used by scripts. Each text contains several commands. */
+  /** The commands that are sent or used by scripts. Each text contains several commands. */
   readonly commands: readonly string[];
   /** Keys to read and write. */
   readonly writes: readonly string[];
@@ -14,29 +14,29 @@ export interface RedisRights {
   readonly channels: readonly string[];
 }
 
-/** Who connects to Redis: pods by component, and the Job that uninstalls. */
+/** The users of Redis: the pods by component, and the Job for uninstalling. */
 export type RedisUser = Role | 'all' | 'uninstall';
 
 /**
- * Commands of each connection: `INFO` and `TIME` are sent at the start, `CLUSTER` and `CLIENT` only to a Redis Cluster,
- * and `SELECT` only after asking Sentinel.
+ * The commands of each connection: `INFO` and `TIME` are sent at the start, `CLUSTER` and `CLIENT` only to a Redis
+ * Cluster, and `SELECT` only after using Sentinel.
  */
 const CONNECTION = 'info time select cluster|slots cluster|info client|setname';
 
-/** Sent by all roles but dispatchers if `SLUICE_REDIS_WAIT_REPLICAS` is set. */
+/** The command that all roles except for dispatchers send if `SLUICE_REDIS_WAIT_REPLICAS` is set. */
 const REPLICAS = 'ping wait';
 
 /**
- * The key names in a part of a stream differ in their first letters, see `partKeys` in `src/part/keys.ts`. Each further
- * pattern costs time in every command, so patterns combine these letters.
+ * The key names in a part of a stream have different first letters (see `partKeys` in `src/part/keys.ts`). Each
+ * additional pattern makes every command slower, so patterns combine these letters.
  */
 const PART = {
   all: '{q:*}:*',
-  /** All but the bodies of events. */
+  /** All keys except for the bodies of events. */
   withoutBodies: '{q:*}:[^b]*',
   bodies: '{q:*}:b*',
   /**
-   * All keys except for `keys`, `subs` and `ends`, which are only written by the controller. Also leaves out `skip` and
+   * All keys except for `keys`, `subs`, and `ends`, which only the controller writes. Also excludes `skip` and
    * `skipped`.
    */
   withoutControl: '{q:*}:[^kse]*',
@@ -47,7 +47,7 @@ const PART = {
   controlAndHealth: '{q:*}:[kseh]*',
   /** Accepts and routes events: `meta`, `log`, `body`, `pos`, `late`, `cl`, `lane`, `pend`, `wait`, `n`, `in`, `id`, `why`. */
   routing: '{q:*}:[mlbpcwni]*',
-  /** Lanes that wait: `turn`, `retry` and `ready`. */
+  /** The waiting lanes: `turn`, `retry`, and `ready`. */
   waiting: '{q:*}:[tr][eu][tar]*',
   /** `meta`, `n`, `fin`, `off`, `cl`, `try` and `turn`. */
   inbox: '{q:*}:[mnfoct]*',
@@ -55,12 +55,12 @@ const PART = {
   lanes: '{q:*}:[lpw][ae][ni]*',
   /** `rp`, `rpl`, `rec` and `retry`. */
   replays: '{q:*}:r[pe][tcl:]*',
-  /** What tells whether a part is empty: `meta`, `log`, `pos`, `pend`, `cl`, `subs`, `drop`. */
+  /** The keys which show whether a part is empty: `meta`, `log`, `pos`, `pend`, `cl`, `subs`, `drop`. */
   rest: '{q:*}:[mlpcsd]*',
   pushes: '{q:*}:push:*',
 } as const;
 
-/** Account tags start with `acc_`, and hint tags are numbers. */
+/** Tags of accounts start with `acc_`, and tags of hints are numbers. */
 const ACCOUNT_HINTS = '{a:[0-9]*}:*';
 const SANDBOX = '{s:*}:*';
 const DUE = { accounts: '{a:[0-9]*}:due', sandbox: '{s:[0-9]*}:due' } as const;
@@ -79,7 +79,7 @@ const SEPARATE: Readonly<Record<Role, RedisRights>> = {
       'zremrangebyscore zscore publish spublish subscribe',
     ],
     writes: [PART.withoutBodies, '{t:*}:*', '{i:*}:*', '{a:*}:*', INSTALLATION],
-    // Removes deleted streams.
+    // For removing deleted streams.
     removes: [PART.bodies],
     reads: [DUE.sandbox],
     channels: [PART.pushes, PARTS_CHANGED, ALARM],
@@ -130,7 +130,7 @@ const SEPARATE: Readonly<Record<Role, RedisRights>> = {
   },
 };
 
-/** Rights by the component of the pods. Everything else is denied. */
+/** The permissions by component of the pods. Everything else is denied. */
 export const REDIS_RIGHTS: Readonly<Record<RedisUser, RedisRights>> = {
   ...SEPARATE,
   all: {

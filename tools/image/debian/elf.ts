@@ -2,9 +2,9 @@
 export interface Elf {
   /** `e_machine`: 62 for x86-64, 183 for AArch64. */
   readonly machine: number;
-  /** Absolute path of the dynamic linker. Only programs have a dynamic linker. */
+  /** The absolute path of the dynamic linker. Only programs have a dynamic linker. */
   readonly interpreter: string | undefined;
-  /** Names of the libraries that it loads, e.g. `libc.so.6`. */
+  /** The names of the libraries that the file loads, e.g. `libc.so.6`. */
   readonly needed: readonly string[];
 }
 

@@ -12,7 +12,7 @@ import { type Apt, openApt } from './apt.ts';
 export interface DebianPackage {
   readonly name: string;
   readonly version: string;
-  /** Digest of the `.deb` file, in hexadecimal. */
+  /** The digest of the `.deb` file, in hexadecimal. */
   readonly sha256: string;
 }
 
@@ -20,8 +20,7 @@ const LOCK = join(import.meta.dirname, 'lock.json');
 
 /**
  * Returns the locked packages of a platform with these names, in the same order.
- *
- * @throws {CannotBuildError} if one is not locked
+ * @throws {CannotBuildError} if a package is not locked
  */
 export function lockedPackages({ architecture }: Platform, names: readonly string[]): readonly DebianPackage[] {
   const lock = JSON.parse(readFileSync(LOCK, 'utf8')) as Readonly<Record<string, readonly DebianPackage[]>>;
@@ -33,10 +32,9 @@ export function lockedPackages({ architecture }: Platform, names: readonly strin
 }
 
 /**
- * Downloads the locked packages of a platform that are not in the cache, without installing anything.
- *
+ * Downloads the locked packages of a platform that are not in the cache. Does not install anything.
  * @returns paths of the `.deb` files, in the order of the packages
- * @throws {CannotBuildError} if apt is missing, offline, or doesn't know a version
+ * @throws {CannotBuildError} if apt is missing or offline, or does not know a version
  */
 export async function downloadPackages(platform: Platform, packages: readonly DebianPackage[]): Promise<string[]> {
   const apt = await openApt(platform.architecture);

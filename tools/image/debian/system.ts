@@ -7,7 +7,7 @@ import type { Platform } from '../platforms.ts';
 import { readElf } from './elf.ts';
 import { downloadPackages, lockedPackages } from './packages.ts';
 
-/** User and group id of the program. It does not own any files. */
+/** The user and group id of the program. It does not own any files. */
 export const USER_ID = 65_532;
 
 /** The contents of an image, except for user names, libraries, and licenses. */
@@ -16,7 +16,7 @@ export interface System {
   readonly packages: readonly string[];
   /** Empty folders. */
   readonly folders: readonly string[];
-  /** Path of the program, without the leading slash. Its libraries are added automatically. */
+  /** The path of the program, without the leading slash. Its libraries are added automatically. */
   readonly program: string;
   /** Copies the program and other files to the root. @param unpacked folder with all files of the packages */
   readonly addFiles: (root: string, unpacked: string, platform: Platform) => Promise<void>;
@@ -36,7 +36,10 @@ const SETTINGS: Readonly<Record<string, string>> = {
 /** Home of the user, and the place where a writable volume for temporary files can be mounted. */
 const FOLDERS = ['home/nonroot', 'tmp'];
 
-/** Files that an image takes from Debian, besides libraries: licenses, and the names that scanners look for. */
+/**
+ * Files of Debian packages that an image contains in addition to libraries: licenses, and the names that scanners
+ * search for.
+ */
 const FROM_DEBIAN = ['etc/os-release', 'usr/share/doc/*/copyright', 'usr/share/common-licenses/*'];
 
 /**
@@ -54,7 +57,7 @@ export async function writeSystem(root: string, platform: Platform, system: Syst
     for (const path of globSync(FROM_DEBIAN, { cwd: unpacked })) await copyWithTarget(unpacked, root, path);
     for (const path of await sharedDocuments(unpacked)) await copyLink(unpacked, root, path);
     for (const [index, { name }] of packages.entries()) {
-      // Vulnerability scanners look for the control file here in images without dpkg.
+      // For images without dpkg, vulnerability scanners search for the control file in this folder.
       await write(root, `var/lib/dpkg/status.d/${name}`, await run('dpkg-deb', ['--field', archives[index] ?? '']));
     }
   } finally {
@@ -64,7 +67,7 @@ export async function writeSystem(root: string, platform: Platform, system: Syst
   for (const path of [...FOLDERS, ...system.folders]) await mkdir(join(root, path), { recursive: true });
 }
 
-/** Packages with the same source share a folder, so some of them are links. */
+/** Packages with the same source share a folder, so some of these folders are links. */
 async function sharedDocuments(unpacked: string): Promise<string[]> {
   const paths = globSync('usr/share/doc/*', { cwd: unpacked });
   const entries = await Promise.all(paths.map(path => lstat(join(unpacked, path))));
@@ -75,7 +78,8 @@ async function sharedDocuments(unpacked: string): Promise<string[]> {
 async function copyLibraries(root: string, unpacked: string, platform: Platform, program: string): Promise<void> {
   const folders = [`lib/${platform.libraries}`, `usr/lib/${platform.libraries}`];
   const { machine, interpreter = '', needed } = readElf(await readFile(join(root, program)));
-  if (machine !== platform.elfMachine) throw new Error(`${program} is for another processor than ${platform.name}`);
+  if (machine !== platform.elfMachine)
+    throw new Error(`${program} was built for a different processor than ${platform.name}`);
   await copyWithTarget(unpacked, root, interpreter.slice(1));
   const found = new Set<string>();
   const pending = [...needed];
@@ -89,7 +93,7 @@ async function copyLibraries(root: string, unpacked: string, platform: Platform,
   }
 }
 
-/** Copies a file. For a symbolic link, both the link and the file it leads to. */
+/** Copies a file. For a symbolic link, copies both the link and its target. */
 export async function copyWithTarget(from: string, to: string, path: string): Promise<void> {
   if ((await lstat(join(from, path))).isSymbolicLink()) {
     const link = await copyLink(from, to, path);
@@ -100,7 +104,10 @@ export async function copyWithTarget(from: string, to: string, path: string): Pr
   }
 }
 
-/** Copies a symbolic link. @returns the path it leads to */
+/**
+ * Copies a symbolic link.
+ * @returns the path of its target
+ */
 async function copyLink(from: string, to: string, path: string): Promise<string> {
   const link = await readlink(join(from, path));
   await mkdir(dirname(join(to, path)), { recursive: true });
@@ -109,7 +116,7 @@ async function copyLink(from: string, to: string, path: string): Promise<string>
   return link;
 }
 
-/** Writes a file below the root, with the folders it needs. */
+/** Writes a file below the root. Creates missing folders. */
 export async function write(root: string, path: string, content: string | Buffer): Promise<void> {
   await mkdir(dirname(join(root, path)), { recursive: true });
   await writeFile(join(root, path), content);
