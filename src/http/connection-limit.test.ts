@@ -98,6 +98,17 @@ test('the response to an earlier request does not end the one that is processed'
   expect([open('192.0.2.2').isAccepted, state.isDestroyed]).toEqual([false, false]);
 });
 
+test('a connection is kept while an earlier request is processed and a later one is incomplete', () => {
+  const limit = createConnectionLimit({ perAddress: 1, total: 1 });
+  const open = connectTo(limit);
+  const { request, state } = open('192.0.2.1');
+  const earlier = request();
+  request({ complete: false });
+  expect([open('192.0.2.2').isAccepted, state.isDestroyed]).toEqual([false, false]);
+  earlier.end();
+  expect([open('192.0.2.2').isAccepted, state.isDestroyed]).toEqual([true, true]);
+});
+
 test('without trusted proxies, and without a total, there is no limit', () => {
   const limit = createConnectionLimit({ perAddress: 1 });
   const open = connectTo(limit);

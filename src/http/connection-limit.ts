@@ -23,8 +23,8 @@ export interface ConnectionCount {
 interface Place {
   readonly socket: Socket;
   readonly address: string | undefined;
-  /** The response to the last request, until it has been sent. */
-  response: ServerResponse | undefined;
+  /** The responses that have not been sent yet. There are several if requests are pipelined. */
+  readonly responses: Set<ServerResponse>;
 }
 
 /**
@@ -50,10 +50,8 @@ export function createConnectionLimit(options: {
   /** In the order of their last use: when they were opened, a request arrived, or its response was sent. */
   const places = new Map<Socket, Place>();
 
-  function use(place: Place, response: ServerResponse | undefined): void {
-    if (!places.delete(place.socket)) return;
-    place.response = response;
-    places.set(place.socket, place);
+  function use(place: Place): void {
+    if (places.delete(place.socket)) places.set(place.socket, place);
   }
 
   function leave({ socket, address }: Place): void {
@@ -63,7 +61,7 @@ export function createConnectionLimit(options: {
   /** Closes the connection that has waited longest for its client. Returns false if none is waiting. */
   function makeRoom(): boolean {
     for (const place of places.values()) {
-      if (isProcessed(place.response)) continue;
+      if (isProcessed(place)) continue;
       leave(place);
       place.socket.destroy();
       return true;
@@ -78,7 +76,7 @@ export function createConnectionLimit(options: {
         onClosed('address');
         return false;
       }
-      const place = { socket, address, response: undefined };
+      const place = { socket, address, responses: new Set<ServerResponse>() };
       if (places.size >= total) {
         onClosed('total');
         if (!makeRoom()) {
@@ -93,18 +91,22 @@ export function createConnectionLimit(options: {
     serve(response) {
       const place = places.get(acceptedSocket(response.req.socket));
       if (place === undefined) return;
-      use(place, response);
+      place.responses.add(response);
+      use(place);
       response.once('close', () => {
-        if (place.response === response) use(place, undefined);
+        place.responses.delete(response);
+        use(place);
       });
     },
     open: () => places.size,
   };
 }
 
-/** Returns true if the request has arrived, and the client waits for us to respond. */
-const isProcessed = (response: ServerResponse | undefined) =>
-  response !== undefined && response.req.complete && !response.writableEnded;
+/** Returns true if a request has arrived, and the client waits for us to respond. */
+function isProcessed({ responses }: Place): boolean {
+  for (const { req, writableEnded } of responses) if (req.complete && !writableEnded) return true;
+  return false;
+}
 
 /** Returns the socket that was accepted. If a connection uses TLS, its requests have another one, which wraps it. */
 const acceptedSocket = (socket: Socket & { _parent?: Socket | null }) => socket['_parent'] ?? socket;

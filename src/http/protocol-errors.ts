@@ -26,29 +26,44 @@ const UNANSWERABLE = /^(ECONNRESET|EPROTO|ERR_(SSL|TLS)_.*)$/;
  * The response in progress, which Node stores on the socket. Not part of the types, but Node's own handler accesses it
  * in the same way.
  */
-type HttpSocket = Socket & { _httpMessage?: { headersSent: boolean; req?: { complete: boolean } } | null };
+type HttpSocket = Socket & {
+  _httpMessage?: {
+    headersSent: boolean;
+    req?: { complete: boolean };
+    once: (event: 'close', act: () => void) => void;
+  } | null;
+};
+
+/** Connections with an error that is waiting for the responses to earlier requests. */
+const waiting = new WeakSet<Socket>();
 
 /**
- * Responds to invalid HTTP with a problem document and closes the connection. Nothing is written if a response has
- * already been started, or if an earlier request on this connection is still waiting for its response. Connections on
- * which nothing was received are closed without a response, because clients would take it for that of the first request.
+ * Responds to invalid HTTP with a problem document and closes the connection. Earlier requests on this connection get
+ * their responses first. Nothing is written if the response to the invalid request has already been started.
+ * Connections on which nothing was received are closed without a response, because clients would take it for that of
+ * the first request.
  */
 export function answerProtocolError(
   error: NodeJS.ErrnoException,
   socket: Socket,
   count: (status: number) => void,
 ): void {
-  const inProgress = (socket as HttpSocket)['_httpMessage'];
-  const owed = inProgress !== undefined && inProgress !== null;
-  if (
-    UNANSWERABLE.test(error.code ?? '') ||
-    !socket.writable ||
-    socket.bytesRead === 0 ||
-    (owed && (inProgress.headersSent || inProgress.req?.complete))
-  ) {
-    socket.destroy();
+  const inProgress = (socket as HttpSocket)['_httpMessage'] ?? undefined;
+  const owesEarlier = inProgress?.req?.complete === true;
+  const hasLeft = owesEarlier && socket.readableEnded;
+  const isSilent = socket.bytesRead === 0;
+  if (UNANSWERABLE.test(error.code ?? '') || !socket.writable || hasLeft || isSilent) return void socket.destroy();
+  // There is another error for any data that arrives in the meantime.
+  if (waiting.has(socket)) return;
+  if (owesEarlier) {
+    waiting.add(socket);
+    inProgress.once('close', () => {
+      waiting.delete(socket);
+      answerProtocolError(error, socket, count);
+    });
     return;
   }
+  if (inProgress?.headersSent) return void socket.destroy();
   const { code, reason } = REFUSALS[error.code ?? ''] ?? MALFORMED;
   const { status } = PROBLEMS[code];
   const body = JSON.stringify(problem(code));

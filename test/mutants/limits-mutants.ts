@@ -185,20 +185,20 @@ export const LIMITS_MUTANTS: readonly Mutant[] = [
     ],
     [
       'a request that is processed is ended for a new connection',
-      'if (isProcessed(place.response)) continue;\n',
+      'if (isProcessed(place)) continue;\n',
       '',
       'src/http/connection-limit.test.ts',
     ],
     [
       'a request whose client is slow is never ended',
-      'response.req.complete && ',
-      '',
+      'if (req.complete && !writableEnded)',
+      'if (!writableEnded)',
       'src/http/connection-limit.test.ts',
     ],
     [
       'the oldest connection is closed even if it was used lately',
-      'if (!places.delete(place.socket)) return;\n    place.response = response;\n    places.set(place.socket, place);',
-      'place.response = response;',
+      'if (places.delete(place.socket)) places.set(place.socket, place);',
+      'if (!places.has(place.socket)) return;',
       'src/http/connection-limit.test.ts',
     ],
     [
