@@ -88,6 +88,6 @@ local function writeCounts()
     set[#set + 1] = slot
     set[#set + 1] = string.format('%d %d ', flightOf[slot], routedOf[slot]) .. waitingOf[slot] .. endedOf[slot]
   end
-  for from = 1, #set, 4000 do redis.call('HSET', KEY_COUNTS, unpack(set, from, math.min(#set, from + 3999))) end
+  setFields(KEY_COUNTS, set)
   changedCounts = {}
 end

@@ -115,6 +115,17 @@ local function giveTurn(slot)
   turns[#turns + 1] = slot
 end
 
+-- Writes (field, value)*. Redis keeps a hash with up to 512 fields in a list, and reads the list from its start for each
+-- field. A name with more than 64 bytes turns it into a table, which it stays until it is empty. This is only done if
+-- many fields are written, because it takes two more steps.
+local function setFields(key, values)
+  local n, isMany = #values, #values > 32
+  local LONG_NAME = '-----------------------------------------------------------------'
+  if isMany then values[n + 1], values[n + 2] = LONG_NAME, '' end
+  inSlices('HSET', key, values)
+  if isMany then redis.call('HDEL', key, LONG_NAME) end
+end
+
 local function writeHash(key, values, changed)
   local set, gone, n = {}, {}, 0
   for field in pairs(changed) do
@@ -126,7 +137,7 @@ local function writeHash(key, values, changed)
       gone[#gone + 1] = field
     end
   end
-  inSlices('HSET', key, set)
+  setFields(key, set)
   inSlices('HDEL', key, gone)
 end
 
