@@ -9,7 +9,7 @@ it('has a table for every kind, with Ready, Reconciling and Stalled', () => {
   expect(Object.keys(CONDITION_MEANING).toSorted()).toEqual(Object.keys(KINDS).toSorted());
   for (const conditions of Object.values(CONDITION)) {
     expect(conditions).toMatchObject({ Ready: 'Ready', Reconciling: 'Reconciling', Stalled: 'Stalled' });
-    // The schema takes twelve.
+    // The schema allows twelve.
     expect(Object.keys(conditions).length).toBeLessThanOrEqual(12);
   }
 });
@@ -26,13 +26,13 @@ const reasons = Object.entries(CONDITION_MEANING).flatMap(([kind, conditions]) =
   ),
 );
 
-it.each(reasons)('$kind $type $reason may stand in a condition and has a meaning', ({ type, reason, meaning }) => {
+it.each(reasons)('$kind $type $reason is valid in a condition and has a meaning', ({ type, reason, meaning }) => {
   const condition = { type, reason, status: 'True', message: '', observedGeneration: 1 };
   expect(Condition.safeParse({ ...condition, lastTransitionTime: '2026-01-01T00:00:00Z' }).success).toBe(true);
   expect(meaning).toMatch(/.\.$/);
 });
 
-it('has no reason that no code sets', () => {
+it('only contains reasons that are used by the code', () => {
   const src = join(import.meta.dirname, '..');
   const code = globSync('{controller,core}/**/*.ts', { cwd: src })
     .filter(file => !file.endsWith('.test.ts'))

@@ -6,14 +6,14 @@ it('uses the defaults if a stream does not specify any headers', () => {
   expect(chooseHeaders({ eventType: ['x-type'] })).toEqual({ ...CONTEXT_HEADER_DEFAULTS, eventType: ['x-type'] });
 });
 
-it('takes an empty list at its word', () => {
+it('accepts an empty list', () => {
   expect(chooseHeaders({ eventId: [] }).eventId).toEqual([]);
 });
 
-it('writes names in lower case and once, in the order given', () => {
+it('writes names in lower case and once, in the given order', () => {
   expect(chooseHeaders({ forward: ['X-Region', 'x-a', 'x-region'] }).forward).toEqual(['x-region', 'x-a']);
 });
 
-it('has defaults in lower case, since header names are compared so', () => {
+it('has defaults in lower case because header names are compared in lower case', () => {
   for (const names of Object.values(CONTEXT_HEADER_DEFAULTS)) expect(names.map(n => n.toLowerCase())).toEqual(names);
 });

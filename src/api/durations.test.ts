@@ -26,6 +26,6 @@ it.each([
   ['720h', true],
   ['720h1ms', false],
   ['soon', false],
-])('between 1h and 720h: %s is %s', (text, inside) => {
+])('limits durations to between 1h and 720h: %s is %s', (text, inside) => {
   expect(durationBetween('1h', '720h').safeParse(text).success).toBe(inside);
 });

@@ -34,7 +34,7 @@ async function refusal(kind: 'Subscription' | 'CatalogStream', spec: object): Pr
   }
 }
 
-describe('the API server, asked for a header of an endpoint', () => {
+describe('the API server, for a header of an endpoint', () => {
   const endpoint = (header: object) => ({
     producer: 'acme',
     integration: 'globex',
@@ -43,7 +43,7 @@ describe('the API server, asked for a header of an endpoint', () => {
   });
   const valueFrom = { secretKeyRef: { name: 'a', key: 'b' } };
 
-  it.each(RESERVED)('refuses %s in any case, in the clear and from a Secret', async name => {
+  it.each(RESERVED)('refuses %s in any case, as a value and from a Secret', async name => {
     for (const header of [
       { name, value: 'x' },
       { name: name.toUpperCase(), valueFrom },
@@ -54,16 +54,16 @@ describe('the API server, asked for a header of an endpoint', () => {
     }
   });
 
-  it.each(NO_NAMES)('refuses %j, which is no name', async name => {
+  it.each(NO_NAMES)('refuses the invalid name %j', async name => {
     expect(await refusal('Subscription', endpoint({ name, value: 'x' }))).toContain('spec.endpoint.headers[0].name');
   });
 
-  it.each(PERMITTED)('takes %s', async name => {
+  it.each(PERMITTED)('accepts %s', async name => {
     expect(await refusal('Subscription', endpoint({ name, value: 'x' }))).toBeUndefined();
   });
 });
 
-describe('the API server, asked for a header that is passed on', () => {
+describe('the API server, for a forwarded header', () => {
   const forwarding = (name: string) => ({ contextHeaders: { forward: [name] } });
 
   it.each([...RESERVED, ...CREDENTIAL_HEADERS])('refuses %s in any case', async name => {

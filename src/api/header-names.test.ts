@@ -18,7 +18,7 @@ describe('header names', () => {
   );
 
   test.each(['Content-Encoding', 'content-range'])(
-    '%s is reserved, since it would say something about the body that is not true',
+    '%s is reserved because it could describe the body incorrectly',
     name => {
       expect(mayEndpointSet(name)).toBe(false);
       expect(mayForward(name)).toBe(false);
@@ -26,11 +26,11 @@ describe('header names', () => {
     },
   );
 
-  test.each(['', 'a b', 'a:b', 'a\r\nb', 'ä', 'x\0'])('%j is no name', name => {
+  test.each(['', 'a b', 'a:b', 'a\r\nb', 'ä', 'x\0'])('%j is not a valid name', name => {
     expect(mayEndpointSet(name)).toBe(false);
   });
 
-  test('an endpoint may set credentials of its own, the producer’s are not passed on', () => {
+  test('an endpoint can set its own credentials, and the credentials of the producer are not forwarded', () => {
     for (const name of ['Authorization', 'x-api-key', 'cookie']) {
       expect(mayEndpointSet(name)).toBe(true);
       expect(mayForward(name)).toBe(false);

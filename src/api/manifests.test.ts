@@ -11,14 +11,14 @@ const stored = {
   creationTimestamp: '2026-01-01T00:00:00Z',
 };
 
-// This is the same table used for the API server. If the schemas had different rules, it might not be possible to parse
-// a stored object.
+// The API server test uses the same table. If the schemas had different rules, it might not be possible to parse a
+// stored object.
 const cases = MANIFESTS.filter(found => !found.serverOnly).map(found => ({
   ...found,
   verdict: found.refusal === undefined ? 'accepts' : 'refuses',
 }));
 
-it.each(cases)('$kind $verdict $title, as the API server does', ({ kind, spec, refusal }) => {
+it.each(cases)('$kind $verdict $title, like the API server', ({ kind, spec, refusal }) => {
   const object = { apiVersion: 'sluice.dev/v1alpha1', kind, metadata: stored, spec };
   expect(KINDS[kind].schema.safeParse(object).success).toBe(refusal === undefined);
 });

@@ -25,7 +25,7 @@ afterAll(async () => {
   await client.close();
 });
 
-it('an object has a status from the beginning, which the controller can replace', async () => {
+it('a new object has a status, which the controller can replace', async () => {
   const applied = await client.apply(PACKAGES, name, { spec: { streams: ['a'] } }, { fieldManager: 'test' });
   const stored = await client.get<Stored>(PACKAGES, name);
   expect([applied, stored]).toMatchObject([{ status: NEW_STATUS }, { status: NEW_STATUS }]);

@@ -4,7 +4,7 @@ import { immutable, withRule, withTransitions } from './rules.ts';
 
 const rule = { rule: 'self.a != self.b', message: 'a and b must differ' };
 
-it('checks a rule in zod and carries it as CEL, after those that were there', () => {
+it('checks a rule in zod and adds it as CEL after existing rules', () => {
   const once = withTransitions(z.object({ a: z.string(), b: z.string() }), immutable('a'));
   const schema = withRule(once, { ...rule, holds: value => value.a !== value.b });
 

@@ -4,13 +4,13 @@ import { endpointUrl } from './endpoint-url.ts';
 import { endpointHeaderName, forwardedHeaderName } from './header-names.ts';
 import { emailAddress, objectName, text, timestamp } from './strings.ts';
 
-it('counts characters as Kubernetes does: code points', () => {
+it('counts characters in the same way as Kubernetes: as code points', () => {
   expect(text({ min: 1, max: 2 }).safeParse('🦊🦊').success).toBe(true);
   expect(text({ min: 1, max: 2 }).safeParse('🦊🦊🦊').success).toBe(false);
   expect(text({ min: 1, max: 2 }).safeParse('').success).toBe(false);
 });
 
-it('keeps limits and rules when a description and optional follow', () => {
+it('keeps limits and rules if a description and optional are added', () => {
   const schema = z.object({ a: emailAddress().describe('An address.').optional() });
   expect(z.toJSONSchema(schema, { target: 'openapi-3.0', io: 'input' }).properties?.a).toMatchObject({
     description: 'An address.',

@@ -6,7 +6,7 @@ const metadata = { namespace: 'ada', name: 'orders', uid: '1', resourceVersion: 
 const spec = { producer: 'shop', stream: 'orders', integration: 'ada' };
 const condition = { type: 'Ready', status: 'True', reason: 'Live', message: 'the subscription is live' };
 
-test('of an object without undelivered events, nothing of its status is kept', () => {
+test('keeps nothing of the status of an object without undelivered events', () => {
   const status = { delivery: { backlog: '0', deadLetters: true }, conditions: [condition] };
   expect(pick('Subscription', { metadata, spec, status })).toEqual({
     kind: 'Subscription',
@@ -16,7 +16,7 @@ test('of an object without undelivered events, nothing of its status is kept', (
   });
 });
 
-test('keeps the fields that show undelivered events, and the finalizers of others', () => {
+test('keeps the fields that show undelivered events, and the finalizers of other controllers', () => {
   const held = { ...metadata, finalizers: ['other', FINALIZER] };
   const draining = { ...condition, reason: 'Draining' };
   const status = { delivery: { backlog: '1+' }, conditions: [condition, draining] };

@@ -6,7 +6,7 @@ import { HOLD_SECONDS, takeLease } from './lease-takeover.ts';
 
 const refusal = (status: number, reason: string) => new KubeError({ call: 'PUT lease', status, reason });
 
-/** A Lease in memory. Its first `conflicts` writes fail. */
+/** An in-memory Lease. Its first `conflicts` writes fail. */
 function memoryLeases(spec: LeaseSpec | undefined, conflicts = 0) {
   let version = 1;
   let lease: Lease | undefined = spec && { resourceVersion: '1', spec };
@@ -25,7 +25,7 @@ const OURS = expect.stringMatching(/^uninstall_[-0-9a-f]{36}$/) as unknown;
 const never = new AbortController().signal;
 
 describe('taking the Lease', () => {
-  test('away from a leader waits until that one has stopped', async () => {
+  test('from a leader waits until the leader has stopped', async () => {
     const clock = createManualClock();
     const leases = memoryLeases(HELD, 2);
     let done = false;
@@ -51,7 +51,7 @@ describe('taking the Lease', () => {
     expect(leases.spec()).toMatchObject({ holderIdentity: OURS, leaseTransitions });
   });
 
-  test('away from a run that ended early waits for the rest of the time', async () => {
+  test('from a run that ended early waits for the remaining time', async () => {
     const clock = createManualClock();
     const leases = memoryLeases(HELD);
     void takeLease(leases.store, clock, never, true);
@@ -64,7 +64,7 @@ describe('taking the Lease', () => {
     await taking;
   });
 
-  test('does not wait if it does not have to', async () => {
+  test('does not wait if this is not necessary', async () => {
     const leases = memoryLeases(HELD);
     await takeLease(leases.store, createManualClock(), never, false);
     expect(leases.spec()).toMatchObject({ holderIdentity: OURS });
@@ -103,7 +103,7 @@ describe('renewing', () => {
     expect(leases.spec()).not.toBe(first);
   });
 
-  test('fails if a controller has taken the Lease over', async () => {
+  test('fails if a controller has taken over the Lease', async () => {
     const clock = createManualClock();
     const leases = memoryLeases(undefined);
     const renew = await takeLease(leases.store, clock, never, true);

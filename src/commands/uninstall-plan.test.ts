@@ -13,7 +13,7 @@ function stream(name: string, reason: string): HeldObject {
   return { kind: 'CatalogStream', metadata: meta('shop', name), status: { conditions: [{ type: 'Ready', reason }] } };
 }
 
-describe('statuses name the streams with undelivered events', () => {
+describe('statuses contain the streams with undelivered events', () => {
   test.each([
     ['of a subscription with a backlog', subscription('orders', '10+'), ['shop/orders']],
     ['of one whose backlog is empty', subscription('orders', '0'), []],
@@ -38,7 +38,7 @@ describe('without a finalizer to remove', () => {
     expect(describeNothing('', new Map())).toEqual([nothing('the installation without a name')]);
   });
 
-  test('the installations that have some are named, with the variables to set', () => {
+  test('installations with finalizers are listed, with the variables to set', () => {
     const held = new Map([
       ['green', [1]],
       ['blue', [1, 2]],
@@ -56,7 +56,7 @@ describe('without a finalizer to remove', () => {
   });
 });
 
-describe('the finalizers are removed', () => {
+describe('removing the finalizers', () => {
   const held = [stream('orders', 'QueueReady')];
   test.each([
     [[], false, true],
@@ -77,12 +77,12 @@ describe('the finalizers are removed', () => {
     );
   });
 
-  test('at most ten streams are named', () => {
+  test('lists at most ten streams', () => {
     const streams = Array.from({ length: 12 }, (_, i) => `shop/${i}`);
     expect(planUninstall(held, { streams }, true).lines.at(-1)).toMatch(/^Streams.*: 12: .*shop\/9 and 2 more$/);
   });
 
-  test('explains where the streams come from if Redis is not available', () => {
+  test('explains the source of the streams if Redis is not available', () => {
     const { lines } = planUninstall(held, { streams: [], redisProblem: 'Redis does not answer.' }, false);
     expect(lines[1]).toMatch(/from the statuses.*Redis does not answer\.$/);
   });

@@ -20,7 +20,7 @@ test('ignores errors in settings that are only used by the roles', () => {
 test.each([
   [{ SLUICE_REDIS_URL: 'http://redis' }, 'SLUICE_REDIS_URL: '],
   [{ SLUICE_REDIS_PASSWORD_FILE: '/nowhere/password' }, 'SLUICE_REDIS_PASSWORD_FILE: ENOENT: /nowhere/password'],
-])('settings for Redis may be wrong, in which case they say why: %j', (env, problem) => {
+])('invalid settings for Redis are allowed and reported: %j', (env, problem) => {
   const { redis, redisProblems } = readUninstallSettings(env);
   expect(redis).toBeUndefined();
   expect(redisProblems.join('\n')).toContain(problem);
@@ -29,7 +29,7 @@ test.each([
 test.each([
   [{ SLUICE_INSTANC: 'blue' }, 'SLUICE_INSTANC: unknown variable; did you mean SLUICE_INSTANCE?'],
   [{ SLUICE_INSTANCE: 'Blue' }, 'SLUICE_INSTANCE: must be a name'],
-])('a name that would not be used is refused: %j', (env, problem) => {
+])('an invalid installation name is refused: %j', (env, problem) => {
   expect(() => readUninstallSettings(env)).toThrow(ConfigError);
   expect(() => readUninstallSettings(env)).toThrow(problem);
 });

@@ -25,7 +25,7 @@ afterAll(async () => {
   await client.close();
 });
 
-test('a namespace without the label of a workspace is left to the installation without a name, like its controller does', async () => {
+test('a namespace without the label of a workspace belongs to the installation without a name, as for its controller', async () => {
   await client.create(NAMESPACES, { name: NAME }, { metadata: { labels: { [INSTANCE_LABEL]: NAME } } });
   await client.create(STREAMS, stream, { metadata: { finalizers: [FINALIZER] }, spec: {} });
   const write = vi.spyOn(process.stdout, 'write').mockReturnValue(true);

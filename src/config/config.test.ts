@@ -127,7 +127,7 @@ describe('configuration', () => {
     expect(problemsOf(['ingress'], { SLUICE_INVITATION_REQUIRE_EMAIL: 'yes' })).toContain('must be one of true, false');
   });
 
-  test.each(['controller', 'dispatcher', 'all'])('%s does not start without a root key', role => {
+  test.each(['controller', 'dispatcher', 'all'])('the role %s requires a root key', role => {
     expect(problemsOf([role], {})).toContain('SLUICE_ROOT_KEY_FILE: required');
   });
 
@@ -208,13 +208,13 @@ describe('configuration', () => {
     [['queue-worker'], {}, '"queue-worker" is not a role or command of sluice\nusage: '],
     [[], {}, 'usage: '],
     [['all', 'now'], { SLUICE_ROOT_KEY_FILE: rootKey }, 'usage: '],
-  ])('refuses %j %j and gives the reason', (argv, env, message) => {
+  ])('refuses %j %j with the reason', (argv, env, message) => {
     expect(problemsOf(argv, env as Record<string, string>)).toContain(message);
   });
 
   const oidc = { SLUICE_OIDC_ISSUERS: 'https://login.example.com/', SLUICE_OIDC_AUDIENCE: 'sluice' };
 
-  test('the facade names the missing identity provider and root key', () => {
+  test('the facade reports a missing identity provider and a missing root key', () => {
     const all = problemsOf(['facade'], {});
     expect(all).toMatch(
       /SLUICE_ROOT_KEY_FILE: required.*\nSLUICE_OIDC_ISSUERS: required.*\nSLUICE_OIDC_AUDIENCE: required/s,
@@ -228,7 +228,7 @@ describe('configuration', () => {
     );
   });
 
-  test('keeps issuers byte for byte; the others have defaults', () => {
+  test('keeps issuers byte for byte; other settings have defaults', () => {
     const env = { SLUICE_ROOT_KEY_FILE: rootKey, ...oidc };
     expect(readConfig(['facade'], env).oidc).toEqual({
       issuers: ['https://login.example.com/'],
@@ -262,11 +262,11 @@ describe('configuration', () => {
     });
   });
 
-  test('roles without a facade have no identity provider', () => {
+  test('roles without a facade do not have an identity provider', () => {
     expect(readConfig(['ingress'], oidc).oidc).toBeUndefined();
   });
 
-  test('names every problem at once', () => {
+  test('reports all problems together', () => {
     const problems = problemsOf(['dispatcher'], { SLUICE_OPS_PORT: '-1', SLUICE_LOG_LEVEL: 'x', SLUICE_X: '' });
     expect(problems).toMatch(/SLUICE_X:.*\nSLUICE_OPS_PORT:.*\nSLUICE_LOG_LEVEL:/s);
   });

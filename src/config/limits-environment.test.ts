@@ -15,7 +15,7 @@ test('an installation without variables has the shipped defaults, and no ceiling
   expect(readLimits(Environment.parse({}))).toEqual({ byPlan: DEFAULT_LIMITS, ceilings: {} });
 });
 
-test('limits that are left out keep their defaults', () => {
+test('omitted limits keep their defaults', () => {
   const { byPlan } = readLimits(Environment.parse({ SLUICE_FREE_LIMITS: ' streams = 5 , storedBytes=0,' }));
   expect(byPlan.Free).toEqual({ ...DEFAULT_LIMITS.Free, streams: 5, storedBytes: 0 });
   expect(byPlan.Metered).toEqual(DEFAULT_LIMITS.Metered);
@@ -27,12 +27,12 @@ test('unlimited removes a default', () => {
   expect(byPlan.Metered).toEqual(others);
 });
 
-test('ceilings are read as they are', () => {
+test('ceilings are not combined with defaults', () => {
   const { ceilings } = readLimits(Environment.parse({ SLUICE_MAX_LIMITS: 'storedBytes=10737418240' }));
   expect(ceilings).toEqual({ storedBytes: 10_737_418_240 });
 });
 
-test('limits of invited accounts are only those that are written', () => {
+test('limits of invited accounts only contain the specified limits', () => {
   expect(readInvitedLimits(Environment.parse({}))).toEqual({});
   expect(readInvitedLimits(Environment.parse({ SLUICE_INVITED_LIMITS: 'streams=0,blocks=10000' }))).toEqual({
     streams: 0,
@@ -40,7 +40,7 @@ test('limits of invited accounts are only those that are written', () => {
   });
 });
 
-describe('a mistake is explained', () => {
+describe('mistakes are explained', () => {
   test.each([
     ['stream=5', 'unknown limit "stream"; did you mean streams?'],
     [
@@ -75,7 +75,7 @@ describe('a mistake is explained', () => {
     ]);
   });
 
-  test('every mistake at once', () => {
+  test('all mistakes together', () => {
     expect(problemsOf({ SLUICE_FREE_LIMITS: 'stream=5,blocks=x' })).toHaveLength(2);
   });
 });

@@ -50,7 +50,7 @@ describe('the settings of Redis', () => {
     });
   });
 
-  test('may have the user outside of the URL', () => {
+  test('can set the user outside of the URL', () => {
     const env = { SLUICE_REDIS_URL: 'redis://a', SLUICE_REDIS_USERNAME: 'me', SLUICE_REDIS_PASSWORD_FILE: password };
     expect(readConfig(['ingress'], env).redis).toMatchObject({ url: 'redis://a', username: 'me' });
   });
@@ -96,7 +96,7 @@ describe('the settings of Redis', () => {
     expect(() => readConfig(['ingress'], env)).toThrow(message);
   });
 
-  test('never shows a password', () => {
+  test('do not print a password', () => {
     const env = { SLUICE_REDIS_URL: 'redis://:topsecret@a', SLUICE_REDIS_PASSWORD_FILE: missing };
     expect(() => readConfig(['ingress'], env)).toThrow(/^(?!.*topsecret)/s);
   });

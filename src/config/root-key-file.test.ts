@@ -21,7 +21,7 @@ function read(name = 'root.key') {
 }
 
 describe('root keys', () => {
-  test('are the file and those beside it with a number from 2, by number', () => {
+  test('are the first file, and files in the same folder with a number from 2, sorted by number', () => {
     write('root.key', 1);
     for (const [i, suffix] of ['10', '2', '9', '1', '02', '2x', 'bak', '-3', ''].entries())
       write(`root.key.${suffix}`, 20 + i);
@@ -30,7 +30,7 @@ describe('root keys', () => {
     expect(read()).toEqual({ keys: ['root.key 1', 'root.key.2 21', 'root.key.9 22', 'root.key.10 20'], problems: [] });
   });
 
-  test('a file retires the oldest one, whatever it contains', () => {
+  test('include an oldest key that can be retired using a file with any content', () => {
     write('root.key', 1);
     write('root.key.3', 3);
     for (const bytes of [0, 5, 32]) {

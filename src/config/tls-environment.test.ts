@@ -54,11 +54,11 @@ test.each([
     { SLUICE_INGRESS_CERT_FILE: cutOff, SLUICE_INGRESS_KEY_FILE: own.key },
     `SLUICE_INGRESS_CERT_FILE: cannot be used for TLS: error:04800066:PEM routines::bad end line: ${cutOff}`,
   ],
-])('refuses files that cannot be used: %j', (env, message) => {
+])('refuses invalid files: %j', (env, message) => {
   expect(problemOf(env)).toBe(message);
 });
 
-test('a role does not read the certificate of another one', () => {
+test('a role does not read the certificate of another role', () => {
   const missing = join(folder.path, 'missing');
   expect(problemOf({ SLUICE_FACADE_CERT_FILE: missing, SLUICE_FACADE_KEY_FILE: missing })).toBe('');
 });

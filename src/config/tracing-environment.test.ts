@@ -15,11 +15,11 @@ test.each([
   { ...AT, OTEL_TRACES_EXPORTER: 'none' },
   // Without an endpoint, the other variables are not checked.
   { OTEL_TRACES_SAMPLER: 'nonsense', OTEL_EXPORTER_OTLP_PROTOCOL: 'grpc' },
-])('%j: nothing is traced, and nothing is wrong', env => {
+])('%j: tracing is disabled without an error', env => {
   expect(read(env)).toEqual({ config: undefined, problems: [] });
 });
 
-test('an endpoint is enough', () => {
+test('an endpoint is sufficient', () => {
   expect(read({ OTEL_EXPORTER_OTLP_ENDPOINT: 'http://collector:4318/' }).config).toEqual({
     url: 'http://collector:4318/v1/traces',
     protocol: 'http/protobuf',
@@ -32,7 +32,7 @@ test('an endpoint is enough', () => {
   expect(read(AT, ['controller', 'dispatcher']).config?.attributes).toEqual({ 'service.name': 'sluice' });
 });
 
-test('reads every variable; those for traces alone take precedence', () => {
+test('reads every variable; variables that only apply to traces take precedence', () => {
   const env = {
     ...AT,
     OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: 'https://traces.example/custom',
@@ -78,7 +78,7 @@ test.each([
   [{ ...AT, OTEL_RESOURCE_ATTRIBUTES: 'a=%' }, 'OTEL_RESOURCE_ATTRIBUTES: '],
   [{ ...AT, OTEL_TRACES_SAMPLER: 'jaeger_remote' }, 'OTEL_TRACES_SAMPLER: must be one of always_on'],
   [{ ...AT, OTEL_TRACES_SAMPLER: 'traceidratio', OTEL_TRACES_SAMPLER_ARG: '5' }, 'OTEL_TRACES_SAMPLER_ARG: '],
-])('refuses %j and gives the reason', (env, message) => {
+])('refuses %j with the reason', (env, message) => {
   const { config, problems } = read(env);
   expect(config).toBeUndefined();
   expect(problems).toHaveLength(1);

@@ -61,8 +61,8 @@ function start() {
   return { clock, state, events, election, work };
 }
 
-describe('a Lease that cannot be had', () => {
-  test('because its namespace does not exist: names both ways out', async () => {
+describe('a Lease that cannot be acquired', () => {
+  test('because its namespace does not exist: reports both solutions', async () => {
     const { clock, state, election } = start();
     state.refusal = refused(404);
     await clock.advance(2_100);
@@ -80,7 +80,7 @@ describe('a Lease that cannot be had', () => {
     expect(election.elector.isLeader()).toBe(true);
   });
 
-  test('because a role is missing: names the role', async () => {
+  test('because a role is missing: reports the role', async () => {
     const { clock, state, election } = start();
     state.refusal = refused(403);
     await clock.advance(2_100);
@@ -89,7 +89,7 @@ describe('a Lease that cannot be had', () => {
     ]);
   });
 
-  test('because the API server does not answer: reports it after 10 s', async () => {
+  test('because the API server does not respond: reports this after 10 s', async () => {
     const { clock, state, election } = start();
     state.refusal = new KubeError({ call: 'GET lease', status: 0, reason: 'Timeout' });
     await clock.advance(9_000);
@@ -111,7 +111,7 @@ describe('an installation with the same name in another namespace', () => {
     return { metadata: { ...metadata, annotations: { [STORE_ANNOTATION]: store } }, spec };
   };
 
-  test('keeps a replica from leading, which names both ways out', async () => {
+  test('keeps a replica from leading, and both solutions are reported', async () => {
     const { clock, state, election } = start();
     state.others = [leaseOf('theirs', 'pod-9')];
     await clock.advance(60_000);
@@ -134,7 +134,7 @@ describe('an installation with the same name in another namespace', () => {
   test.each([
     ['another Redis', 'our-redis', 'their-redis'],
     ['a Redis that was replaced by an empty one', undefined, 'our-redis'],
-  ])('keeps a replica from leading after it was stopped, if it used %s', async (_what, own, last) => {
+  ])('keeps a replica from leading after it was stopped if it used %s', async (_what, own, last) => {
     const { clock, state, election } = start();
     state.store = own;
     state.others = [releasedOf(last)];
@@ -151,7 +151,7 @@ describe('an installation with the same name in another namespace', () => {
     expect(election.elector.isLeader()).toBe(true);
   });
 
-  test('does not matter after it was stopped, if it used the same Redis', async () => {
+  test('does not keep a replica from leading after it was stopped if it used the same Redis', async () => {
     const { clock, state, election } = start();
     state.others = [releasedOf('our-redis')];
     await clock.advance(10);
@@ -159,7 +159,7 @@ describe('an installation with the same name in another namespace', () => {
     expect(state.lease).toMatchObject({ metadata: { annotations: { [STORE_ANNOTATION]: 'our-redis' } } });
   });
 
-  test('does not matter with another name, without a label, or in the same namespace', async () => {
+  test('does not keep a replica from leading if it has another name or no label, or is in the same namespace', async () => {
     const { clock, state, election } = start();
     state.others = [
       leaseOf('theirs', 'pod-9', { [INSTANCE_LABEL]: 'blue' }),
@@ -171,7 +171,7 @@ describe('an installation with the same name in another namespace', () => {
     expect(state.lease).toMatchObject({ metadata: { labels: { [INSTANCE_LABEL]: '' } } });
   });
 
-  test('does not make a replica unready that has led before', async () => {
+  test('does not make a replica unready that has been the leader', async () => {
     const { clock, state, election } = start();
     await clock.advance(10);
     state.lease = undefined;
@@ -181,7 +181,7 @@ describe('an installation with the same name in another namespace', () => {
     expect(election.impairments()).toMatchObject([{ reason: 'InstanceTaken', cause: 'dependency' }]);
   });
 
-  test('keeps a replica from leading while it is unknown, which names the missing role', async () => {
+  test('keeps a replica from leading while the Leases cannot be listed, and the missing role is reported', async () => {
     const { clock, state, election } = start();
     state.listRefusal = refused(403);
     await clock.advance(2_100);
@@ -200,7 +200,7 @@ describe('an installation with the same name in another namespace', () => {
   });
 });
 
-describe('a leader that works on nothing', () => {
+describe('a leader that has not started its work', () => {
   test('reports immediately why its start has failed', async () => {
     const { clock, state, election } = start();
     state.works = false;
@@ -231,7 +231,7 @@ describe('a leader that works on nothing', () => {
     expect(election.impairments()).toEqual([]);
   });
 
-  test('reports it after 10 s when nothing has failed yet', async () => {
+  test('reports this after 10 s if there is no failure', async () => {
     const { clock, state, election } = start();
     state.works = false;
     await clock.advance(10_100);

@@ -18,7 +18,7 @@ import { createTerms } from './term.ts';
 
 const log = createLogger({ level: 'silent' });
 const direct: Step = (_label, call) => call();
-/** State that a leader reads before making a decision. */
+/** The state that a leader reads before making a decision. */
 const READS = ['hashes', 'hgetall', 'fields', 'read-page'];
 /** Writes that are rejected after the leader was deposed. */
 const PURGES = ['purge-inbox', 'purge-queue', 'purge-integration', 'purge-tenant', 'purge-part', 'purge-slot'];
@@ -27,14 +27,14 @@ const FENCED_WRITES = ['act', 'patch', 'gate', ...PURGES];
 const REMOVALS = ['remove', 'remove-ids'];
 const WRITES = ['lead', ...FENCED_WRITES];
 const FAULTS: Actor['faults'] = ['crash', 'answer lost', 'not done'];
-/** SCHEDULES=all (`make test-model`): combines every fault with every pause, and every two pauses. */
+/** With SCHEDULES=all (`make test-model`), every fault is combined with every pause, and every two pauses. */
 const every = process.env.SCHEDULES === 'all';
 const some = every ? {} : { pairwise: true, oneIn: 3 };
 
 /**
- * Two leaders: a deposed leader that is not aware of it, paused between any two calls, and its successor. Whatever the
- * order, and whoever dies where: in the end Redis holds what the successor's objects say, and once the successor has
- * begun nothing that the old one writes is taken.
+ * Two leaders: a deposed leader that does not know this and is paused between any two calls, and its successor. For any
+ * order of calls and any crash, Redis must finally contain the state of the successor's objects. Once the successor has
+ * begun, writes of the deposed leader are refused.
  */
 describe('two leaders', () => {
   let client: RedisClient | undefined;
@@ -78,7 +78,7 @@ describe('two leaders', () => {
       terms: createTerms(),
       controllers: { enqueue: () => {} },
       nowMs: () => t.clock.ms,
-      // No timer ever ends: nobody looks whether Redis has lost anything.
+      // Timers never end, so nothing checks whether Redis has lost data.
       clock: { nowMs: () => 0, wallMs: () => 0, setTimer: () => () => {} },
       log,
     });
@@ -90,7 +90,7 @@ describe('two leaders', () => {
     t.put('Integration', integration);
     t.put('Subscription', subscription);
     t.put('Activation', t.activation('red'));
-    /** The term's beginning, then each pair and account as their workers do at a start. */
+    /** Starts the term, and then runs the workers for each pair and account. */
     const begin = [
       () => leading.begin({ transitions: 1, signal: new AbortController().signal } as never),
       async () => {
@@ -108,7 +108,7 @@ describe('two leaders', () => {
     return `${name}/${spec.integration}/${spec.groupKey}`;
   }
 
-  /** The work of a leader, with each part being retried after a failure until the leader is deposed. */
+  /** Runs the work of a leader. Each piece of work is retried after a failure until the leader is deposed. */
   function actor(
     name: string,
     leader: Leader,
@@ -144,9 +144,9 @@ describe('two leaders', () => {
   }
 
   interface Scenario {
-    /** The old leader has not brought anything into force yet. */
+    /** The deposed leader has not brought anything into force yet. */
     readonly fresh?: boolean;
-    /** The caches of the old leader, which run its work. */
+    /** The caches of the deposed leader, which run its work. */
     readonly old: (leader: Leader) => Promise<readonly (() => Promise<unknown>)[]>;
     /** The caches of the successor. */
     readonly next: (leader: Leader) => void;
@@ -214,7 +214,7 @@ describe('two leaders', () => {
     },
   };
 
-  /** All slots known to the leader. */
+  /** All slots that the leader knows. */
   async function slotsOf(l: Leader): Promise<Set<string>> {
     const { fences, stored } = await readRoutes(createHashReader(client as RedisClient), l.tenant);
     const parts = Object.keys(stored.routes.queues).map(queue => {
@@ -258,7 +258,7 @@ describe('two leaders', () => {
         for (const work of last.begin) await work();
       }
       last.turn.step = direct;
-      // An unknown slot does not belong to any leader: it is never named, and it is never ready.
+      // An unknown slot does not belong to any leader, so it is never referenced, and never ready.
       const known = await slotsOf(last);
       expect(taken.filter(meta => known.has(meta))).toEqual([]);
       expect(last.tenants.isSynced(last.name)).toBe(true);
@@ -269,7 +269,7 @@ describe('two leaders', () => {
     }
   }
 
-  // These run concurrently: they use separate names, and mostly wait for Redis.
+  // These tests run concurrently. They use separate names, and mostly wait for Redis.
   describe.concurrent.each(Object.keys(scenarios))('%s', name => {
     test.each([
       {

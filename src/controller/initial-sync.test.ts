@@ -8,7 +8,7 @@ import type { TermState } from './term.ts';
 const forbidden = new SecretsForbiddenError('SecretsForbidden', 'no binding');
 const away = new OutageError('RedisUnavailable', 'Redis does not answer');
 
-/** Applies tenants that fail as given. */
+/** Applies tenants, each of which fails with the given error. */
 function syncAll(failures: Readonly<Record<string, Error | undefined>>) {
   const enqueued: string[] = [];
   const state: TermState = {
@@ -39,14 +39,14 @@ function syncAll(failures: Readonly<Record<string, Error | undefined>>) {
   return { done, enqueued, state };
 }
 
-test('a term begins although no tenant has Secrets that can be read, and tries them again', async () => {
+test('a term starts even if no tenant has readable Secrets, and tries them again', async () => {
   const { done, enqueued, state } = syncAll({ a: forbidden, b: cacheBehind('secrets of b') });
   await done;
   expect(enqueued).toEqual(['a', 'b']);
   expect(state.applied).toBe(true);
 });
 
-test('a term does not begin if all tenants fail, some of them because of Redis', async () => {
+test('a term does not start if all tenants fail, some of them because of Redis', async () => {
   await expect(syncAll({ a: forbidden, b: away }).done).rejects.toBe(away);
   const { done, enqueued } = syncAll({ a: undefined, b: away });
   await done;

@@ -10,7 +10,7 @@ import { createLeadership, type LeadershipDeps } from './leadership.ts';
 import { createTenants } from './routes/tenants.ts';
 import { createTerms } from './term.ts';
 
-/** Leadership that is only tested up to its start, because it may not get any further. */
+/** A leadership which is only tested until it starts. */
 function begin(read: () => void) {
   const term = new AbortController();
   const claimed: number[] = [];
@@ -35,7 +35,7 @@ function begin(read: () => void) {
   return { term, claimed, leading, terms };
 }
 
-test('a term that has ended while it began claims no epoch: it would fence its successor', async () => {
+test('a term that ends while it is starting does not claim an epoch, which would fence its successor', async () => {
   const { term, claimed, leading, terms } = begin(() => term.abort());
   await expect(leading.begin({ transitions: 7, signal: term.signal })).rejects.toThrow('aborted');
   expect(claimed).toEqual([]);
@@ -48,7 +48,7 @@ test('claims the epoch if the term continues', async () => {
   expect(claimed).toEqual([7]);
 });
 
-/** Creates a leadership over three tenants. The routes of the named tenants cannot be applied. */
+/** Creates a leadership for three tenants. The routes of the named tenants cannot be applied. */
 function beginOver(...broken: string[]) {
   const term = new AbortController();
   const story: string[] = [];
@@ -85,20 +85,20 @@ test('retries a tenant whose routes cannot be applied without delaying others', 
   end();
 });
 
-test('where no tenant can be, the term does not begin', async () => {
+test('the term does not start if no tenant can be applied', async () => {
   const { story, begin } = beginOver('ada', 'bob', 'eve');
   await expect(begin()).rejects.toThrow('ada is broken');
   expect(story).toEqual([]);
 });
 
-/** Leadership over real tenants without objects, using a Redis that is controlled by the test. */
+/** Creates a leadership for real tenants without objects, using a Redis that is controlled by the test. */
 function createLeader(names = ['acme']) {
   const clock = createManualClock();
   const redis = {
     lead: async (): Promise<{ epoch: number } | { other: string }> => ({ epoch: 1 }),
     ready: true,
     looks: 0,
-    /** Awaited before the answer to a look. */
+    /** Awaited before the response to a check. */
     look: async () => {},
     /** Awaited before a tenant is read. */
     read: async (_tenant: string) => {},
@@ -164,7 +164,7 @@ function createLeader(names = ['acme']) {
 }
 
 describe('a term that ends', () => {
-  test('between the loss of Redis and its rebuild leaves nothing held for the next one', async () => {
+  test('between the loss of Redis and its rebuild does not hold anything back for the next term', async () => {
     const { clock, redis, tenants, events, leading, terms, start } = createLeader();
     const first = start(1);
     await first.begin();
@@ -183,7 +183,7 @@ describe('a term that ends', () => {
     expect(redis.ready).toBe(true);
   });
 
-  test('while tenants are brought into force has no fence and watches nothing', async () => {
+  test('while tenants are being brought into force does not set a fence or start a watch', async () => {
     const { clock, redis, terms, start } = createLeader();
     const read = Promise.withResolvers<void>();
     redis.read = () => read.promise;
@@ -198,7 +198,7 @@ describe('a term that ends', () => {
     expect(() => terms.fence()).toThrow('not leading');
   });
 
-  test('while the watch looks at Redis holds nothing and records nothing', async () => {
+  test('while the watch checks Redis does not hold back or record anything', async () => {
     const { clock, redis, events, start } = createLeader();
     const look = Promise.withResolvers<void>();
     redis.look = () => look.promise;
@@ -218,7 +218,7 @@ describe('a term that ends', () => {
 describe('bringing tenants into force', () => {
   const names = Array.from({ length: 40 }, (_, n) => `tenant-${n}`);
 
-  test('processes 16 tenants at a time, and one that hangs does not block others', async () => {
+  test('processes 16 tenants at a time, and a tenant that does not respond does not block others', async () => {
     const { clock, redis, tenants, leading, start } = createLeader(names);
     const running = new Set<string>();
     let most = 0;
@@ -285,7 +285,7 @@ describe('a term without Redis', () => {
     expect(leading.failure()).toBeInstanceOf(RedisInstanceError);
   });
 
-  test('that cannot rebuild a lost Redis does not work until it can', async () => {
+  test('that cannot rebuild a lost Redis does not work until this is possible', async () => {
     const { clock, redis, events, leading, terms, start } = createLeader();
     await start(1).begin();
     redis.ready = false;

@@ -34,7 +34,7 @@ async function until(what: string, holds: () => boolean, withinMs = 60_000): Pro
   }
 }
 
-/** The controllers of a test, of which at most one may lead. */
+/** The controllers of a test. At most one of them may lead. */
 function createContest() {
   const leading = new Set<string>();
   let most = 0;
@@ -73,12 +73,12 @@ function createContest() {
   };
 }
 
-test(`exactly one of two installations with the same name leads when both start at the same time, ${ROUNDS} times`, async () => {
+test(`exactly one of two installations with the same name leads if both start at the same time, ${ROUNDS} times`, async () => {
   for (let round = 0; round < ROUNDS; round++) {
     const contest = createContest();
     const instance = `same-${round}`;
     for (const namespace of round % 2 === 0 ? NAMED : NAMED.toReversed()) contest.join(namespace, instance);
-    await until('one of them leads', () => contest.leading.size > 0);
+    await until('one controller leads', () => contest.leading.size > 0);
     await delay(500);
     expect([contest.most(), contest.terms()]).toEqual([1, 1]);
     await contest.end();
@@ -89,20 +89,20 @@ test('two installations with different names both lead', async () => {
   const contest = createContest();
   contest.join(NAMED[0], 'green');
   contest.join(NAMED[1], 'blue');
-  await until('both lead', () => contest.leading.size === 2);
+  await until('both controllers lead', () => contest.leading.size === 2);
   await contest.end();
 });
 
-test('two replicas of each installation: at most one leads, and the other installation continues after both have stopped', async () => {
+test('at most one of two replicas of two installations leads, and the other installation continues after both have stopped', async () => {
   const [contest, others] = [createContest(), createContest()];
   contest.join(NAMED[0], 'twice');
   contest.join(NAMED[0], 'twice');
-  await until('one of them leads', () => contest.leading.size > 0);
+  await until('one controller leads', () => contest.leading.size > 0);
   const waiting = [others.join(NAMED[1], 'twice'), others.join(NAMED[1], 'twice')];
-  await until('the others wait', () => waiting.every(({ refusal }) => refusal() === 'first'));
+  await until('all other controllers wait', () => waiting.every(({ refusal }) => refusal() === 'first'));
   expect(others.terms()).toBe(0);
   await contest.end();
-  await until('one of the others leads', () => others.leading.size === 1);
+  await until('another controller leads', () => others.leading.size === 1);
   await until('no replica is refused', () => waiting.every(({ refusal }) => refusal() === undefined));
   await others.end();
 });
@@ -111,7 +111,7 @@ test('a killed controller keeps the other installation waiting until its Lease i
   const name = at(NAMED[0]);
   const contest = createContest();
   contest.join(NAMED[0], 'killed');
-  await until('it leads', () => contest.leading.size > 0);
+  await until('the controller leads', () => contest.leading.size > 0);
   const held = await client.get<AnyObject & { readonly spec: object }>(LEASES, name);
   expect(held?.metadata.labels).toMatchObject({ [INSTANCE_LABEL]: 'killed' });
   await contest.end();
@@ -120,36 +120,36 @@ test('a killed controller keeps the other installation waiting until its Lease i
   await client.update(LEASES, name, { metadata: { resourceVersion, labels }, spec: held?.spec });
   const other = createContest();
   const elector = other.join(NAMED[1], 'killed');
-  await until('it is refused', () => elector.refusal() === 'first');
+  await until('the controller is refused', () => elector.refusal() === 'first');
   await delay(13_000);
   expect(other.terms()).toBe(0);
   await client.remove(LEASES, name);
-  await until('it leads', () => other.leading.size === 1);
+  await until('the controller leads', () => other.leading.size === 1);
   await other.end();
 });
 
-test('a leader whose Lease was deleted stops if another installation leads by then', async () => {
+test('a leader whose Lease was deleted stops if another installation is leading', async () => {
   const contest = createContest();
   const elector = contest.join(NAMED[0], 'deleted');
-  await until('it leads', () => contest.leading.size === 1);
-  // Another test has left it there, released.
+  await until('the controller leads', () => contest.leading.size === 1);
+  // Another test has left the Lease, which was released.
   await client.remove(LEASES, at(NAMED[1]));
   const labels = leaseLabels('deleted');
   await client.create(LEASES, at(NAMED[1]), { metadata: { labels }, spec: { holderIdentity: 'rival' } });
   await delay(1_000);
   expect(contest.leading.size).toBe(1);
   await client.remove(LEASES, at(NAMED[0]));
-  await until('it stops', () => contest.leading.size === 0 && elector.refusal() === 'later');
+  await until('the controller stops', () => contest.leading.size === 0 && elector.refusal() === 'later');
   expect(await client.get(LEASES, at(NAMED[0]))).toBeUndefined();
   await client.remove(LEASES, at(NAMED[1]));
-  await until('it leads again', () => contest.leading.size === 1);
+  await until('the controller leads again', () => contest.leading.size === 1);
   await contest.end();
 });
 
 test('a leader whose Lease was deleted continues if no other installation leads', async () => {
   const contest = createContest();
   contest.join(NAMED[0], 'alone');
-  await until('it leads', () => contest.leading.size === 1);
+  await until('the controller leads', () => contest.leading.size === 1);
   await client.remove(LEASES, at(NAMED[0]));
   await delay(1_500);
   expect(await client.get(LEASES, at(NAMED[0]))).toBeDefined();

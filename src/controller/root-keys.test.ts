@@ -37,7 +37,7 @@ function start(files: readonly number[], replicas: Record<string, readonly strin
 test.each([
   ['without its own report, as after the loss of all reports', { two: [...ids] }],
   ['without any report', {}],
-])('a key waits %s, and for another 35 seconds', async (_which, replicas) => {
+])('a key waits %s, and then for another 35 seconds', async (_which, replicas) => {
   const { keys, state, choice } = start([1, 2], replicas);
   await choice.check();
   expect([keys.first().name, choice.waitingFor()]).toEqual(['root.key', 1]);
@@ -50,7 +50,7 @@ test.each([
   expect(keys.first().name).toBe('root.key.2');
 });
 
-test('a new leader waits for 35 seconds, in which all replicas report', async () => {
+test('a new leader waits for 35 seconds, during which all replicas report', async () => {
   const { keys, state, choice } = start([1, 2], { one: [...ids] });
   state.ms = 34_999;
   await choice.check();
@@ -60,7 +60,7 @@ test('a new leader waits for 35 seconds, in which all replicas report', async ()
   expect(keys.first().name).toBe('root.key.2');
 });
 
-test('a new key waits for every replica, is published, and then used for all tenants', async () => {
+test('a new key waits for every replica, is published, and is then used for all tenants', async () => {
   const { keys, state, choice } = start([1, 2], { one: [ids[0]], two: [ids[0], ids[1]] });
   await choice.check();
   expect([keys.first().name, choice.waitingFor(), state.published, state.enqueued]).toEqual(['root.key', 1, [], 0]);
@@ -81,7 +81,7 @@ test('a key that cannot be published is not used', async () => {
   expect([keys.first().name, state.enqueued]).toEqual(['root.key', 0]);
 });
 
-test('the newest key that all replicas have is chosen, and never an older one than before', () => {
+test('the newest key that all replicas have is selected, and never an older one than before', () => {
   const keys = createKeyRing([1, 2, 3].map(fileOf));
   const choose = (...reports: string[][]) => chooseRootKey(keys, new Map(Object.entries(reports)), '0')?.name;
   keys.follow(keys.oldest().fingerprint);
@@ -93,7 +93,7 @@ test('the newest key that all replicas have is chosen, and never an older one th
   expect(choose([ids[0], ids[1]])).toBeUndefined();
 });
 
-test('if the first key is removed, the one that replaces it is published', async () => {
+test('if the first key is removed, its replacement is published', async () => {
   const { keys, state, choice } = start([1, 2], { one: [ids[0], ids[1]] });
   await choice.check();
   keys.replace([fileOf(1)]);

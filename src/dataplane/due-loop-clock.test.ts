@@ -10,7 +10,7 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-test('finds work without a message as soon as before if the clock is set back', async () => {
+test('finds work without a message as early as before if the clock is set back', async () => {
   const { hints, due, calls } = createMemoryHints();
   const ran: string[] = [];
   let aheadMs = 0;

@@ -5,7 +5,7 @@ import { createLogger } from '../telemetry/log.ts';
 import { createDueLoop } from './due-loop.ts';
 import { createMemoryHints } from './testing/memory-hints.ts';
 
-/** The time after which a Redis client gives up. */
+/** The timeout of a Redis client, in milliseconds. */
 const COMMAND_MS = 5_000;
 
 beforeEach(() => {
@@ -17,7 +17,7 @@ afterEach(() => {
 
 const later = (ms: number) => vi.advanceTimersByTimeAsync(ms);
 
-/** A loop with a single place. Calls for partitions in `silent` are not answered. */
+/** A loop with a single place. There are no responses for partitions in `silent`. */
 function start(run: (member: string) => Promise<null>) {
   const { hints, due, tokens } = createMemoryHints();
   const silent = new Set<number>();
@@ -44,7 +44,7 @@ function start(run: (member: string) => Promise<null>) {
   return { loop, hints, ran, due, tokens, silent, lower };
 }
 
-test('partitions that do not answer take no place from others', async () => {
+test('partitions that do not respond do not use places of others', async () => {
   const { loop, ran, silent, lower } = start(async () => null);
   for (let p = 0; p < 16; p++) if (p !== hintPartition('m')) silent.add(p);
   loop.start();
@@ -62,7 +62,7 @@ test('partitions that do not answer take no place from others', async () => {
   await loop.stop();
 });
 
-test('what was picked after the last place was taken is given back at once', async () => {
+test('work that was picked after the last place was taken is returned immediately', async () => {
   const ends: (() => void)[] = [];
   const { loop, hints, ran, due, tokens, lower } = start(
     () => new Promise(resolve => void ends.push(() => resolve(null))),

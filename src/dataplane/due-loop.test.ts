@@ -57,7 +57,7 @@ test('runs work when it is due, and removes it if there is no next time', async 
   await loop.stop();
 });
 
-test('runs again at the requested time, to the millisecond', async () => {
+test('runs again at the requested time, with millisecond precision', async () => {
   const { loop, ran, lower } = start(async () => (ran.length < 3 ? Date.now() + 1_500 : null));
   loop.start();
   await lower('m');
@@ -72,7 +72,7 @@ test('runs again at the requested time, to the millisecond', async () => {
   await loop.stop();
 });
 
-test('a lost message costs one sweep; an idle loop reads each partition about every 2 s', async () => {
+test('a lost message only causes a delay of one sweep; an idle loop reads each partition about every 2 s', async () => {
   const { loop, ran, due, calls } = start(async () => null);
   loop.start();
   await soon();
@@ -86,8 +86,8 @@ test('a lost message costs one sweep; an idle loop reads each partition about ev
   await loop.stop();
 });
 
-describe('what becomes due while it is worked on', () => {
-  test('is run once more, after the run, and never twice at a time', async () => {
+describe('work that becomes due while it is running', () => {
+  test('runs once more after the current run, and never concurrently', async () => {
     const ends: (() => void)[] = [];
     const poked: string[] = [];
     const { loop, ran, lower, due } = start(() => new Promise(resolve => ends.push(() => resolve(null))), {
@@ -123,7 +123,7 @@ describe('what becomes due while it is worked on', () => {
       await soon();
     }
     expect([poked.length, calls.pick]).toEqual([5, before]);
-    // What it did not see any more is found by one more look.
+    // Another check finds work that the run did not detect anymore.
     ends.shift()?.();
     await soon();
     expect([ends.length, calls.pick]).toEqual([1, before + 1]);
@@ -133,7 +133,7 @@ describe('what becomes due while it is worked on', () => {
     await loop.stop();
   });
 
-  test('is run at once also when it came between the end of the run and its settling', async () => {
+  test('runs immediately, even if it became due between the end of the run and its settling', async () => {
     const { loop, ran, lower, gate, due } = start(async () => null);
     loop.start();
     await soon();
@@ -146,14 +146,14 @@ describe('what becomes due while it is worked on', () => {
     await soon();
     delete gate.settle;
     resolve();
-    // Not only when the lease of 20 s lapses.
+    // This happens before the lease of 20 s expires.
     await soon();
     expect(ran).toHaveLength(2);
     expect(due.size).toBe(0);
     await loop.stop();
   });
 
-  test('is not lost when the loop stops: others find it at once', async () => {
+  test('is not lost when the loop stops: other processes find it immediately', async () => {
     const ends: (() => void)[] = [];
     const { loop, lower, due } = start(() => new Promise(resolve => ends.push(() => resolve(null))));
     loop.start();
@@ -169,7 +169,7 @@ describe('what becomes due while it is worked on', () => {
 });
 
 describe('failures', () => {
-  test('a run that fails is tried again, not at once and not never', async () => {
+  test('retries a failed run after a delay', async () => {
     const { loop, ran, lower } = start(async () => {
       if (ran.length < 3) throw new Error('no');
       return null;
@@ -187,7 +187,7 @@ describe('failures', () => {
     await loop.stop();
   });
 
-  test('a run that fails while it keeps becoming due does not spin', async () => {
+  test('does not retry continuously if a failing run becomes due all the time', async () => {
     const { loop, ran, lower } = start(async () => {
       await lower('m');
       throw new Error('no');
@@ -216,7 +216,7 @@ describe('failures', () => {
     await loop.stop();
   });
 
-  test('finds a hint whose settling failed when its lease ends', async () => {
+  test('finds a hint whose settling failed when its lease expires', async () => {
     const { loop, ran, lower, gate } = start(async () => {
       gate.failing = ran.length === 1;
       return null;
@@ -234,7 +234,7 @@ describe('failures', () => {
 describe('concurrency', () => {
   const members = Array.from({ length: 100 }, (_, i) => `m${i}`);
 
-  test('never exceeds the limit across all partitions, and runs everything in the end', async () => {
+  test('never exceeds the limit across all partitions, and runs everything eventually', async () => {
     let most = 0;
     let now = 0;
     const { loop, ran, hints, calls } = start(async () => {
@@ -253,7 +253,7 @@ describe('concurrency', () => {
     await loop.stop();
   });
 
-  test('does not ask for work if there is no free place', async () => {
+  test('does not request work if there is no free place', async () => {
     const { loop, calls, hints } = start(() => new Promise(() => {}));
     await hints.lower(members.map(member => ({ member, dueMs: NOW })));
     loop.start();
@@ -265,7 +265,7 @@ describe('concurrency', () => {
 });
 
 describe('stopping', () => {
-  test('waits for work in progress, and accepts no more', async () => {
+  test('waits for work in progress, and does not accept more', async () => {
     let end = () => {};
     const { loop, ran, lower } = start(() => new Promise(resolve => (end = () => resolve(null))));
     loop.start();
@@ -281,7 +281,7 @@ describe('stopping', () => {
     expect(ran).toEqual(['m']);
   });
 
-  test('gives back what was picked in the meantime, and waits for it', async () => {
+  test('returns work that was picked in the meantime, and waits for this', async () => {
     const { loop, ran, lower, gate, due, tokens } = start(async () => null);
     const { promise, resolve } = Promise.withResolvers<void>();
     gate.pick = promise;

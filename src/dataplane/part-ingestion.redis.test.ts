@@ -37,7 +37,7 @@ interface Answer {
 }
 
 onEachRedis(redis => {
-  /** A workspace with one stream, written as the controller does, and an ingress before it. */
+  /** A workspace with one stream, written like a controller, and an ingress. */
   async function start(subscriptions: readonly string[] = ['a'], stream: Partial<QueueRoute> = {}) {
     const t = createTenant(redis());
     const { tenant } = t;
@@ -88,7 +88,7 @@ onEachRedis(redis => {
       memorySource: createMemorySource(redis()),
       registry,
       log: createLogger({ level: 'silent' }),
-      // What is known of the stream is read again only where the store asks for it.
+      // Data about the stream is only read again if the store requests this.
       limits: { queueTtlMs: 3_600_000 },
     });
     const port = await ingress.listen(0, '127.0.0.1');
@@ -103,7 +103,7 @@ onEachRedis(redis => {
       });
       return { status: answer.status, ...((await answer.json()) as Answer) };
     }
-    /** Events whose bodies are their numbers, in one go on one connection. */
+    /** Sends events whose bodies are their numbers, on one connection without delays. */
     async function sendPipelined(count: number, groupKey: string): Promise<Answer[]> {
       const socket = connect(port, '127.0.0.1');
       const requests = Array.from({ length: count }, (_, i) => {
@@ -122,14 +122,16 @@ onEachRedis(redis => {
       const entries = (await redis().call('xrange', p.log, '-', '+')) as [string, string[]][];
       return entries.map(([, [, groupKey, , meta, , size]]) => ({ groupKey, meta, size: Number(size) }));
     };
-    /** Bodies in the order of the log. */
+    /** Returns the bodies in the order of the log. */
     const bodies = async () => {
       const byRef = await redis().readHash(p.body);
       return Object.entries(byRef)
         .toSorted(([a], [b]) => (a < b ? -1 : 1))
         .map(([, body]) => body);
     };
-    /** What was routed when it was stored, and what was not, by reason. */
+    /**
+     * Returns the number of events that were routed when they were stored, and the number of other events, by reason.
+     */
     async function counts() {
       const all = parseExposition(await registry.metrics());
       const of = (series: string) => all.find(each => keyOfSeries(each) === `sluice_ingress_${series}`)?.value;
@@ -158,8 +160,8 @@ onEachRedis(redis => {
     };
   }
 
-  describe('an event that comes by HTTP', () => {
-    test('is stored and routed in its part, and answered with the id by which readers find it', async () => {
+  describe('an event that is sent using HTTP', () => {
+    test('is stored and routed in its part, and the response contains the id by which readers find it', async () => {
       const { send, log, bodies, find, part, slot } = await start();
       const headers = { 'x-group': 'k', 'x-type': 'made', 'content-type': 'application/x-thing' };
       const { status, id = '', ...answer } = await send(headers, 'body ä');
@@ -185,7 +187,7 @@ onEachRedis(redis => {
       expect(await find(id)).toMatchObject({ meta: { id, groupKey: '' } });
     });
 
-    test('is counted by where it was routed, or why it was not, once', async () => {
+    test('is counted once, either for its destination or with the reason', async () => {
       const { send, counts, p } = await start(['a', 'b']);
       expect(await counts()).toEqual({ routed: 0, keyless: 0, inactive: 0 });
       await send({ 'x-group': 'k', 'x-id': 'one' });
@@ -194,7 +196,7 @@ onEachRedis(redis => {
       await send({ 'x-id': 'keyless' });
       await send({ 'x-group': 'nobody-has-this' });
       expect(await counts()).toEqual({ routed: 2, keyless: 1, inactive: 1 });
-      // Who will get it is not known yet.
+      // It is not known yet who will receive the event.
       await redis().call('hdel', p.keys, '');
       await send({ 'x-group': 'nobody-has-this' });
       await send({ 'x-group': 'k' });
@@ -216,7 +218,7 @@ onEachRedis(redis => {
       const found = await find('order/1');
       expect(found).toMatchObject({ meta: { id: 'order/1' }, bytes: 4 });
       const config = await store.readQueue(tenant, QUEUE);
-      if (config === null || config === 'unavailable') throw new Error('no stream');
+      if (config === null || config === 'unavailable') throw new Error('the stream is missing');
       const item = { type: undefined, groupKey: 'k', contentType: undefined, traceparent: undefined, forward: {} };
       const { answers } = await store.ingest(tenant, QUEUE, config, [
         { ...item, id: 'order/1', body: Buffer.from('') },
@@ -260,7 +262,7 @@ onEachRedis(redis => {
   });
 
   describe('many events', () => {
-    test('that pass 512 references are stored whole, in order, by several calls', async () => {
+    test('that exceed 512 references are stored completely and in order, using several calls', async () => {
       const names = Array.from({ length: 150 }, (_, i) => `s${i}`);
       const { sendPipelined, bodies, p, calls } = await start(names);
       const answers = await sendPipelined(20, 'k');
@@ -277,7 +279,7 @@ onEachRedis(redis => {
   });
 
   describe('a stream that changes', () => {
-    test('has its events read by the new configuration', async () => {
+    test('reads its events using the new configuration', async () => {
       const { send, write, log } = await start();
       await send({ 'x-group': 'k' });
       await write({ contextHeaders: { ...HEADERS, groupKey: ['x-shop'] }, source: '/new' });
@@ -296,7 +298,7 @@ onEachRedis(redis => {
       expect(await log()).toHaveLength(1);
     });
 
-    test('that was made again takes its events in the new generation', async () => {
+    test('stores its events in the new generation after it was recreated', async () => {
       const { send, write, find, part } = await start();
       const { id: before = '' } = await send();
       await write({ gen: 'gen2' });
@@ -305,11 +307,11 @@ onEachRedis(redis => {
       const found = await find(id);
       expect(eventIdOf({ ...part, gen: 'gen2' }, partRefOf(found?.ref as string) as string)).toBe(id);
       expect(await find(before)).toBeUndefined();
-      // The id of the former stream is one like any other.
+      // The id of the previous stream is treated like any other.
       expect(await send({ 'x-id': before })).toMatchObject({ status: 202, id: before, duplicate: false });
     });
 
-    test('is unknown only where the workspace does not name it; else an alarm is raised', async () => {
+    test('is unknown only if the workspace does not contain it; otherwise, an alarm is raised', async () => {
       const { send, p, path, tenant, alarms } = await start();
       expect(await send({}, '', `${path}2`)).toMatchObject({ status: 404, code: 'unknown_queue' });
       await send();

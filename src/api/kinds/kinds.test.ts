@@ -4,19 +4,19 @@ import { KINDS, type ObjectOf } from './kinds.ts';
 
 const kinds = Object.values(KINDS);
 
-it('names every kind under its own name, and nothing twice', () => {
+it('lists each kind once under its own name', () => {
   for (const [name, { kind }] of Object.entries(KINDS)) expect(kind).toBe(name);
   const names = kinds.flatMap(({ plural, singular, shortNames }) => [plural, singular, ...shortNames]);
   expect(new Set(names).size).toBe(names.length);
 });
 
-it('keeps cluster kinds out of the category that a user of one namespace reads', () => {
+it('excludes cluster-scoped kinds from the category for users of one namespace', () => {
   const cluster = kinds.filter(({ categories }) => categories.includes('waas-admin')).map(({ kind }) => kind);
   expect(cluster).toEqual(['Account', 'Workspace']);
   expect(kinds.filter(({ categories }) => categories.includes('waas'))).toHaveLength(kinds.length - cluster.length);
 });
 
-it('fills in defaults and drops unknown fields, like the API server', () => {
+it('adds defaults and removes unknown fields, like the API server', () => {
   const stored: unknown = {
     apiVersion: 'sluice.dev/v1alpha1',
     kind: 'CatalogStream',

@@ -20,7 +20,7 @@ afterAll(async () => {
   await client.close();
 });
 
-it('the id of a root key can be added to a secret, and then only changes along with its version', async () => {
+it('the id of a root key can be added to a secret, and afterwards only changes along with its version', async () => {
   const spec = { producer: 'shop', integration: 'ada', stream: 'orders' };
   await client.apply(SUBSCRIPTIONS, name, { spec }, { fieldManager: 'test' });
   const sign = (signing: object) => {

@@ -21,7 +21,7 @@ onEachRedis(redis => {
     expect(await t.look()).toEqual([]);
   });
 
-  test('treats a value that is not a time as missing', async () => {
+  test('treats an invalid time as missing', async () => {
     const { t } = await createAuditedPart(redis());
     await redis().call('hset', integrationKeys(t.integration).act, 'red', 'x');
     expect(await t.look()).toMatchObject([{ what: 'activation', removes: false, pair: { groupKey: 'red' } }]);

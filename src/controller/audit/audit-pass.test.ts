@@ -5,7 +5,7 @@ import type { Difference } from './drift.ts';
 
 const DIFFERENCE: Difference = { id: 'x', what: 'activation', removes: false };
 
-/** Passes on a clock that only the test moves; every tenant takes `lookMs` to look at. */
+/** Runs passes using a manual clock. Comparing a tenant takes `lookMs`. */
 function start(options: {
   readonly tenants?: readonly string[];
   readonly damaged?: readonly string[];
@@ -57,7 +57,7 @@ describe('passes', () => {
   test.each([
     [0, 38_400],
     [1, 57_600],
-  ])('begin at the same distance from each other, with jitter %d: %d ms', async (random, everyMs) => {
+  ])('start at equal intervals, with jitter %d: %d ms', async (random, everyMs) => {
     const run = start({ tenants: ['a'], lookMs: 7_000, random });
     await run.clock.advance(everyMs * 3 + 8_000);
     expect(run.looks.map(([, ms]) => Math.round(ms))).toEqual([everyMs, 2 * everyMs, 3 * everyMs]);
@@ -65,7 +65,7 @@ describe('passes', () => {
     expect([run.state.sweeps, run.log.length, run.state.forgotten]).toEqual([3, 3, 1]);
   });
 
-  test('checks again after 2 s, but only what was found before', async () => {
+  test('check again after 2 s, but only what was found before', async () => {
     const run = start({ damaged: ['b'] });
     await run.clock.advance(48_000 + 1_999);
     expect(run.mended).toEqual([]);
@@ -76,7 +76,7 @@ describe('passes', () => {
     expect(calm.mended).toEqual([]);
   });
 
-  test('mend in the middle of a long pass, too, each after its 2 s', async () => {
+  test('also repair during a long pass, 2 s after the damage was found', async () => {
     const run = start({ tenants: ['a', 'b', 'c', 'd'], damaged: ['a', 'c'], lookMs: 1_500 });
     await run.clock.advance(60_000);
     expect(run.mended).toEqual([
@@ -85,14 +85,14 @@ describe('passes', () => {
     ]);
   });
 
-  test('take accounts with them', async () => {
+  test('include accounts', async () => {
     const run = start({});
     run.state.accounts.set('acc', [DIFFERENCE]);
     await run.clock.advance(50_000);
     expect(run.mended).toEqual([['acc', 50_000]]);
   });
 
-  test('go on after a tenant that cannot be read', async () => {
+  test('continue after a tenant that cannot be read', async () => {
     const run = start({ damaged: ['b'] });
     run.state.failing.add('a');
     await run.clock.advance(51_000);
@@ -100,7 +100,7 @@ describe('passes', () => {
     expect(run.state.sweeps).toBe(1);
   });
 
-  test('end with the term', async () => {
+  test('stop at the end of the term', async () => {
     const run = start({ damaged: ['b'] });
     await run.clock.advance(49_000);
     run.stop.abort();

@@ -4,7 +4,7 @@ import type { RedisClient } from '../../redis/client.ts';
 import { accountKeys, CLUSTER_KEYS, integrationKeys, queueKeys, tenantKeys } from '../../redis/keys.ts';
 import { onEachRedis } from '../../redis/testing/each-redis.ts';
 
-/** Commands and scripts that only read. */
+/** Commands and scripts that do not write. */
 const READS = new Set(['hashes', 'probe', 'smembers', 'hscan', 'hgetall', 'hmget', 'read-page', 'slots']);
 
 function keysOf(t: AuditedTenant) {
@@ -17,7 +17,7 @@ function keysOf(t: AuditedTenant) {
   };
 }
 
-/** The control state, excluding values that depend on the history: since, epochs, and fences. */
+/** Returns the control state, excluding values that depend on the history: since, epochs, and fences. */
 async function dump(redis: RedisClient, t: AuditedTenant): Promise<object> {
   const k = keysOf(t);
   const hash = async (key: string) => {
@@ -112,7 +112,7 @@ onEachRedis(redis => {
     await t.begin(['red', 'green', 'blue']);
   });
 
-  test('finds nothing where all is well, and writes nothing, any number of times', async () => {
+  test('finds nothing and writes nothing if there is no damage, any number of times', async () => {
     t.calls.length = 0;
     for (let n = 0; n < 3; n++) {
       expect(await t.look()).toEqual([]);
@@ -152,7 +152,7 @@ onEachRedis(redis => {
     expect(first.map(({ what }) => what).toSorted()).toEqual(['activation', 'subscription']);
     await redis().call('hset', i.act, 'red', 5);
     await redis().call('hset', i.sub(t.sub), 'route', 'open');
-    // This is not the same difference as before, so it is only reported if it is found again.
+    // This difference is new, so it is only reported if it is found again.
     await redis().call('del', keys.keys);
     await t.audit.repair({ tenants: new Map([[t.name, first]]), accounts: new Map() }, listed);
     expect([t.queue.tenants.size, t.queue.pairs.size, t.events]).toEqual([0, 0, []]);
@@ -167,14 +167,14 @@ onEachRedis(redis => {
     expect(await t.look()).toEqual([]);
   });
 
-  test('a change of the objects that is not written yet is work and no damage', async () => {
+  test('treats a change of the objects that has not been written yet as pending work, and not as damage', async () => {
     t.put('Integration', { ...t.objects.integration, spec: { workspace: t.partner, revoked: true } } as never);
     expect(await t.look()).toEqual([]);
     expect([...t.queue.tenants]).toEqual([t.name]);
   });
 
   describe('with a stale cache', () => {
-    test('keeps an activation that exists, and lists the objects again', async () => {
+    test('keeps an existing activation, and lists the objects again', async () => {
       const violet = t.activation('violet');
       await redis().call('hset', keysOf(t).i.act, 'violet', 5);
       t.actual.pairs = [violet];
@@ -187,7 +187,7 @@ onEachRedis(redis => {
       expect(t.events).toEqual([]);
     });
 
-    test('nor when the routes are damaged as well, which are mended', async () => {
+    test('keeps an existing activation if the routes are damaged as well, and repairs the routes', async () => {
       const violet = t.activation('violet');
       await redis().call('hset', keysOf(t).i.act, 'violet', 5);
       await redis().call('hdel', keysOf(t).t.keys, 'ab'.repeat(32));
@@ -201,7 +201,7 @@ onEachRedis(redis => {
       expect(t.repaired).toEqual(['keys']);
     });
 
-    test('leaves a route that is different in the quorum to its worker', async () => {
+    test('leaves a route that differs in the quorum read to its worker', async () => {
       await redis().call('hset', keysOf(t).i.sub(t.sub), 'route', 'paused');
       t.actual.onRelist = () =>
         t.put('Integration', { ...t.objects.integration, spec: { workspace: t.partner, revoked: true } } as never);
@@ -219,16 +219,16 @@ onEachRedis(redis => {
     });
   });
 
-  test('very many active keys are compared a part at a time', async () => {
+  test('compares very many active keys in several parts', async () => {
     const many = Array.from({ length: 20_000 }, (_, n) => `k${n}`);
     for (const groupKey of many) t.put('Activation', t.activation(groupKey));
     t.tenants.forget([t.name]);
-    // As a whole: the slot is not ready, so the keys are written in bulk.
+    // The slot is not ready, so all keys are written in bulk.
     await redis().call('del', keysOf(t).i.meta);
     await t.tenants.sync(t.name);
     t.calls.length = 0;
     expect(await t.look()).toEqual([]);
-    // 500 name a command, and 200 are in the part.
+    // A command contains 500 keys, and 200 of them are in the part.
     expect(t.calls.length).toBeLessThan(250);
     expect(t.calls).not.toContain('hscan');
     await redis().call('hdel', keysOf(t).i.act, 'k7', 'k19999');
@@ -238,7 +238,7 @@ onEachRedis(redis => {
       'activation +',
       'activation -',
     ]);
-    // So many that single pairs are not kept.
+    // There are too many pairs to store them separately.
     await redis().call('del', keysOf(t).i.act);
     const found = await t.look();
     expect(found.map(({ id }) => id)).toContain('many activation');

@@ -1,7 +1,10 @@
 import { expect, test } from 'vitest';
 import { type ComparisonDeps, compareTenant } from './comparison.ts';
 
-/** Compares a tenant whose routes are not current. @param later the routes in Redis after they have been compared */
+/**
+ * Compares a tenant whose routes are outdated.
+ * @param later the routes in Redis after they have been compared
+ */
 async function compare(stored: object, later: object): Promise<string[]> {
   const enqueued: string[] = [];
   const answers = [stored, later];
@@ -16,7 +19,7 @@ async function compare(stored: object, later: object): Promise<string[]> {
 
 const routesOf = () => ({ routes: { payer: 'shop', queues: {}, integrations: {} } });
 
-test('a tenant whose routes are not current is applied again', async () => {
+test('a tenant whose routes are outdated is applied again', async () => {
   const stored = routesOf();
   expect(await compare(stored, stored)).toEqual(['shop']);
 });

@@ -8,8 +8,8 @@ const planOf = (
   ready: [],
 });
 
-describe('what a plan would still write', () => {
-  test('is one difference a key, identified by the write that it needs', () => {
+describe('the differences of a plan', () => {
+  test('consist of one difference for each key, identified by the required write', () => {
     const found = differencesOfPlan(
       planOf(
         ['HSET', '{q:t:o}:meta', 'state', 'open', 'gen', 'g'],
@@ -23,7 +23,7 @@ describe('what a plan would still write', () => {
     ]);
   });
 
-  test('is the same a moment later', () => {
+  test('are the same a moment later', () => {
     const at = (ms: number) =>
       differencesOfPlan(
         planOf(['HSETNX', '{i:i}:s:s', 'since', ms], ['HSET', '{i:i}:meta', 'state', 'active', 'since', ms]),
@@ -40,11 +40,11 @@ describe('what a plan would still write', () => {
     ['{t:ten_a}:keys', 'keys'],
     ['{t:ten_a}:index', 'index'],
     ['{t:ten_a}:subs:keys', 'subscribers'],
-  ])('%s is called %s', (key, what) => {
+  ])('%s is reported as %s', (key, what) => {
     expect(differencesOfPlan(planOf(['HSET', key, 'a', 'b']))[0]?.what).toBe(what);
   });
 
-  test('has markers that are missing', () => {
+  test('include missing markers', () => {
     const ready = [
       { meta: '{t:t}:meta', ops: [{ command: 'HSET' as const, key: '{t:t}:meta', args: ['ready', '1'] }] },
     ];
@@ -54,7 +54,7 @@ describe('what a plan would still write', () => {
   });
 });
 
-test('only uses differences that were found by both comparisons', () => {
+test('only include differences that were found by both comparisons', () => {
   const of = (...ids: string[]): Difference[] => ids.map(id => ({ id, what: 'activation', removes: false }));
   expect(inBoth(of('a', 'b'), of('b', 'c'))).toEqual(of('b'));
   expect(inBoth(of(), of('b'))).toEqual([]);

@@ -22,7 +22,7 @@ onEachRedis(redis => {
     await t.begin(['red']);
   });
 
-  /** Runs two passes because leftover data is only removed if it is found again. */
+  /** Runs two passes. Leftover data is only removed if it is found again. */
   async function sweep(passes = 2): Promise<void> {
     for (let n = 0; n < passes; n++) {
       await t.garbage.pass(new Set([t.tenant]));
@@ -44,7 +44,7 @@ onEachRedis(redis => {
     await t.tenants.sync(t.name);
   }
 
-  test('of a tenant that never was, named by an object that is gone, nothing stays', async () => {
+  test('removes all data of a tenant that never existed and was only referenced by a deleted object', async () => {
     const { meta } = tenantKeys(tenantId('nowhere'));
     await t.tenants.sync('nowhere');
     expect(await exists(meta)).toEqual([true]);
@@ -70,7 +70,7 @@ onEachRedis(redis => {
       expect(await t.look()).toEqual([]);
     });
 
-    test('stays when the quorum still has the stream', async () => {
+    test('is kept if the quorum still has the stream', async () => {
       await lose('stream');
       t.actual.onRelist = () => t.put('CatalogStream', t.objects.stream);
       await sweep(3);
@@ -78,7 +78,7 @@ onEachRedis(redis => {
       expect(t.swept).toEqual([]);
     });
 
-    test('stays while it takes events', async () => {
+    test('is kept while it accepts events', async () => {
       t.remove('CatalogStream', t.objects.stream);
       await sweep(3);
       expect(await exists(keys().q.meta)).toEqual([true]);
@@ -97,7 +97,7 @@ onEachRedis(redis => {
       expect(await t.look()).toEqual([]);
     });
 
-    test('stays, whatever lies in it, while an object has it that is not admitted', async () => {
+    test('is kept with all of its events while there is a Subscription that is not admitted', async () => {
       t.put('Integration', { ...t.objects.integration, spec: { workspace: t.partner, revoked: true } } as never);
       await t.tenants.sync(t.name);
       expect(await redis().call('hget', keys().i.sub(t.sub), 'route')).toBe('closed');
@@ -106,7 +106,7 @@ onEachRedis(redis => {
     });
   });
 
-  test('removes an integration after its subscriptions', async () => {
+  test('is removed before its integration', async () => {
     await lose('integration', 'subscription');
     await sweep();
     expect(await exists(keys().i.meta, keys().i.act)).toEqual([false, false]);
@@ -114,7 +114,7 @@ onEachRedis(redis => {
     expect(await t.look()).toEqual([]);
   });
 
-  test('a deleted tenant leaves nothing, and nothing waits until Redis has freed its data', async () => {
+  test('a deleted tenant leaves no data, and deleting it does not wait until Redis has freed the memory', async () => {
     await lose('workspace', 'stream', 'integration', 'subscription');
     const deleted = await countCommand(redis(), 'del');
     await sweep(3);
@@ -126,7 +126,7 @@ onEachRedis(redis => {
     expect(t.tenants.names()).toEqual([]);
   });
 
-  test('a tenant without an object is closed, and removed', async () => {
+  test('a tenant without an object is closed and removed', async () => {
     const gone = t;
     // A different leader, which has never seen any of these objects.
     t = await createAuditedTenant(redis());
@@ -155,7 +155,7 @@ onEachRedis(redis => {
     expect(tenantId(gone.name)).toBe(gone.tenant);
   });
 
-  test('a deposed leader sweeps nothing', async () => {
+  test('a deposed leader does not remove anything', async () => {
     await lose('stream');
     await t.garbage.pass(new Set([t.tenant]));
     await t.control.readTenant(t.tenant, 2);
@@ -163,7 +163,7 @@ onEachRedis(redis => {
     expect(await exists(keys().q.meta)).toEqual([true]);
   });
 
-  test('removes an entry of the index that does not have any data', async () => {
+  test('removes an index entry without data', async () => {
     await redis().call('hset', keys().t.index, 'q:foo', 'g', 'i:int_foo', '', 's:int_foo:sub_foo', 'n');
     await sweep();
     expect(Object.keys(await redis().readHash(keys().t.index)).filter(entry => entry.includes('foo'))).toEqual([]);

@@ -52,7 +52,7 @@ onEachRedis(redis => {
     expect(await redis().call('exists', keys.log)).toBe(0);
   });
 
-  test('it stays when the quorum has its stream', async () => {
+  test('keeps a part if the quorum has its stream', async () => {
     await list(gone());
     w.t.actual.onRelist = () => {
       const { stream } = w.t.objects;
@@ -85,7 +85,7 @@ onEachRedis(redis => {
     expect(await w.routed()).toBe(1);
   });
 
-  test('the parts of a tenant without an object are closed, and removed', async () => {
+  test('the parts of a tenant without an object are closed and removed', async () => {
     const left = w;
     w = await createAuditedPart(redis());
     w.t.fence.epoch = 2;

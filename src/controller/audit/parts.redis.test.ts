@@ -6,7 +6,7 @@ import type { RedisClient } from '../../redis/client.ts';
 import { CLUSTER_KEYS, integrationKeys } from '../../redis/keys.ts';
 import { onEachRedis } from '../../redis/testing/each-redis.ts';
 
-/** Commands and scripts that only read. */
+/** Commands and scripts that do not write. */
 const READS = new Set(['hashes', 'probe', 'smembers', 'hscan', 'zscan', 'hgetall', 'hmget', 'read-page', 'slots']);
 
 const OTHER = '0'.repeat(8);
@@ -71,7 +71,7 @@ onEachRedis(redis => {
     w = await createAuditedPart(redis());
   });
 
-  test('finds nothing where all is well, and writes nothing, any number of times', async () => {
+  test('finds nothing and writes nothing if there is no damage, any number of times', async () => {
     w.t.calls.length = 0;
     for (let n = 0; n < 3; n++) {
       expect(await w.t.look()).toEqual([]);
@@ -79,7 +79,7 @@ onEachRedis(redis => {
       await w.t.garbage.pass(new Set([w.t.tenant]));
     }
     expect(w.t.calls.filter(call => !READS.has(call))).toEqual([]);
-    // One page a comparison.
+    // Each comparison reads one page.
     expect(w.t.calls.filter(call => call === 'read-page')).toHaveLength(9);
     expect([w.t.events, w.t.repaired, w.t.relisted]).toEqual([[], [], []]);
   });
@@ -114,13 +114,13 @@ onEachRedis(redis => {
     expect(first.map(({ what }) => what).toSorted()).toEqual(['part', 'part-activation']);
     await redis().call('hset', w.k.keys, 'red', list);
     await redis().call('hset', w.k.meta, 'source', source);
-    // This is not the same difference as before, so it is only reported if it is found again.
+    // This difference is new, so it is only reported if it is found again.
     await redis().call('del', w.k.endpoints);
     await w.t.audit.repair({ tenants: new Map([[w.t.name, first]]), accounts: new Map() }, listed);
     expect([w.t.queue.tenants.size, w.t.events]).toEqual([0, []]);
   });
 
-  test('a subscription that was deleted leaves nothing to mend, also if its group keys change afterwards', async () => {
+  test('a deleted subscription does not require any repair, even if its group keys change afterwards', async () => {
     const { subscription } = w.t.objects;
     const inc = (await redis().call('hget', integrationKeys(w.t.integration).sub(w.t.sub), 'inc')) as string;
     const inbox = { integration: w.t.integration, sub: w.t.sub, inc };
@@ -146,7 +146,7 @@ onEachRedis(redis => {
     expect(await w.t.look()).toEqual([]);
   });
 
-  test('an activation that the caches have not seen yet is not removed', async () => {
+  test('an activation that is not in the caches yet is not removed', async () => {
     const violet = w.t.activation('violet');
     await redis().call('hset', w.k.keys, 'violet', w.slot + SINCE);
     await redis().call('hset', integrationKeys(w.t.integration).act, 'violet', 5);
@@ -163,7 +163,7 @@ onEachRedis(redis => {
     test.each([
       ['the marker is lost', (run: RedisClient['call']) => run('hdel', w.k.keys, '')],
       ['all activations are lost', (run: RedisClient['call']) => run('del', w.k.keys)],
-    ])('that are accepted while %s are routed when it is mended', async (_what, damage) => {
+    ])('that are accepted while %s are routed after the repair', async (_what, damage) => {
       await damage(redis().call);
       expect(await w.send('red', 'black')).toBe('OK');
       expect(await w.routed()).toBe(0);
@@ -172,7 +172,7 @@ onEachRedis(redis => {
       expect(await w.routed()).toBe(1);
     });
 
-    test('that were accepted before meta is lost stay, and are routed once', async () => {
+    test('that were accepted before the loss of meta are kept, and routed once', async () => {
       await w.send('red', 'black', 'green');
       await w.advanceAll();
       await redis().call('hset', w.k.meta, 'granted', 2);
@@ -201,7 +201,7 @@ onEachRedis(redis => {
     });
   });
 
-  test('very many activations are compared a page at a time', async () => {
+  test('compares very many activations in pages', async () => {
     for (let n = 0; n < 5_000; n++) w.t.put('Activation', w.t.activation(`k${n}`));
     w.t.tenants.forget([w.t.name]);
     await redis().call('del', integrationKeys(w.t.integration).meta);
@@ -219,14 +219,14 @@ onEachRedis(redis => {
     expect(await redis().call('hlen', w.k.keys)).toBe(5_004);
   });
 
-  describe('a slot that is emptied', () => {
+  describe('an emptied slot', () => {
     const places: readonly [string, () => string][] = [
       ['of the part', () => `{q:${w.t.tenant}:orders:0}`],
       ['of the tenant', () => `{t:${w.t.tenant}}`],
       ['of the integration', () => `{i:${w.t.integration}}`],
       ['of the record of the stream', () => `{q:${w.t.tenant}:orders}`],
     ];
-    test.each(places)('%s: everything is in force again', async (_what, tag) => {
+    test.each(places)('%s: all routes are in force again', async (_what, tag) => {
       const before = await w.dump();
       for (const page of await redis().callAll('keys', `${tag()}*`)) {
         for (const key of page as string[]) await redis().call('del', key);

@@ -34,7 +34,7 @@ onEachRedis(redis => {
         if (answer.answer === 'GONE') throw new Error('GONE');
         return answer.events.flatMap(({ claims }) => claims);
       },
-      /** The result of comparing the subscriptions. */
+      /** Returns the result of comparing the subscriptions. */
       compare: async () => {
         const healths = new Map<string, string | undefined>();
         let deliveries: Parameters<ComparisonDeps['noteDeliveries']>[0] = new Map();
@@ -57,7 +57,7 @@ onEachRedis(redis => {
     };
   }
 
-  test('a comparison passes on the health and the deliveries of each subscription, as its part keeps them', async () => {
+  test('a comparison reports the health and the deliveries of each subscription, as stored in its part', async () => {
     const { t, k, slot, send, advanceAll, exchange, compare } = await start();
     const before = await compare();
     expect([...before.healths]).toEqual([[t.sub, undefined]]);

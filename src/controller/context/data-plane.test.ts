@@ -39,7 +39,7 @@ describe('data plane', () => {
     expect(takeAdded()).toEqual([]);
   });
 
-  test('an outage of a minute, and its end, concern every workspace once', async () => {
+  test('an outage of a minute and its end are reported once for every workspace', async () => {
     const { clock, dataPlane, setAway, takeAdded } = start();
     setAway(true);
     await clock.advance(65_000);
@@ -53,7 +53,7 @@ describe('data plane', () => {
     expect(takeAdded()).toEqual(['acme', 'globex']);
   });
 
-  test('a part of Redis that is away concerns its workspace alone', async () => {
+  test('an unavailable part of Redis only affects its workspace', async () => {
     const { clock, dataPlane } = start();
     dataPlane.note('acme', false);
     await clock.advance(30_000);
@@ -64,7 +64,7 @@ describe('data plane', () => {
     expect(dataPlane.awayForMs('acme')).toBe(0);
   });
 
-  test('stops asking when it is no longer the leader, and starts again with a new term', async () => {
+  test('stops checking when it is no longer the leader, and starts again with a new term', async () => {
     const { clock, dataPlane, stop, setAway } = start();
     setAway(true);
     await clock.advance(30_000);

@@ -39,7 +39,7 @@ describe('deletion times', () => {
   it.each([
     ['an hour ahead of this process', HOUR_MS],
     ['an hour behind', -HOUR_MS],
-  ])('count from when this process saw it, with the clock of the API server %s', async (_name, offMs) => {
+  ])('start when this process has seen the deletion, with the clock of the API server %s', async (_name, offMs) => {
     const { clock, times, at } = caches();
     const object = at(clock.wallMs() + offMs);
     expect(times.deletingForMs(object)).toBe(0);
@@ -47,14 +47,14 @@ describe('deletion times', () => {
     expect(times.deletingForMs(object)).toBe(59_000);
   });
 
-  it('count while another replica leads', async () => {
+  it('are counted while another replica leads', async () => {
     const { clock, times, at, updated } = caches();
     updated(at(0));
     await clock.advance(30_000);
     expect(times.deletingForMs(at(0))).toBe(30_000);
   });
 
-  it('starts again for an object with the same name, and forgets deleted objects', async () => {
+  it('start again for an object with the same name, and are removed for deleted objects', async () => {
     const { clock, times, at, updated, deleted } = caches();
     updated(at(0));
     await clock.advance(30_000);
@@ -63,7 +63,7 @@ describe('deletion times', () => {
     expect(times.deletingForMs(at(0))).toBe(0);
   });
 
-  it('returns undefined for an object that is not being deleted', async () => {
+  it('are undefined for an object that is not being deleted', async () => {
     const { clock, times } = caches();
     const object = { metadata: { name: 'a', uid: 'uid-a', resourceVersion: '1' } };
     expect(times.deletingForMs(object)).toBe(0);

@@ -26,15 +26,15 @@ describe('a workspace', () => {
   });
 });
 
-describe('what an object of a paused workspace says', () => {
-  test('nothing else than before, when it was judged from this generation', () => {
+describe('the status of an object in a paused workspace', () => {
+  test('does not change if this generation was reconciled before', () => {
     const conditions = [ready(1), resolved];
     expect(planPaused(pkg(1, conditions), 'acme')).toEqual({ status: { streamCount: 2 }, conditions });
     const waiting = [{ ...ready(1), status: 'Unknown', reason: 'WaitingForWorkspace' }];
     expect(planPaused(pkg(1, waiting), 'acme').conditions).toEqual(waiting);
   });
 
-  test('shows that it is paused if it has changed or failed, and keeps older conditions', () => {
+  test('shows the pause if the object has changed or failed, and keeps older conditions', () => {
     const changed = planPaused(pkg(2, [ready(1), resolved]), 'acme');
     expect(changed.conditions).toMatchObject([
       { type: 'Ready', status: 'Unknown', reason: 'WorkspacePaused' },
@@ -63,7 +63,7 @@ describe('in a paused workspace', () => {
     await expect(unlessPaused(other.context, PAUSABLE.Package, never)(pkg(1, []), attempt)).rejects.toThrow('called');
   });
 
-  test('reconciles changes that only close a route', async () => {
+  test('changes that only close a route are reconciled', async () => {
     const { context } = createTestContext({ Workspace: [paused] });
     const outcome = { status: {}, conditions: [] };
     const reconcile = unlessPaused(
@@ -77,7 +77,7 @@ describe('in a paused workspace', () => {
     expect((await reconcile(pkg(2, [ready(1)]), attempt)).conditions[0]?.reason).toBe('WorkspacePaused');
   });
 
-  test('a deletion waits, but for a minute only', async () => {
+  test('a deletion waits for at most a minute', async () => {
     const deletionTimestamp = '2026-01-01T00:00:00Z';
     const object = pkg(2, [ready(2)], { deletionTimestamp });
     const early = createTestContext({ Workspace: [paused] }, { deletingForMs: 59_000 });

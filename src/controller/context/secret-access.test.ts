@@ -58,7 +58,7 @@ function start(access: NamespaceAccess) {
   return { state, bound, asked, clock, secretAccess };
 }
 
-test('binds the role to its own service account only if access is refused', async () => {
+test('only binds the role to its own service account if access is refused', async () => {
   const { bound, secretAccess, state } = start('forbidden');
   await secretAccess.ensure('acme');
   expect(bound).toEqual([
@@ -74,7 +74,7 @@ test('binds the role to its own service account only if access is refused', asyn
   expect(bound).toHaveLength(1);
 });
 
-test('a binding has 5 s to take effect, until the refusal is reported', async () => {
+test('a binding has 5 s to take effect before the refusal is reported', async () => {
   const { clock, secretAccess, state } = start('forbidden');
   state.grants = false;
   await expect(secretAccess.ensure('acme')).rejects.toMatchObject({ reason: 'CacheBehind' });
@@ -84,23 +84,23 @@ test('a binding has 5 s to take effect, until the refusal is reported', async ()
   expect(() => secretAccess.assertRead('acme')).toThrow(`binds the ClusterRole ${ROLE} to ${USER}`);
 });
 
-test('a controller that is not allowed to bind reports at once which RoleBinding to add', async () => {
+test('a controller that is not allowed to bind immediately reports which RoleBinding to add', async () => {
   const { secretAccess, state, asked } = start('forbidden');
   state.refusal = REFUSED;
   await expect(secretAccess.ensure('acme')).rejects.toThrow(
     /cannot read the Secrets of namespace acme: .*may not bind\. Add a RoleBinding to this namespace/,
   );
-  // The administrator has created the binding, and removes it.
+  // The administrator has created the binding, and then removes it.
   await secretAccess.revoke('acme');
   expect(asked).toEqual(['close acme', `unbind ${ROLE}`]);
 });
 
-test('routes are only held back until the Secrets were read', () => {
+test('routes are only held back until the Secrets have been read', () => {
   for (const access of ['closed', 'readable'] as const) start(access).secretAccess.assertRead('acme');
   expect(() => start('pending').secretAccess.assertRead('acme')).toThrow(/CacheBehind/);
 });
 
-test('a new leader binds whatever is refused, and never fails', async () => {
+test('a new leader binds all roles for which access is refused, and never fails', async () => {
   const { secretAccess, state, bound } = start('forbidden');
   await secretAccess.ensureAll();
   expect([bound.length, state.access]).toEqual([1, 'readable']);

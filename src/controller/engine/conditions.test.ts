@@ -20,7 +20,7 @@ const anyDesired = fc.record({
 });
 
 describe('conditions', () => {
-  it('moves lastTransitionTime on a flip, and on nothing else', () => {
+  it('only changes lastTransitionTime if the status changes', () => {
     const reworded = mergeConditions(first, [desired('Ready', 'True', 'Other')], { generation: 2, nowMs: MINUTE_MS });
     expect(reworded).toMatchObject([
       { reason: 'Other', observedGeneration: 2, lastTransitionTime: '1970-01-01T00:00:00Z' },
@@ -29,14 +29,14 @@ describe('conditions', () => {
     expect(flipped[0]?.lastTransitionTime).toBe('1970-01-01T00:01:00Z');
   });
 
-  it('always says Ready', () => {
+  it('always includes Ready', () => {
     expect(mergeConditions([], [desired('Live')], { generation: 1, nowMs: 0 })).toMatchObject([
       { type: 'Ready', status: 'Unknown' },
       { type: 'Live' },
     ]);
   });
 
-  it('shows Reconciling and Stalled only while True', () => {
+  it('only includes Reconciling and Stalled while they are True', () => {
     const said = [desired('Ready'), desired('Reconciling', 'False'), desired('Stalled', 'Unknown')];
     expect(mergeConditions([], said, { generation: 1, nowMs: 0 }).map(({ type }) => type)).toEqual(['Ready']);
   });

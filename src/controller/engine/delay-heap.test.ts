@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { createDelayHeap } from './delay-heap.ts';
 
 describe('delay heap', () => {
-  it('gives each key once, at the earliest of its times, in order', () => {
+  it('returns each key once, at its earliest time, in order', () => {
     const adds = fc.array(fc.tuple(fc.constantFrom('a', 'b', 'c', 'd', 'e'), fc.nat(50)), { maxLength: 60 });
     fc.assert(
       fc.property(adds, entries => {

@@ -10,14 +10,14 @@ import { createElector, type ElectorOptions, type Term } from './elector.ts';
 const log = createLogger({ level: 'silent' });
 
 /**
- * The result of a single call: the request delay, whether the request arrives, the response delay, and whether the
- * response arrives.
+ * The result of a single call: the delay of the request, whether it arrives, the delay of the response, and whether it
+ * arrives.
  */
 type Fate = { readonly thereMs: number; readonly backMs: number; readonly lost: 'no' | 'request' | 'answer' };
 
 const GOOD: Fate = { thereMs: 1, backMs: 1, lost: 'no' };
 
-/** A Lease with optimistic concurrency, behind a network. */
+/** A Lease with optimistic concurrency that is accessed using a network. */
 function createLeaseServer(clock: Pick<Clock, 'setTimer'>) {
   let lease: Lease | undefined;
   let version = 0;
@@ -28,7 +28,7 @@ function createLeaseServer(clock: Pick<Clock, 'setTimer'>) {
       const { thereMs, backMs, lost } = fate();
       await sleep(clock, thereMs);
       if (lost === 'request') throw new KubeError({ call: 'lease', status: 0, reason: 'ConnectionFailed' });
-      // Like a server, it acts on a request whose sender has long given up.
+      // Like a server, this executes a request even if its sender does not wait anymore.
       let answer: () => T;
       try {
         const value = act();
@@ -64,7 +64,7 @@ function createLeaseServer(clock: Pick<Clock, 'setTimer'>) {
   return { connect, lease: () => lease };
 }
 
-/** A clock that runs `rate` times as fast, and whose wall time is off. */
+/** A clock that runs `rate` times as fast and has a different wall time. */
 function skewed(clock: ManualClock, rate: number, wallOffsetMs: number): Clock {
   return {
     nowMs: () => clock.nowMs() * rate,
@@ -97,7 +97,7 @@ function contend(options: Omit<ElectorOptions, 'log'>, onLeading = () => {}) {
 }
 
 describe('elector', () => {
-  it('elects one, and the other after a release, at once', async () => {
+  it('elects one process, and the other process immediately after a release', async () => {
     const clock = createManualClock();
     const server = createLeaseServer(clock);
     const leases = server.connect(() => GOOD);
@@ -116,7 +116,7 @@ describe('elector', () => {
     await a.running;
   });
 
-  it('stops leading before its lease runs out for others', async () => {
+  it('stops leading before others consider its lease as expired', async () => {
     const clock = createManualClock();
     const server = createLeaseServer(clock);
     let fate: Fate = GOOD;
@@ -134,7 +134,7 @@ describe('elector', () => {
     expect(a.terms).toHaveLength(2);
   });
 
-  it('counts the deadline from when a renewal was sent, not from its answer', async () => {
+  it('starts the deadline when a renewal is sent, and not when its response is received', async () => {
     const clock = createManualClock();
     const server = createLeaseServer(clock);
     let fate: Fate = GOOD;
@@ -167,7 +167,7 @@ describe('elector', () => {
     expect(b.terms[0]?.transitions).toBe(5);
   });
 
-  it('keeps the lease until its work has ended, then releases it', async () => {
+  it('keeps the lease until its work has ended, and then releases it', async () => {
     const clock = createManualClock();
     const server = createLeaseServer(clock);
     const elector = createElector({ leases: server.connect(() => GOOD), identity: 'a', clock, log });
@@ -186,7 +186,7 @@ describe('elector', () => {
     expect(clock.pendingTimers()).toBe(0);
   });
 
-  it('gives the lease back when its work fails, and leaves it to the other', async () => {
+  it('releases the lease if its work fails, so that the other process can lead', async () => {
     const clock = createManualClock();
     const server = createLeaseServer(clock);
     const leases = server.connect(() => GOOD);
@@ -211,7 +211,7 @@ describe('elector', () => {
     await Promise.all([running, b.running]);
   });
 
-  it('tries again after a while when its work failed and no other process took the lease', async () => {
+  it('tries again after a delay if its work failed and no other process took the lease', async () => {
     const clock = createManualClock();
     const server = createLeaseServer(clock);
     const elector = createElector({ leases: server.connect(() => GOOD), identity: 'a', clock, random: () => 0, log });
@@ -233,7 +233,7 @@ describe('elector', () => {
     expect(clock.pendingTimers()).toBe(0);
   });
 
-  it('does not wait long for a release that is not answered', async () => {
+  it('does not wait long if there is no response to a release', async () => {
     const clock = createManualClock();
     const server = createLeaseServer(clock);
     let fate = GOOD;
@@ -268,7 +268,7 @@ describe('elector', () => {
     await a.running;
   });
 
-  it('refuses periods that do not fit each other', () => {
+  it('refuses periods that do not match', () => {
     const leases = createLeaseServer(createManualClock()).connect(() => GOOD);
     const create = (periods: Partial<ElectorOptions>) => () =>
       createElector({ leases, identity: 'a', clock: createManualClock(), log, ...periods });
@@ -276,7 +276,7 @@ describe('elector', () => {
     expect(create({ renewDeadlineMs: 2_000 })).toThrow('renewDeadline');
   });
 
-  it('never has two leaders, whatever is delayed, lost or skewed', async () => {
+  it('never has two leaders, even if messages are delayed or lost, or clocks are skewed', async () => {
     const good = fc.record({ thereMs: fc.nat(50), backMs: fc.nat(50), lost: fc.constant('no' as const) });
     const bad = fc.record({
       thereMs: fc.oneof(fc.nat(50), fc.nat(12_000)),
@@ -289,7 +289,7 @@ describe('elector', () => {
       maxLength: 8,
     });
     const node = fc.record({
-      // 10 s of a slow clock must be over before 15 s of a fast one: a ratio below 1.5.
+      // 10 s of a slow clock must have passed before 15 s of a fast clock, so the ratio is below 1.5.
       rate: fc.double({ min: 0.85, max: 1.2, noNaN: true }),
       wallOffsetMs: fc.integer({ min: -1e9, max: 1e9 }),
       fates: spells.map(runs => runs.flatMap(([fate, times]) => Array.from({ length: times }, () => fate))),
@@ -325,7 +325,7 @@ describe('elector', () => {
         await Promise.all(contenders.map(({ running }) => running));
         expect(most).toBeLessThanOrEqual(1);
         terms += contenders.reduce((sum, contender) => sum + contender.terms.length, 0);
-        // A fencing epoch made of them must grow from holder to holder.
+        // A fencing epoch derived from these values must increase with each holder.
         const held = contenders.map(contender => contender.terms.map(({ transitions }) => transitions));
         for (const transitions of held) expect(transitions).toEqual(transitions.toSorted((a, b) => a - b));
         const distinct = held.map(transitions => [...new Set(transitions)]);

@@ -36,7 +36,7 @@ function createRecorder(failWith?: () => unknown, gate?: Promise<void>) {
 }
 
 describe('event recorder', () => {
-  it('names the object as kubectl describe looks for it', async () => {
+  it('references the object in the way kubectl describe requires', async () => {
     const { sent, recorder } = createRecorder();
     recorder.record(stream('a'), note('empty'));
     await recorder.flush();
@@ -58,7 +58,7 @@ describe('event recorder', () => {
     ]);
   });
 
-  it('counts the same within ten minutes, and makes a new one after', async () => {
+  it('counts equal Events within ten minutes, and creates a new Event afterwards', async () => {
     const { clock, sent, recorder } = createRecorder();
     for (let i = 0; i < 3; i++) recorder.record(stream('a'), note('empty'));
     recorder.record(stream('a'), note('other'));
@@ -99,8 +99,7 @@ describe('event recorder', () => {
     for (let i = 0; i < 60; i++) recorder.record(stream(`t${i}`), note('empty'));
     await recorder.flush();
     expect(sent).toHaveLength(550);
-    // The bucket is never filled beyond the burst, and an object that has used up its own Events does not affect other
-    // objects.
+    // The bucket never exceeds the burst, and an object that has used up its own Events does not affect other objects.
     await clock.advance(60_000);
     for (let i = 0; i < 100; i++) recorder.record(stream('loud'), note(`${i}`));
     for (let i = 0; i < 480; i++) recorder.record(stream(`u${i}`), note('empty'));
@@ -108,7 +107,7 @@ describe('event recorder', () => {
     expect(sent).toHaveLength(550 + 25 + 475);
   });
 
-  it('drops no Event of a workspace because of the flood of another one', async () => {
+  it('does not drop Events of a workspace because another workspace has too many', async () => {
     const { clock, sent, recorder } = createRecorder();
     const sentOf = (namespace: string) => sent.filter(([, name]) => name.namespace === namespace).length;
     for (let second = 0; second < 60; second++) {
@@ -139,7 +138,7 @@ describe('event recorder', () => {
     expect(new Set(dropped)).toEqual(new Set(['workspace_limit']));
   });
 
-  it('counts the Events that were dropped, by reason', async () => {
+  it('counts dropped Events by reason', async () => {
     let failure: Error | undefined = new Error('no connection');
     const { recorder, dropped } = createRecorder(() => failure);
     recorder.record(stream('a'), note('lost'));
@@ -150,7 +149,7 @@ describe('event recorder', () => {
     expect(dropped).toEqual(['rejected', 'object_limit']);
   });
 
-  it('drops Events that it cannot keep until they are sent', async () => {
+  it('drops Events that cannot be stored until they are sent', async () => {
     const gate = Promise.withResolvers<void>();
     const { clock, recorder, dropped } = createRecorder(undefined, gate.promise);
     for (let round = 0; round < 3; round++) {
@@ -180,7 +179,7 @@ describe('event recorder', () => {
     expect(sent.map(([verb]) => verb)).toEqual(['create', 'create']);
   });
 
-  it('puts Events of the cluster’s kinds into default', async () => {
+  it('writes Events of cluster-scoped kinds to the namespace default', async () => {
     const { sent, recorder } = createRecorder();
     const { namespace: _, ...metadata } = stream('a').metadata;
     recorder.record({ resource: STREAMS, metadata }, note('x'));

@@ -14,7 +14,7 @@ const condition = (type: string, status: Condition['status'], observedGeneration
 });
 
 describe('failure', () => {
-  it('leaves a Ready object alone at first', () => {
+  it('does not change a Ready object at first', () => {
     const object = { generation: 1, conditions: [condition('Ready', 'True')] };
     expect(reportFailure(new Error('x'), object, 0)).toBeUndefined();
     expect(reportFailure(new Error('x'), object, FAILURES_BEFORE_UNREADY - 2)).toBeUndefined();
@@ -32,12 +32,12 @@ describe('failure', () => {
       true,
     ],
     ['was kept back by a pause', [{ ...condition('Ready', 'Unknown', 2), reason: 'WorkspacePaused' }], true],
-  ])('of Redis, however long, is written on a generation that %s: %#', (_name, conditions, written) => {
+  ])('of Redis is written on a generation that %s, however long it takes: %#', (_name, conditions, written) => {
     const outage = new OutageError('RedisUnavailable', 'Redis does not answer');
     expect(reportFailure(outage, { generation: 2, conditions }, 1_000) !== undefined).toBe(written);
   });
 
-  it('is reported at once for a generation that was not Ready yet, and keeps the message of the older one', () => {
+  it('is reported immediately for a generation that was not Ready yet, and keeps the message of the older generation', () => {
     const object = { generation: 2, conditions: [condition('Ready', 'True'), condition('Live', 'True')] };
     const report = reportFailure(new ReconcileError('RedisUnavailable', 'Redis does not answer'), object, 0);
     expect(report?.conditions).toMatchObject([
@@ -55,18 +55,18 @@ describe('failure', () => {
       new KubeError({ call: 'PATCH /x', status: 429, reason: 'TooManyRequests' }),
     ],
     ['the API server cannot reach etcd', new KubeError({ call: 'PATCH /x', status: 504, reason: 'Timeout' })],
-  ])('is reported from the third time on if %s', (_name, error) => {
+  ])('is reported after the third failure if %s', (_name, error) => {
     const object = { generation: 1, conditions: [] };
     expect(reportFailure(error, object, FAILURES_BEFORE_REPORT - 2)).toBeUndefined();
     expect(reportFailure(error, object, FAILURES_BEFORE_REPORT - 1)).toBeDefined();
   });
 
-  it('is reported at once if the API server rejects the object', () => {
+  it('is reported immediately if the API server rejects the object', () => {
     const error = new KubeError({ call: 'PATCH /x', status: 422, reason: 'Invalid' });
     expect(reportFailure(error, { generation: 1, conditions: [] }, 0)).toBeDefined();
   });
 
-  it('shows no message that was not written for users', () => {
+  it('does not show messages that were not written for users', () => {
     const report = reportFailure(new Error('550 no mailbox ada@example.com'), { generation: 1, conditions: [] }, 0);
     expect(JSON.stringify(report)).not.toContain('ada@');
   });

@@ -26,7 +26,7 @@ function start(options: Pick<KeyedControllerOptions, 'reconcile' | 'keys' | 'wor
 }
 
 describe('keyed controller', () => {
-  it('processes the initial keys after the keys that change now', async () => {
+  it('processes the initial keys after keys that have changed', async () => {
     const seen: string[] = [];
     const { clock, controller, stop, running } = start({
       keys: () => ['old-1', 'old-2', 'old-3'],
@@ -44,7 +44,7 @@ describe('keyed controller', () => {
     await running;
   });
 
-  it('works once for a change that names a key twice', () => {
+  it('processes a key once if a change contains it twice', () => {
     const reflected = createReflected<AnyObject>({ project: object => object, log: createLogger({ level: 'silent' }) });
     const added: string[] = [];
     const source = keysFrom(reflected as unknown as Reflector<AnyObject>, (old, current) =>
@@ -58,7 +58,7 @@ describe('keyed controller', () => {
     expect(added).toEqual(['u1', 'u1', 'u1', 'u2']);
   });
 
-  it('works on as many keys at once as it has workers', async () => {
+  it('processes as many keys concurrently as there are workers', async () => {
     let active = 0;
     let most = 0;
     const { clock, controller, stop, running, registry } = start({
@@ -79,7 +79,7 @@ describe('keyed controller', () => {
     await running;
   });
 
-  it('keeps workers free for keys of other tenants than those that are slow', async () => {
+  it('keeps workers free for other tenants if the keys of a tenant are slow', async () => {
     let healthy = 0;
     const { clock, controller, stop, running } = start({
       workers: 4,
@@ -87,7 +87,7 @@ describe('keyed controller', () => {
       reconcile: async key => {
         if (key.startsWith('healthy')) return void healthy++;
         await sleep(clock, 5_000);
-        // Slow keys can succeed, fail, or have changed.
+        // Slow keys can succeed, fail, or change.
         if (key.endsWith('1')) throw new Error('Redis does not answer');
         return { requeueAfterMs: 5_000 };
       },
@@ -105,7 +105,7 @@ describe('keyed controller', () => {
     await running;
   });
 
-  it('counts the failures of a key and forgets them with its success', async () => {
+  it('counts the failures of a key, and resets the count after a success', async () => {
     const failures: number[] = [];
     const { clock, controller, stop, running } = start({
       reconcile: async (_key, attempt) => {
@@ -154,7 +154,7 @@ describe('keyed controller', () => {
     await running;
   });
 
-  it('does nothing with keys while it does not run', async () => {
+  it('does not process keys while it is not running', async () => {
     const seen: string[] = [];
     const { clock, controller, stop, running } = start({
       reconcile: async key => {

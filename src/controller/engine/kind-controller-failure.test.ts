@@ -3,8 +3,8 @@ import { READY, startKind } from '../../../test/support/controller/kind-caches.t
 import { errorFromStatus } from '../../kube/kube-error.ts';
 import { OutageError, waiting } from './outcome.ts';
 
-describe('kind controller, when things fail', () => {
-  it('waits as a value, without counting an error', async () => {
+describe('kind controller with failures', () => {
+  it('returns a waiting result without counting an error', async () => {
     const caches = startKind({ reconcile: async () => waiting('WaitingForStream', 'no stream yet') });
     caches.put('a', 'x');
     await caches.clock.advance(10);
@@ -13,7 +13,7 @@ describe('kind controller, when things fail', () => {
     expect(await caches.metrics()).toContain('controller_runtime_reconcile_errors_total{controller="things"} 0');
   });
 
-  it('retries a failure, reports it, and withdraws it', async () => {
+  it('retries and reports a failure, and removes it after a success', async () => {
     let broken = true;
     const caches = startKind({
       reconcile: async () => {
@@ -56,7 +56,7 @@ describe('kind controller, when things fail', () => {
     expect(caches.writes).toHaveLength(2);
   });
 
-  it('keeps a Ready object’s status through a short outage', async () => {
+  it('keeps the status of a Ready object during a short outage', async () => {
     let broken = false;
     const caches = startKind({
       reconcile: async () => {
@@ -74,7 +74,7 @@ describe('kind controller, when things fail', () => {
     expect(caches.writes).toHaveLength(1);
   });
 
-  it('writes nothing on an applied generation through an outage of any length, and on another one at once', async () => {
+  it('does not write an applied generation during an outage of any length, and writes other generations immediately', async () => {
     let away = false;
     const caches = startKind({
       workers: 4,
@@ -102,7 +102,7 @@ describe('kind controller, when things fail', () => {
     expect(caches.events).toEqual(['a0 RedisUnavailable']);
   });
 
-  it('treats a conflict as a cache that lags, not as an error', async () => {
+  it('treats a conflict as an outdated cache, and not as an error', async () => {
     let conflicts = 1;
     const caches = startKind({
       reconcile: async () => {
@@ -131,7 +131,7 @@ describe('kind controller, when things fail', () => {
     expect(caches.condition('a', 'Ready')).toMatchObject({ status: 'False', reason: 'ReconcileFailed' });
   });
 
-  it('writes no failure after the lease was lost', async () => {
+  it('does not write a failure after the lease was lost', async () => {
     const gate = Promise.withResolvers<void>();
     const caches = startKind({
       reconcile: async (_object, { signal }) => {

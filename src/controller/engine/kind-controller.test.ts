@@ -5,7 +5,7 @@ import type { ChangeHandler } from '../../kube/reflected.ts';
 import { keysFrom } from './keyed-controller.ts';
 
 describe('kind controller', () => {
-  it('writes the status once, and nothing when nothing differs', async () => {
+  it('writes the status once, and nothing if there is no difference', async () => {
     let reconciled = 0;
     const caches = startKind({
       reconcile: async object => {
@@ -28,7 +28,7 @@ describe('kind controller', () => {
     expect(caches.writes).toHaveLength(1);
   });
 
-  it('writes once though its cache lags behind', async () => {
+  it('writes once even if its cache is outdated', async () => {
     const caches = startKind({ reconcile: async () => ({ conditions: [READY] }) });
     const object = caches.put('a', 'hello');
     caches.lag(true);
@@ -41,7 +41,7 @@ describe('kind controller', () => {
     expect(object.status).toBeUndefined();
   });
 
-  it('mends a status that another has changed', async () => {
+  it('restores a status that was changed by another client', async () => {
     const caches = startKind({
       reconcile: async object => ({ status: { said: object.spec.say }, conditions: [READY] }),
     });
@@ -54,7 +54,7 @@ describe('kind controller', () => {
     expect(caches.writes).toHaveLength(2);
   });
 
-  it('puts the finalizer on before the first effect and takes it off after the last', async () => {
+  it('adds the finalizer before the first effect and removes it after the last', async () => {
     const effects: (string | undefined)[] = [];
     let undone = 0;
     const caches = startKind({
@@ -81,7 +81,7 @@ describe('kind controller', () => {
     expect(caches.get('a')?.metadata.finalizers).toEqual(['other/one']);
   });
 
-  it('finalizes objects before it reconciles older changes', async () => {
+  it('finalizes objects before older changes', async () => {
     const turns: string[] = [];
     const caches = startKind({
       reconcile: async ({ metadata }) => {
@@ -99,7 +99,7 @@ describe('kind controller', () => {
     for (const name of ['a', 'b', 'c']) caches.put(name, 'x', { finalizers: [FINALIZER] });
     caches.put('z', 'x', { finalizers: [FINALIZER], deletionTimestamp: '2026-01-01T00:00:00Z' });
     await caches.clock.advance(10);
-    // The only worker waited for a key and has begun with the first.
+    // The only worker has waited for a key and started with the first key.
     expect(turns).toEqual(['reconcile a', 'finalize z', 'reconcile b', 'reconcile c']);
   });
 
@@ -110,7 +110,7 @@ describe('kind controller', () => {
       finalize: async () => {
         effects++;
         caches.lag(true);
-        // Something it depends on changes meanwhile.
+        // In the meantime, a dependency of the object changes.
         if (effects === 1) caches.controller.enqueue('ns/a');
         return 'done';
       },
@@ -131,7 +131,7 @@ describe('kind controller', () => {
     expect(effects).toBe(2);
   });
 
-  it('has nothing to do with a deleted object that it has no finalizer on', async () => {
+  it('ignores a deleted object without its finalizer', async () => {
     let calls = 0;
     const count = async () => {
       calls++;
@@ -144,7 +144,7 @@ describe('kind controller', () => {
     expect(caches.writes).toEqual([]);
   });
 
-  it('records Events only with a change of the status', async () => {
+  it('only records Events along with a change of the status', async () => {
     const note = { type: 'Normal', reason: 'Made', message: 'made' } as const;
     const caches = startKind({ reconcile: async () => ({ conditions: [READY], events: [note] }) });
     caches.put('a', 'x');
@@ -154,7 +154,7 @@ describe('kind controller', () => {
     expect(caches.events).toEqual(['a Made']);
   });
 
-  it('notices a change before its own write if a list contains both', async () => {
+  it('detects a change before its own write if a list contains both', async () => {
     const gate = Promise.withResolvers<void>();
     const seen: string[] = [];
     const caches = startKind({
@@ -195,7 +195,7 @@ describe('kind controller', () => {
     expect(calls).toBe(before + 1);
   });
 
-  it('reconciles when a dependency changes', async () => {
+  it('reconciles if a dependency changes', async () => {
     const handlers: ChangeHandler<string>[] = [];
     const other = {
       subscribe: (handler: ChangeHandler<string>) => {
@@ -221,7 +221,7 @@ describe('kind controller', () => {
     expect(seen.toSorted()).toEqual(['a', 'b']);
   });
 
-  it('finishes work in progress when it is stopped, and starts no more', async () => {
+  it('finishes work in progress when it is stopped, and does not start new work', async () => {
     const gate = Promise.withResolvers<void>();
     const seen: string[] = [];
     const caches = startKind({

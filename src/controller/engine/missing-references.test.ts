@@ -6,8 +6,8 @@ import { waiting, waitingForReference } from './outcome.ts';
 const MINUTE_MS = 60_000;
 
 /**
- * A kind with objects named after what they are waiting for: `human` is not waiting for an object, and `found` is not
- * waiting at all.
+ * A kind with objects that are named after their missing reference. `human` does not wait for an object, and `found`
+ * does not wait.
  */
 async function judge({ spec }: Thing) {
   if (spec.say === 'found') return { conditions: [READY] };
@@ -16,7 +16,7 @@ async function judge({ spec }: Thing) {
 }
 
 describe('a missing reference', () => {
-  it('fails the object after five minutes with one more write, and heals', async () => {
+  it('fails the object after five minutes with one additional write, and recovers', async () => {
     let turns = 0;
     let missing = true;
     const caches = startKind({
@@ -58,7 +58,7 @@ describe('a missing reference', () => {
     expect(after.writes).toHaveLength(1);
   });
 
-  it('starts again for another reference and after a change', async () => {
+  it('starts again for another reference, and after a change', async () => {
     const caches = startKind({ reconcile: judge });
     caches.put('a', 'human');
     await caches.clock.advance(60 * MINUTE_MS);

@@ -30,12 +30,12 @@ async function until<T>(look: () => Promise<T | undefined | false> | T | undefin
   for (;;) {
     const found = await look();
     if (found !== undefined && found !== false) return found;
-    if (performance.now() > deadline) throw new Error('did not come true within 20 s');
+    if (performance.now() > deadline) throw new Error('the condition was not true within 20 s');
     await delay(20);
   }
 }
 
-/** A replica of a package controller, which counts its operations. */
+/** A replica of a package controller. Counts its operations. */
 function startReplica(identity: string) {
   const seen = { reconciled: 0, writes: 0, finalized: 0 };
   const reflector = createReflector({
@@ -134,8 +134,8 @@ afterAll(async () => {
   await client.close();
 });
 
-describe('runtime against a real API server', () => {
-  it('adds the finalizer and writes the status, under its own field manager', async () => {
+describe('runtime with a real API server', () => {
+  it('adds the finalizer and writes the status using its own field manager', async () => {
     await apply('gold', { streams: ['orders'] });
     const object = await readyPackage('gold');
     expect(object.metadata.finalizers).toEqual([FINALIZER]);
@@ -148,7 +148,7 @@ describe('runtime against a real API server', () => {
     );
   });
 
-  it('writes nothing once it has converged', async () => {
+  it('writes nothing after everything was applied', async () => {
     await apply('quiet', { streams: [] });
     await readyPackage('quiet');
     const before = await until(async () => {
@@ -176,7 +176,7 @@ describe('runtime against a real API server', () => {
     expect(items).toHaveLength(1);
   });
 
-  it('repairs a status that was changed by someone else', async () => {
+  it('repairs a status that was changed by another client', async () => {
     await apply('mended', { streams: [] });
     await readyPackage('mended');
     const status = { streamCount: 99 };
@@ -184,7 +184,7 @@ describe('runtime against a real API server', () => {
     await until(async () => (await get('mended'))?.status?.streamCount === 0);
   });
 
-  it('reports the failure, and recovers', async () => {
+  it('reports a failure and recovers', async () => {
     await apply('fragile', { streams: [], displayName: 'broken' });
     const failed = await until(async () => {
       const object = await get('fragile');
@@ -208,7 +208,7 @@ describe('runtime against a real API server', () => {
     expect(first.seen.finalized).toBe(finalized + 1);
   });
 
-  it('hands over to another replica at once, which finds everything converged', async () => {
+  it('hands over to another replica immediately, which finds everything applied', async () => {
     const second = startReplica('second');
     await until(() => second.runtime.readiness().ready);
     // The caches may be synced before the first attempt to acquire the Lease.

@@ -79,7 +79,7 @@ function createCaches(more: Partial<RuntimeOptions> = {}) {
 }
 
 describe('runtime', () => {
-  it('fills the caches, is elected, lists again, prepares, and works, and stops in the reverse order', async () => {
+  it('fills the caches, is elected, lists again, prepares, works, and stops in the reverse order', async () => {
     const caches = createCaches();
     await caches.clock.advance(5_000);
     expect(caches.story).toEqual([]);
@@ -124,7 +124,7 @@ describe('runtime', () => {
     await caches.running;
   });
 
-  it('starts its controllers after 10 s though nothing could be prepared', async () => {
+  it('starts its controllers after 10 s even if no preparation succeeds', async () => {
     const caches = createCaches({ prepare: () => Promise.reject(new Error('Redis is away')) });
     caches.fill();
     await caches.clock.advance(9_900);
@@ -155,7 +155,7 @@ describe('runtime', () => {
     await caches.running;
   });
 
-  it('gives the lease up when nothing could be prepared for a minute', async () => {
+  it('releases the lease if no preparation succeeds for a minute', async () => {
     const given: unknown[] = [];
     const caches = createCaches({
       prepare: () => Promise.reject(new Error('Redis is away')),
@@ -179,7 +179,7 @@ describe('runtime', () => {
     await caches.running;
   });
 
-  it('releases the lease if it is stopped while the preparation hangs', async () => {
+  it('releases the lease if it is stopped during a preparation that does not end', async () => {
     const caches = createCaches({ prepare: () => new Promise(() => {}) });
     caches.fill();
     await caches.clock.advance(100);
@@ -198,7 +198,7 @@ describe('runtime', () => {
     await caches.running;
   });
 
-  it('does not wait for ever for work that does not end', async () => {
+  it('does not wait indefinitely for work that does not end', async () => {
     const stuck: Controller = {
       name: 'stuck',
       sources: [],
@@ -213,7 +213,7 @@ describe('runtime', () => {
     caches.stop.abort();
     await caches.clock.advance(14_000);
     expect(caches.story).not.toContain('released');
-    // The process is killed 20 s after it was asked to stop, and the remaining time is used for releasing the lease.
+    // The process is killed 20 s after it was asked to stop. The remaining time is used for releasing the lease.
     await caches.clock.advance(1_000);
     expect(caches.story).toContain('released');
     await caches.running;

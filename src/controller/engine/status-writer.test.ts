@@ -10,7 +10,7 @@ function thing(resourceVersion: string): Thing {
   return { metadata: { name: 'a', namespace: 'ns', uid: 'uid-a', resourceVersion, generation: 1 }, spec: {} };
 }
 
-/** A writer whose API server responds to each write with the next version of `answers`. */
+/** A writer with an API server that responds to each write with the next version of `answers`. */
 function createWriter(answers: string[]) {
   const client = {
     apply: async (_resource: object, _name: object, { status }: { status: CommonStatus }) => ({
@@ -37,7 +37,7 @@ describe('status writer', () => {
     expect(await writer.write(restored, {}, [READY])).toBe(true);
   });
 
-  it('accepts the same version again from a restored server, but never its own echo', async () => {
+  it('accepts the same version again from a restored server, but ignores its own writes', async () => {
     const writer = createWriter(['105', '106']);
     const cached = thing('100');
     await writer.write(cached, {}, [READY]);

@@ -10,7 +10,7 @@ function takeAll(turns: ReturnType<typeof createTurns>): string[] {
 }
 
 describe('turns', () => {
-  test('takes a key second even if another tenant has 20,000 keys before it', () => {
+  test('takes a key second, even if another tenant has 20,000 keys before it', () => {
     const turns = createTurns();
     for (let n = 0; n < 20_000; n++) turns.add(`acme/ada/${n}`, 'change');
     turns.add('globex/bob/key', 'change');
@@ -28,7 +28,7 @@ describe('turns', () => {
     expect(taken.join('')).toBe('abcabcabc');
   });
 
-  test("a tenant's keys are first in, first out, also when one in between was removed", () => {
+  test('takes the keys of a tenant in order, even if a key in between was removed', () => {
     const turns = createTurns();
     for (const key of ['acme/1', 'acme/2', 'acme/3']) turns.add(key, 'background');
     turns.add('acme/2', 'change');
@@ -46,7 +46,7 @@ describe('turns', () => {
   test.each([
     ['change', 8],
     ['background', 8],
-  ] as const)('%s gets at least one turn in %d beside endless deletions and changes', (order, turnsOfAll) => {
+  ] as const)('gives %s at least one turn in %d while there are always deletions and changes', (order, turnsOfAll) => {
     const turns = createTurns();
     for (let n = 0; n < 100; n++) {
       turns.add(`acme/deletion-${n}`, 'deletion');
@@ -61,7 +61,7 @@ describe('turns', () => {
     expect(['acme/orders', 'acme/ada/key/with/slashes', 'acme'].map(tenantOfKey)).toEqual(['acme', 'acme', 'acme']);
   });
 
-  test('returns each key once, and counts the waiting keys', () => {
+  test('returns each key once and counts the waiting keys', () => {
     const order = fc.constantFrom<Order>('deletion', 'change', 'background');
     const step = fc.oneof(
       fc.record({ key: fc.constantFrom('a/1', 'a/2', 'b/1', 'b/2', 'c'), order }),
@@ -87,7 +87,7 @@ describe('turns', () => {
     );
   });
 
-  test('is empty once cleared', () => {
+  test('is empty after it was cleared', () => {
     const turns = createTurns();
     turns.add('acme/1', 'change');
     turns.clear();
@@ -101,7 +101,7 @@ describe('waiting keys', () => {
     [2, 1],
     [4, 3],
     [32, 24],
-  ])('of %i workers, at most %i work on keys that were slow', async (workers, most) => {
+  ])('for %i workers, at most %i process slow keys', async (workers, most) => {
     const clock = createManualClock();
     const waiting = createWaitingKeys({ clock, workers });
     const takeWith = (count: number) =>
@@ -116,14 +116,15 @@ describe('waiting keys', () => {
     expect(taken).toHaveLength(most);
     waiting.add('other/key', 'background');
     expect(waiting.take()).toBe('other/key');
-    // Those that were fast this time are like all others again, so as many slow ones can be taken in addition.
+    // Keys that were fast this time are treated like all others again, so the same number of slow keys can be taken in
+    // addition.
     for (const key of taken) waiting.done(key);
     for (const key of taken) waiting.add(key, 'background');
     takeWith(80);
     expect(waiting.size()).toBe(Math.max(0, 40 - 2 * most));
   });
 
-  test('a key is only slow for a minute', async () => {
+  test('a key is only slow for one minute', async () => {
     const clock = createManualClock();
     const waiting = createWaitingKeys({ clock, workers: 1 });
     for (const key of ['a/1', 'b/1']) waiting.add(key, 'change');

@@ -11,7 +11,7 @@ function createQueue() {
 }
 
 describe('work queue', () => {
-  it('gives a key once, however often it was added', async () => {
+  it('returns a key once, even if it was added several times', async () => {
     const { queue } = createQueue();
     queue.add('a');
     queue.add('b');
@@ -21,7 +21,7 @@ describe('work queue', () => {
     expect(queue.depth()).toBe(0);
   });
 
-  it('gives a key again that was added while it was worked on, but only afterwards', async () => {
+  it('returns a key again that was added while it was processed, but only afterwards', async () => {
     const { clock, queue } = createQueue();
     queue.add('a');
     await queue.get();
@@ -49,7 +49,7 @@ describe('work queue', () => {
     expect([await queue.get(), await queue.get(), await queue.get()]).toEqual(['now', 'audit-2', 'audit-1']);
   });
 
-  it('delays failures from 5 ms, doubling, until they are forgotten', async () => {
+  it('delays failures from 5 ms, doubling until the key is forgotten', async () => {
     const { clock, queue } = createQueue();
     const pauses: number[] = [];
     for (let failures = 0; failures < 20; failures++) {
@@ -74,7 +74,7 @@ describe('work queue', () => {
     expect(queue.depth()).toBe(2);
   });
 
-  it('keeps one timer for all delayed keys', async () => {
+  it('uses a single timer for all delayed keys', async () => {
     const { clock, queue } = createQueue();
     for (let i = 0; i < 100; i++) queue.addAfter(`key-${i}`, 1_000 - i);
     expect(clock.pendingTimers()).toBe(1);
@@ -83,7 +83,7 @@ describe('work queue', () => {
     expect(clock.pendingTimers()).toBe(0);
   });
 
-  it('accepts nothing after a shutdown, and waits for work in progress', async () => {
+  it('does not accept keys after a shutdown, and waits for work in progress', async () => {
     const { clock, queue } = createQueue();
     queue.add('working');
     queue.add('waiting');
@@ -110,7 +110,7 @@ describe('work queue', () => {
     expect(await waiting).toBeUndefined();
   });
 
-  it('never gives one key to two workers and loses none', async () => {
+  it('never gives a key to two workers, and does not lose any key', async () => {
     const key = fc.constantFrom('a', 'b', 'c', 'd');
     const step = fc.oneof(
       fc.record({ do: fc.constantFrom('add' as const, 'background' as const, 'rateLimited' as const), key }),
@@ -121,7 +121,7 @@ describe('work queue', () => {
     await fc.assert(
       fc.asyncProperty(fc.array(step, { maxLength: 60 }), async steps => {
         const { clock, queue } = createQueue();
-        /** key → the number of the last add for which work has not started yet */
+        /** The number of the last add for which work has not started yet, by key. */
         const owed = new Set<string>();
         const working: (string | undefined)[] = [undefined, undefined, undefined];
         const take = (worker: number) => {
@@ -161,7 +161,7 @@ describe('work queue', () => {
     );
   });
 
-  it('takes 100,000 keys out as quickly as it takes them in', async () => {
+  it('removes 100,000 keys as fast as it adds them', async () => {
     const { queue } = createQueue();
     for (let i = 0; i < 100_000; i++) queue.addInBackground(`key-${i}`);
     const beganMs = performance.now();
@@ -171,7 +171,7 @@ describe('work queue', () => {
     expect(queue.depth()).toBe(0);
   });
 
-  it('reports whether there is still work for a key', async () => {
+  it('reports whether there is more work for a key', async () => {
     const { clock, queue } = createQueue();
     expect(queue.isPending('a')).toBe(false);
     queue.add('a');
@@ -184,13 +184,13 @@ describe('work queue', () => {
     expect(queue.isPending('a')).toBe(true);
     await clock.advance(1_000);
     while (queue.depth() > 0) queue.done((await queue.get()) as string);
-    // Until the work succeeds.
+    // The work continues until it succeeds.
     expect(queue.isPending('a')).toBe(true);
     queue.forget('a');
     expect([queue.isPending('a'), queue.isPending('b')]).toEqual([false, false]);
   });
 
-  it('reports as client-go does', async () => {
+  it('reports the same metrics as client-go', async () => {
     const registry = createRegistry();
     const clock = createManualClock();
     const queue = createWorkQueue({ clock, metrics: createQueueMetrics(registry)('blocks') });

@@ -30,7 +30,7 @@ function createWorld(redis: RedisClient) {
     partOf,
     keys: partKeys(partOf()),
     control: lead(),
-    /** Another process is the leader, which is not aware of the previous changes. */
+    /** Makes another process the leader, which does not know the previous changes. */
     changeLeader(record: Partial<ControlStore> = {}) {
       world.control = lead(record);
     },
@@ -54,7 +54,7 @@ function createWorld(redis: RedisClient) {
       };
       stored = await applyRoutes(deps, { name: 'x', fence: t.fence.epoch, stored: had, plan, wanted: want, first });
     },
-    /** Opens or closes a group key, as the object says and in the control state. */
+    /** Opens or closes a group key according to the object and the control state. */
     async set(name: string, groupKey: string, isOpen: boolean) {
       world.declare(name, groupKey, isOpen);
       const sinceMs = isOpen ? Date.now() : null;
@@ -69,12 +69,12 @@ function createWorld(redis: RedisClient) {
       const answer = await ingest(part, cfgv, [{ groupKey, meta: '{}', body: Buffer.from('body') }]);
       if (answer.answer !== 'OK') throw new Error(answer.answer);
     },
-    /** References that have been routed to a subscription. */
+    /** Returns the references that have been routed to a subscription. */
     async routed(name: string, part = partOf()) {
       const text = (await redis.call('hget', partKeys(part).counts, world.slot(name))) as string | null;
       return Number((text ?? '0 0').split(' ')[1]);
     },
-    /** The keys of the first generation that exist. */
+    /** Returns the existing keys of the first generation. */
     async countKeys() {
       const names = Object.values(world.keys).filter(
         key => typeof key === 'string' && key.endsWith(':gen1'),
@@ -110,7 +110,7 @@ onEachRedis(redis => {
       expect(await w.row('a')).toMatchObject({ route: 'open' });
     });
 
-    test('writes only to the parts that change, and nothing where nothing does', async () => {
+    test('only writes to the parts that change, and nothing if there are no changes', async () => {
       const routes = w.t.routes({ a: {}, b: {} });
       await w.apply(routes);
       const before = redis().commandsSent();
@@ -128,7 +128,7 @@ onEachRedis(redis => {
       expect([await w.routed('a'), await w.routed('b')]).toEqual([2, 1]);
     });
 
-    test('a closed subscription is kept until it is dropped', async () => {
+    test('a closed subscription is kept until it is removed', async () => {
       await w.apply(w.t.routes({ a: {} }));
       await w.apply(w.t.routes({}));
       expect(await w.row('a')).toMatchObject({ route: 'closed', send: 'held' });
@@ -137,7 +137,7 @@ onEachRedis(redis => {
       expect(await redis().call('zscore', w.keys.dropped, w.slot('a'))).not.toBeNull();
     });
 
-    test('a skipped backlog stays skipped, even if the controller stops before it is recorded', async () => {
+    test('a skipped backlog remains skipped, even if the controller stops before this is recorded', async () => {
       const pause = w.t.routes({ a: { sub: { route: 'paused', onUnblock: 'skip' } } });
       await w.apply(w.t.routes({ a: {} }));
       await w.set('a', 'k', true);
@@ -154,7 +154,7 @@ onEachRedis(redis => {
   });
 
   describe('activations', () => {
-    test('open and close in every stream that the integration subscribes to', async () => {
+    test('are opened and closed in every stream to which the integration is subscribed', async () => {
       const one = w.t.routes({ a: {} });
       const two = { ...one, queues: { ...one.queues, other: { ...one.queues[QUEUE]!, gen: 'gen7' } } };
       const integration = two.integrations[w.t.nameOf('a')]!;
@@ -172,7 +172,7 @@ onEachRedis(redis => {
       expect(await Promise.all(keys.map(key => redis().call('hexists', key, 'k')))).toEqual([0, 0]);
     });
 
-    test('writes an activation again if it did not reach its part', async () => {
+    test('are written again if they did not reach their part', async () => {
       await w.apply(w.t.routes({ a: {} }));
       await redis().call('hset', w.keys.meta, 'gen', 'another');
       await expect(w.set('a', 'k', true)).rejects.toThrow('another generation');
@@ -181,7 +181,7 @@ onEachRedis(redis => {
       expect(await redis().call('hexists', w.keys.keys, 'k')).toBe(1);
     });
 
-    test('does not record an activation before the part of a new subscription has it', async () => {
+    test('are not recorded before the part of a new subscription contains them', async () => {
       await w.apply(w.t.routes({}));
       await w.apply(w.t.routes({ a: {} }), undefined, () => w.declare('a', 'k', true));
       expect(await redis().call('hexists', integrationKeys(w.t.nameOf('a')).act, 'k')).toBe(0);
@@ -189,7 +189,7 @@ onEachRedis(redis => {
       expect(await redis().call('hexists', w.keys.keys, 'k')).toBe(1);
     });
 
-    test('writes an activation again if there was no answer for its record', async () => {
+    test('are written again if there was no response for their record', async () => {
       await w.apply(w.t.routes({ a: {} }));
       const [act, sinceMs] = [integrationKeys(w.t.nameOf('a')).act, Date.now()];
       const { setActivation } = w.t.control;
@@ -208,7 +208,7 @@ onEachRedis(redis => {
       expect(await redis().call('hexists', w.keys.keys, 'k')).toBe(1);
     });
 
-    test('a closing that did not reach its part is not forgotten', async () => {
+    test('are closed later if the part was not reached', async () => {
       await w.apply(w.t.routes({ a: {} }));
       await w.set('a', 'k', true);
       await redis().call('hset', w.keys.meta, 'gen', 'another');
@@ -221,7 +221,7 @@ onEachRedis(redis => {
   });
 
   describe('another leader', () => {
-    test('a deposed one changes nothing', async () => {
+    test('does not change anything if it was deposed', async () => {
       await w.apply(w.t.routes({ a: {} }));
       const deposed = w.control;
       w.changeLeader();
@@ -256,7 +256,7 @@ onEachRedis(redis => {
       expect(await w.row('c')).toMatchObject({ route: 'closed' });
     });
 
-    test('repairs whatever differs', async () => {
+    test('repairs all differences', async () => {
       const routes = w.t.routes({ a: {}, b: {} });
       await w.apply(routes);
       await w.set('a', 'k', true);
@@ -271,7 +271,7 @@ onEachRedis(redis => {
       expect(await redis().call('hlen', w.keys.endpoints)).toBe(2);
     });
 
-    test('makes a part again that was lost', async () => {
+    test('recreates a part that was lost', async () => {
       const routes = w.t.routes({ a: {} });
       await w.apply(routes);
       await w.set('a', 'k', true);
@@ -305,7 +305,7 @@ onEachRedis(redis => {
       expect(await w.control.readDrain(w.t.tenant, QUEUE)).toEqual({ unrouted: 0, open: 0 });
     });
 
-    test('is removed, and is not listed any more', async () => {
+    test('is removed and not listed anymore', async () => {
       await w.apply(w.t.routes({ a: {} }));
       await w.set('a', 'k', true);
       await w.send('k');

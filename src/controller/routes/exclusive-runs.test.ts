@@ -2,12 +2,12 @@ import { expect, test } from 'vitest';
 import { createManualClock } from '../../../test/support/manual-clock.ts';
 import { createExclusiveRuns } from './exclusive-runs.ts';
 
-test('all changes that arrive before a run begins share this run', async () => {
+test('all changes before a run starts share this run', async () => {
   const runs = createExclusiveRuns(createManualClock());
   let count = 0;
   const work = async () => void count++;
   const joined: Promise<void>[] = [];
-  // A chunk of a watch is handled without a turn of the event loop in between.
+  // A chunk of a watch is processed in one turn of the event loop.
   for (let i = 0; i < 300; i++) {
     joined.push(runs.join(work));
     await Promise.resolve();
@@ -17,7 +17,7 @@ test('all changes that arrive before a run begins share this run', async () => {
   expect([count, runs.isRunning()]).toEqual([1, false]);
 });
 
-test('a change during a run gets a run of its own, after a rest', async () => {
+test('a change during a run starts another run after a pause', async () => {
   const clock = createManualClock();
   const runs = createExclusiveRuns(clock);
   const first = Promise.withResolvers<void>();
@@ -36,7 +36,7 @@ test('a change during a run gets a run of its own, after a rest', async () => {
   expect(begun).toBe(2);
 });
 
-test('a run alone is not delayed by changes that arrive all the time', async () => {
+test('changes that arrive all the time do not delay a single run', async () => {
   const runs = createExclusiveRuns(createManualClock());
   const story: string[] = [];
   const work = async () => {
@@ -48,7 +48,7 @@ test('a run alone is not delayed by changes that arrive all the time', async () 
   expect(story).toEqual(['shared', 'alone']);
 });
 
-test('a run that fails ends for all of its callers, and for nobody else', async () => {
+test('a run that fails only fails for its callers', async () => {
   const clock = createManualClock();
   const runs = createExclusiveRuns(clock);
   const fail = () => Promise.reject(new Error('away'));

@@ -15,7 +15,7 @@ import { createTenants } from './tenants.ts';
 
 let worlds = 0;
 
-/** A workspace with one stream, to which one partner is subscribed; an event waits in the partner's inbox. */
+/** A workspace with one stream and one subscribed partner. An event is waiting in the partner's inbox. */
 async function startWorld(redis: RedisClient) {
   const name = `lost${process.pid}x${worlds++}`;
   const tenant = tenantId(name);
@@ -83,7 +83,7 @@ async function startWorld(redis: RedisClient) {
       state.isOpen = isOpen;
       await tenants.sync(name);
     },
-    /** Redis loses one slot, and the controller notices. */
+    /** Removes one slot from Redis, and waits until the controller detects this. */
     async lose(slotKeys: readonly string[]) {
       for (const key of slotKeys) await redis.call('del', key);
       tenants.forget([name]);
@@ -100,7 +100,7 @@ async function startWorld(redis: RedisClient) {
       tenantKeys(tenant).index,
       tenantKeys(tenant).subs('orders'),
     ],
-    /** Another leader removes the inbox from all locations. */
+    /** Removes the inbox from all locations, as another leader would. */
     dropInbox: () => control.dropInbox(1, tenant, { integration, sub, inc: generationOf(uids.subscription) }, 0),
     forget: () => tenants.forget([name]),
     async read() {
@@ -122,14 +122,14 @@ onEachRedis(redis => {
     ['of its integration', () => w.integrationSlot],
     ['of its producer', () => w.tenantSlot],
     ['of both', () => [...w.integrationSlot, ...w.tenantSlot]],
-  ])('a closed inbox is kept if Redis loses the slot %s, and goes on later', async (_name, lost) => {
+  ])('a closed inbox is kept if Redis loses the slot %s, and continues later', async (_name, lost) => {
     await w.lose(lost());
     expect(await w.read()).toEqual({ route: 'closed', waiting: 1 });
     await w.setOpen(true);
     expect(await w.read()).toEqual({ route: 'open', waiting: 1 });
   });
 
-  test('an inbox that another leader has removed is not made again', async () => {
+  test('an inbox that another leader has removed is not recreated', async () => {
     await w.dropInbox();
     w.forget();
     await w.setOpen(false);

@@ -11,8 +11,8 @@ const stream = (name: string, metadata: object = {}) =>
 const isOpen = (...context: Parameters<typeof createTestContext>) =>
   finish(gatherTenant(createTestContext(...context).context.caches, () => false, 'acme')).workspace !== undefined;
 
-describe('a tenant is open', () => {
-  test('while its workspace and its namespace are there to stay', () => {
+describe('a tenant', () => {
+  test('is open while its workspace and its namespace are not being deleted', () => {
     expect(isOpen({ Workspace: [workspace()] })).toBe(true);
     expect(isOpen({})).toBe(false);
     expect(isOpen({ Workspace: [workspace(DELETED)] })).toBe(false);
@@ -24,8 +24,8 @@ describe('a tenant is open', () => {
   });
 });
 
-describe('in the routes is', () => {
-  test('includes protected objects, and no removed ones', () => {
+describe('a snapshot', () => {
+  test('includes protected objects, and no deleted ones', () => {
     const streams = [stream('orders'), stream('bare', { finalizers: [] }), stream('gone', DELETED), stream('removed')];
     const { context } = createTestContext({ Workspace: [workspace()], CatalogStream: streams });
     const snapshot = finish(gatherTenant(context.caches, uid => uid === 'uid-removed', 'acme'));

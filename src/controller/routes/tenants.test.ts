@@ -48,7 +48,7 @@ function snapshotOf(blocks: readonly string[], more: readonly string[] = []): Te
   } as TenantSnapshot;
 }
 
-/** Tenants using a Redis that only counts calls. */
+/** Creates tenants with a Redis that only counts calls. */
 function start() {
   const state = {
     paused: false,
@@ -61,7 +61,7 @@ function start() {
     /** The fencing epochs of all writes. */
     fences: new Set<unknown>(),
     objects: [] as AnyObject[],
-    /** All writes of parts wait for this. */
+    /** All writes of parts wait for this promise. */
     writing: Promise.resolve(),
   };
   const nothing: StoredRoutes = {
@@ -126,10 +126,10 @@ describe('a tenant with many objects', () => {
     expect(tenants.compiled('acme')?.paused.size).toBe(300);
   });
 
-  test('lets the event loop turn while it is compiled, and while it is compared', async () => {
+  test('does not block the event loop while it is compiled and compared', async () => {
     const { tenants, state } = start();
     state.blocks = many;
-    // A slice has about 1,000 pieces with this clock, however fast the machine is.
+    // With this clock, a slice has about 1,000 pieces, regardless of the speed of the machine.
     let ms = 0;
     vi.spyOn(performance, 'now').mockImplementation(() => (ms += 0.01));
     onTestFinished(() => void vi.restoreAllMocks());
@@ -151,7 +151,7 @@ describe('a tenant with many objects', () => {
     expect([...(tenants.compiled('acme')?.paused.keys() ?? [])]).toEqual(['uid-later']);
   });
 
-  test('is read again if its routes were forgotten while they were compiled', async () => {
+  test('is read again if its routes were invalidated while they were compiled', async () => {
     const { tenants, state } = start();
     await tenants.sync('acme');
     state.blocks = many;
@@ -210,7 +210,7 @@ describe('an object whose routes are applied', () => {
     expect(state.gathered).toBe(0);
   });
 
-  test('waits if the routes are forgotten meanwhile, or if the write fails', async () => {
+  test('waits if the routes are invalidated in the meantime, or if the write fails', async () => {
     const { tenants, state, synced, resolve, reject } = await write();
     tenants.forget(['acme']);
     expect(tenants.isSynced('acme')).toBe(false);
@@ -226,7 +226,7 @@ describe('an object whose routes are applied', () => {
 });
 
 describe('tenants', () => {
-  test('tell which subscriptions and blocks the routes say something else of', async () => {
+  test('return the subscriptions and blocks whose routes differ from their status', async () => {
     const { tenants, state } = start();
     await tenants.sync('acme');
     expect(state.changed.splice(0)).toEqual(['all']);
@@ -243,7 +243,7 @@ describe('tenants', () => {
     expect(state.changed.splice(0)).toEqual([['uid-acme-orders', 'uid-b1', 'uid-b2']]);
   });
 
-  test('are not read again after a removal if the rest is known', async () => {
+  test('are not read again after a removal if all other data is known', async () => {
     const { tenants, state } = start();
     await tenants.sync('acme');
     const left = (routes: TenantRoutes): TenantRoutes => ({ ...routes, integrations: {} });
@@ -267,7 +267,7 @@ describe('tenants', () => {
     expect(await read()).toBe(true);
   });
 
-  test('check the activations of new objects only', async () => {
+  test('only check the activations of new objects', async () => {
     const { tenants, state } = start();
     await tenants.sync('acme');
     expect(state.calls.filter(each => each.startsWith('read'))).toEqual(['readTenant', 'readActivations']);
@@ -289,7 +289,8 @@ describe('tenants', () => {
     state.blocks = ['b1'];
     await tenants.sync('acme');
     await tenants.sync('acme');
-    // Only writes its name, which already exists. Reads everything once and closes open group keys without a record.
+    // This only writes the name, which already exists. It reads everything once and closes open group keys without a
+    // record.
     expect(state.calls).toEqual(['enlist', 'readTenant', 'closeParts', 'enlist']);
     expect(tenants.isSynced('acme')).toBe(false);
     expect(state.changed).toEqual([[], []]);

@@ -9,7 +9,7 @@ const due = (failures: number, retryAfterMs: number) =>
   nextAttempt({ schedule, failures, randomUnit: 0, retryAfterMs, nowMs: 0 });
 
 describe('nextAttempt', () => {
-  test('waits 5 s, 5 m, 30 m, 2 h, 5 h, 10 h, 14 h, 20 h, 24 h, and then the event is dead', () => {
+  test('waits 5 s, 5 m, 30 m, 2 h, 5 h, 10 h, 14 h, 20 h, 24 h, and then creates a dead letter', () => {
     const waits = Array.from({ length: 10 }, (_, i) => {
       const next = nextAttempt({ schedule, failures: i + 1, randomUnit: 0, nowMs: 1000 });
       return next === 'dead' ? next : (next.dueAtMs - 1000) / 1000;
@@ -17,19 +17,19 @@ describe('nextAttempt', () => {
     expect(waits).toEqual([5, 300, 1800, 7200, 18_000, 36_000, 50_400, 72_000, 86_400, 'dead']);
   });
 
-  test('Retry-After lengthens a wait, up to 10 h, and never shortens one', () => {
+  test('Retry-After increases a delay up to 10 h, and never reduces it', () => {
     expect(due(1, 60_000)).toEqual({ dueAtMs: 60_000 });
     expect(due(2, 60_000)).toEqual({ dueAtMs: 300_000 });
     expect(due(1, Number.MAX_SAFE_INTEGER)).toEqual({ dueAtMs: RETRY_AFTER_MAX_MS });
     expect(due(9, Number.MAX_SAFE_INTEGER)).toEqual({ dueAtMs: 86_400_000 });
   });
 
-  test('Retry-After does not raise the dead; an empty schedule tries once', () => {
+  test('Retry-After does not add attempts, and an empty schedule has a single attempt', () => {
     expect(nextAttempt({ schedule, failures: 10, randomUnit: 0, retryAfterMs: 1, nowMs: 0 })).toBe('dead');
     expect(nextAttempt({ schedule: [], failures: 1, randomUnit: 0, nowMs: 0 })).toBe('dead');
   });
 
-  test('is never early and late by at most 20 %, in whole ms', () => {
+  test('is never early, and late by at most 20 %, in whole milliseconds', () => {
     fc.assert(
       fc.property(
         fc.record({
@@ -53,7 +53,7 @@ describe('nextAttempt', () => {
     );
   });
 
-  test('jitter spreads', () => {
+  test('jitter is distributed', () => {
     const spread = [0, 0.5, 0.999].map(randomUnit => nextAttempt({ schedule, failures: 2, randomUnit, nowMs: 0 }));
     expect(spread).toEqual([{ dueAtMs: 300_000 }, { dueAtMs: 330_000 }, { dueAtMs: 359_940 }]);
   });

@@ -3,7 +3,7 @@ import { isEnabledSince, parseEndpointHealth, warningOf } from './endpoint-healt
 
 const DAY_MS = 86_400_000;
 
-describe('what the data plane keeps', () => {
+describe('the stored health', () => {
   test.each([
     ['1000 3 0 0 -', { sinceMs: 1_000, failures: 3 }],
     ['1000 12 9000 5000 p1', { sinceMs: 1_000, failures: 12 }],

@@ -11,7 +11,7 @@ test.each([
   ['ends with a line break\n', 'ends with a line break'],
   ['as Windows writes it\r\n', 'as Windows writes it'],
   ['x'.repeat(HEADER_FIELD_MAX), 'x'.repeat(HEADER_FIELD_MAX)],
-])('%j is a value', (text, value) => {
+])('%j is a valid value', (text, value) => {
   expect(read(text)).toEqual({ value });
 });
 
@@ -29,11 +29,11 @@ test.each([
   '\u{1F600}',
   'a\u2028b',
   'x'.repeat(HEADER_FIELD_MAX + 1),
-])('%j is none', text => {
+])('%j is not a valid value', text => {
   expect(read(text)).toEqual(REFUSED);
 });
 
-test('bytes that are no text are invalid, and a missing key is reported as missing', () => {
+test('bytes that are not text are invalid, and a missing key is reported as missing', () => {
   expect(read(Buffer.from([0xff, 0xfe, 0x41]))).toEqual(REFUSED);
   expect(read(Buffer.from([0xe4]))).toEqual(REFUSED);
   expect(readHeaderField(undefined)).toEqual({ fault: 'key_missing' });

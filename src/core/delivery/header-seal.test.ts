@@ -17,14 +17,14 @@ const owner: SealOwner = {
 const unsalted = { ...owner, salt: undefined };
 const unborn = { ...unsalted, createdMs: undefined };
 
-test('opens a value for the same subscription and header, in any case', () => {
+test('decrypts a value for the same subscription and header, in any case', () => {
   const sealed = seals.seal(owner, 'Authorization', VALUE);
   expect(sealed).not.toContain(VALUE);
   expect(seals.seal(owner, 'authorization', VALUE)).toBe(sealed);
   expect(seals.open(owner, 'AUTHORIZATION', sealed)).toBe(VALUE);
 });
 
-test('opens a value for any path of the same origin', () => {
+test('decrypts a value for any path of the same origin', () => {
   const sealed = seals.seal(owner, 'authorization', VALUE);
   expect(seals.open({ ...owner, url: 'https://ada.example:443/other' }, 'authorization', sealed)).toBe(VALUE);
 });
@@ -35,7 +35,7 @@ test.each<[string, Partial<SealOwner>]>([
   ['another host', { url: 'https://eve.example/hook?a=b' }],
   ['another port', { url: 'https://ada.example:8443/hook?a=b' }],
   ['another scheme', { url: 'http://ada.example/hook?a=b' }],
-])('does not open a value for %s', (_what, change) => {
+])('does not decrypt a value for %s', (_what, change) => {
   for (const each of [owner, unsalted]) {
     const sealed = seals.seal(each, 'authorization', VALUE);
     expect(seals.open(each, 'authorization', sealed)).toBe(VALUE);
@@ -43,7 +43,7 @@ test.each<[string, Partial<SealOwner>]>([
   }
 });
 
-test('does not open a value that was copied to another header, damaged, or sealed with another key', () => {
+test('does not decrypt a value that was copied to another header, damaged, or encrypted with another key', () => {
   const sealed = seals.seal(owner, 'authorization', VALUE);
   const other = createHeaderSeals(keyRingOf(new Uint8Array(32)), () => clock.ms);
   expect(seals.open(owner, 'x-token', sealed)).toBeUndefined();
@@ -53,13 +53,13 @@ test('does not open a value that was copied to another header, damaged, or seale
 });
 
 describe('a value for a subscription that does not exist yet', () => {
-  test.each([[-300_000], [0], [300_000]])('opens once it was created %i ms later, also with a salt', ms => {
+  test.each([[-300_000], [0], [300_000]])('can be decrypted if it is created %i ms later, also with a salt', ms => {
     const sealed = seals.seal(unborn, 'authorization', VALUE);
     expect(seals.open({ ...unsalted, createdMs: CREATED_MS + ms }, 'authorization', sealed)).toBe(VALUE);
     expect(seals.open({ ...owner, createdMs: CREATED_MS + ms }, 'authorization', sealed)).toBe(VALUE);
   });
 
-  test.each([[-301_000], [301_000]])('does not open in one that was created %i ms later', ms => {
+  test.each([[-301_000], [301_000]])('cannot be decrypted if it is created %i ms later', ms => {
     const sealed = seals.seal(unborn, 'authorization', VALUE);
     for (const each of [unsalted, owner]) {
       expect(seals.open({ ...each, createdMs: CREATED_MS + ms }, 'authorization', sealed)).toBeUndefined();
@@ -70,7 +70,7 @@ describe('a value for a subscription that does not exist yet', () => {
     ['another subscription', { subscription: 'sub_b' }],
     ['another host', { url: 'https://eve.example/hook?a=b' }],
     ['another scheme', { url: 'http://ada.example/hook?a=b' }],
-  ])('never opens for %s, not even at the same moment', (_what, change) => {
+  ])('cannot be decrypted for %s, even at the same time', (_what, change) => {
     const sealed = seals.seal(unborn, 'authorization', VALUE);
     for (const each of [unborn, unsalted, owner]) {
       expect(seals.open(each, 'authorization', sealed)).toBe(VALUE);
@@ -79,18 +79,18 @@ describe('a value for a subscription that does not exist yet', () => {
     }
   });
 
-  test('opens while it is being created, and keeps every byte', () => {
+  test('can be decrypted while it is being created, and every byte is kept', () => {
     const value = `1 2\n${String.fromCharCode(...Array.from({ length: 256 }, (_, byte) => byte))}`;
     expect(seals.open(unborn, 'x-a', seals.seal(unborn, 'x-a', value))).toBe(value);
   });
 });
 
-test('a value that was sealed before the salt existed still opens with it', () => {
+test('a value from before the salt existed can be decrypted with it', () => {
   expect(seals.open(owner, 'x-a', seals.seal(unsalted, 'x-a', VALUE))).toBe(VALUE);
   expect(seals.open(unsalted, 'x-a', seals.seal(owner, 'x-a', VALUE))).toBeUndefined();
 });
 
-test('values are sealed with the first root key, and opened with any', () => {
+test('values are encrypted with the first root key, and decrypted with any', () => {
   const both = createKeyRing([
     { name: 'root.key', secret },
     { name: 'root.key.2', secret: new Uint8Array(32) },

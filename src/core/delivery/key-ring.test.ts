@@ -9,7 +9,7 @@ const files = [1, 2, 3].map(n => ({
 const [a, b, c] = files.map(({ secret }) => keyRingOf(secret).first());
 if (a === undefined || b === undefined || c === undefined) throw new Error('three keys');
 
-test('the newest key is the first one until another is followed, and the oldest stays the oldest', () => {
+test('the newest key is the first until it follows another, and the oldest does not change', () => {
   const ring = createKeyRing(files);
   const names = () => [ring.first(), ring.oldest(), ring.newest()].map(({ name }) => name);
   expect(names()).toEqual(['root.key.3', 'root.key', 'root.key.3']);
@@ -19,7 +19,7 @@ test('the newest key is the first one until another is followed, and the oldest 
   expect(names()).toEqual(['root.key.2', 'root.key', 'root.key.3']);
 });
 
-test('a key is found by its id, and the oldest without one', () => {
+test('a key is found by its id; without an id, the oldest key is found', () => {
   const ring = createKeyRing(files);
   expect(ring.key(b.id)?.name).toBe('root.key.2');
   expect(ring.key(undefined)?.name).toBe('root.key');
@@ -28,7 +28,7 @@ test('a key is found by its id, and the oldest without one', () => {
   expect(a.id).toMatch(/^[\w-]{10}$/);
 });
 
-test('what any key has sealed opens, as long as the ring has the key', () => {
+test('values encrypted with any key can be decrypted as long as the ring contains the key', () => {
   const ring = createKeyRing(files.slice(0, 2));
   for (const key of [a, b]) {
     const sealed = seal(key.sealKeys, 'x', 'text');
@@ -42,7 +42,7 @@ test('what any key has sealed opens, as long as the ring has the key', () => {
   expect(sealedWith('text')).toBeUndefined();
 });
 
-test('new files do not change the first key, unless it is missing: then the newest that was in use replaces it', () => {
+test('new files do not change the first key unless it is missing; then it is replaced by the newest key that was in use', () => {
   const ring = createKeyRing(files.slice(0, 2));
   ring.replace(files);
   expect([ring.first().name, ring.newest().name]).toEqual(['root.key.2', 'root.key.3']);
@@ -51,7 +51,7 @@ test('new files do not change the first key, unless it is missing: then the newe
   expect(() => ring.replace([])).toThrow(RangeError);
 });
 
-test('a first key that is changed in place is replaced by an older one, which every replica has', () => {
+test('a first key that is changed in place is replaced by an older key, which every replica has', () => {
   const ring = createKeyRing(files);
   const changed = (name: string) => ({ name, secret: new Uint8Array(32).fill(9) });
   ring.replace([...files.slice(0, 2), changed('root.key.3')]);
@@ -60,7 +60,7 @@ test('a first key that is changed in place is replaced by an older one, which ev
   expect(ring.first().name).toBe('root.key');
 });
 
-test('the state changes with the keys and with the first one, and not otherwise', () => {
+test('the state only changes with the keys and the first key', () => {
   const ring = createKeyRing(files);
   const states = [ring.state()];
   const again = (change: () => void) => {
@@ -75,7 +75,7 @@ test('the state changes with the keys and with the first one, and not otherwise'
   expect(new Set(states).size).toBe(3);
 });
 
-test('a retired key only names objects: it neither decrypts, verifies, nor becomes the first', () => {
+test('a retired key is only used for object names: it does not decrypt or verify, and cannot become the first', () => {
   const [oldest, ...newer] = files as [(typeof files)[number], ...typeof files];
   const ring = createKeyRing([{ ...oldest, isRetired: true }, ...newer]);
   expect(ring.oldest().fingerprint).toBe(a.fingerprint);
@@ -87,7 +87,7 @@ test('a retired key only names objects: it neither decrypts, verifies, nor becom
   expect(() => createKeyRing([{ ...oldest, isRetired: true }])).toThrow(RangeError);
 });
 
-test('retiring the oldest key changes neither the first one nor the names, and can be undone', () => {
+test('retiring the oldest key does not change the first key or the names, and can be undone', () => {
   const [oldest, ...newer] = files as [(typeof files)[number], ...typeof files];
   const ring = createKeyRing(files);
   ring.follow(b.fingerprint);
@@ -100,7 +100,7 @@ test('retiring the oldest key changes neither the first one nor the names, and c
   expect(ring.state()).toBe(retired);
   ring.replace(files);
   expect(ring.key(undefined)?.name).toBe('root.key');
-  // As with a first key that is removed, an older one would be next, but there is none.
+  // As for a removed first key, an older one would be next, but there is none.
   ring.follow(a.fingerprint);
   ring.replace([{ ...oldest, isRetired: true }, ...newer]);
   expect(ring.first().name).toBe('root.key.2');

@@ -40,19 +40,19 @@ describe('permitsAddress', () => {
     ['3fff:1000::', '3fff:fff::'],
     ['3fff:ffff::', '4000::'],
     ['2606:4700::1111', 'fe80::1'],
-  ])('%s yes, its neighbour %s no', (permitted, refused) => {
+  ])('permits %s, but not its neighbor %s', (permitted, refused) => {
     expect(permitsAddress(nothing, permitted)).toBe(true);
     expect(permitsAddress(nothing, refused)).toBe(false);
   });
 
   test.each(['', 'example.com', '127.1', '1.2.3.4.5', '[::1]', 'fe80::1%eth0', '2606:4700::1%eth0'])(
-    '%s is no address and is refused',
+    'refuses %s, which is not an address',
     text => {
       expect(permitsAddress(nothing, text)).toBe(false);
     },
   );
 
-  test('agrees with the networks read bit by bit, for any IPv4 address, mapped or not', () => {
+  test('matches a bitwise comparison with the networks for any IPv4 address, including mapped addresses', () => {
     const networks = REFUSED_IPV4.map(({ cidr }) => {
       const [address = '', length = ''] = cidr.split('/');
       const value = address.split('.').reduce((sum, octet) => sum * 256 + Number(octet), 0);
@@ -75,7 +75,7 @@ describe('permitsAddress', () => {
 });
 
 describe('allowed networks', () => {
-  test('are removed from refused networks, exactly', () => {
+  test('are removed from refused networks exactly', () => {
     const policy = createNetworkPolicy({ allowedNetworks: ['10.1.0.0/16', '127.0.0.1', 'fd12::/16', '8.8.8.0/24'] });
     for (const address of ['10.1.0.0', '10.1.255.255', '127.0.0.1', 'fd12::1', '8.8.8.8', '1.1.1.1']) {
       expect(permitsAddress(policy, address)).toBe(true);
@@ -85,7 +85,7 @@ describe('allowed networks', () => {
     }
   });
 
-  test('may overlap and may be everything', () => {
+  test('can overlap and include everything', () => {
     const overlapping = createNetworkPolicy({ allowedNetworks: ['10.0.0.0/8', '10.1.0.0/16', '10.0.0.0/9'] });
     expect(permitsAddress(overlapping, '10.200.0.1')).toBe(true);
     expect(permitsAddress(overlapping, '11.0.0.1')).toBe(true);
@@ -96,14 +96,14 @@ describe('allowed networks', () => {
     }
   });
 
-  test('of IPv6 do not open the IPv4 addresses that they embed', () => {
+  test('for IPv6 do not permit the IPv4 addresses that they embed', () => {
     const policy = createNetworkPolicy({ allowedNetworks: ['::/0'] });
     expect(permitsAddress(policy, '::ffff:127.0.0.1')).toBe(false);
     expect(permitsAddress(policy, '127.0.0.1')).toBe(false);
   });
 
   test.each(['', 'x', '10.0.0.0/33', '10.0.0.0/-1', '10.0.0/8', '::/129', '10.0.0.0/8/8', '10.0.0.0/', 'fe80::%1/64'])(
-    '%s is no network',
+    '%s is not a network',
     text => {
       expect(() => createNetworkPolicy({ allowedNetworks: [text] })).toThrow(RangeError);
     },
@@ -130,19 +130,19 @@ describe('refused networks', () => {
     ['2600:1eff:ffff::', '2600:1f00::1'],
     ['2600:1f01::', '2600:1f00:ffff:ffff:ffff:ffff:ffff:ffff'],
     ['64:ff9b:0:0:0:1::', '64:ff9b::808:808'],
-  ])('allows %s, but never %s, even if it is public or allowed', (permitted, refused) => {
+  ])('do not include %s, but include %s, even if it is public or allowed', (permitted, refused) => {
     expect(permitsAddress(policy, permitted)).toBe(true);
     expect(permitsAddress(policy, refused)).toBe(false);
   });
 
-  test('do not allow http either', () => {
+  test('do not permit http either', () => {
     expect(judgeEndpoint('http://10.2.0.1/', policy)).toBe('ok');
     expect(judgeEndpoint('http://10.1.0.1/', policy)).toBe('address_refused');
     expect(judgeEndpoint('https://10.1.0.1/', policy)).toBe('address_refused');
     expect(judgeEndpoint('https://8.8.8.8/', policy)).toBe('address_refused');
   });
 
-  test('can be everything', () => {
+  test('can include everything', () => {
     const closed = createNetworkPolicy({ allowedNetworks: ['10.0.0.0/8'], refusedNetworks: ['0.0.0.0/0', '::/0'] });
     for (const address of ['10.0.0.1', '1.1.1.1', '2606:4700::1111'])
       expect(permitsAddress(closed, address)).toBe(false);

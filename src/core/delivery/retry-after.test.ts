@@ -30,20 +30,20 @@ describe('parseRetryAfter', () => {
     expect(parseRetryAfter(value, NOW)).toBeUndefined();
   });
 
-  test('absent is ignored', () => {
+  test('a missing header is ignored', () => {
     expect(parseRetryAfter(undefined, NOW)).toBeUndefined();
   });
 });
 
 describe('parseHttpDate', () => {
   test.each(['Sun, 06 Nov 1994 08:49:37 GMT', 'Sunday, 06-Nov-94 08:49:37 GMT', 'Sun Nov  6 08:49:37 1994'])(
-    '%s, as RFC 9110 has it',
+    '%s, as in RFC 9110',
     value => {
       expect(parseHttpDate(value, NOW)).toBe(Date.UTC(1994, 10, 6, 8, 49, 37));
     },
   );
 
-  test('a leap second is the second before', () => {
+  test('a leap second is treated as the second before', () => {
     expect(parseHttpDate('Sat, 31 Dec 2016 23:59:60 GMT', NOW)).toBe(Date.UTC(2016, 11, 31, 23, 59, 59));
   });
 });

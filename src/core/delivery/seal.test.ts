@@ -14,11 +14,11 @@ function errorOf(act: () => unknown): SealError {
     if (error instanceof SealError) return error;
     throw error;
   }
-  throw new Error('it opened');
+  throw new Error('the value was decrypted');
 }
 
 describe('seal and open', () => {
-  test('give back any bytes, and the same text for the same input', () => {
+  test('return any bytes, and the same text for the same input', () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 4096 }), fc.string({ unit: 'grapheme' }), (plain, aad) => {
         const sealed = seal(keys, aad, plain);
@@ -29,7 +29,7 @@ describe('seal and open', () => {
     );
   });
 
-  test('give different texts, nonces included, for different inputs', () => {
+  test('return different texts (including nonces) for different inputs', () => {
     fc.assert(
       fc.property(fc.string(), fc.string(), fc.string(), fc.string(), (aad, plain, otherAad, otherPlain) => {
         fc.pre(aad !== otherAad || plain !== otherPlain);
@@ -43,7 +43,7 @@ describe('seal and open', () => {
     );
   });
 
-  test('refuse another key, another context, and any flipped bit', () => {
+  test('refuse another key, another context, and any changed bit', () => {
     const sealed = seal(keys, 'sub_1', SECRET);
     expect(errorOf(() => open(otherKeys, 'sub_1', sealed)).code).toBe('unknown_key');
     expect(errorOf(() => open({ find: () => otherKeys }, 'sub_1', sealed)).code).toBe('wrong_key_or_context');
@@ -71,7 +71,7 @@ describe('seal and open', () => {
     expect(errorOf(() => open(keys, 'sub_1', text)).code).toBe('malformed');
   });
 
-  test('a sealed value has one spelling', () => {
+  test('a sealed value has a single representation', () => {
     const sealed = seal(keys, 'sub_1', SECRET);
     for (const text of [`${sealed}!`, `${sealed}=`, `${sealed}\n`, ` ${sealed}`, sealed.replace('s2.', 's2. ')]) {
       expect(errorOf(() => open(keys, 'sub_1', text)).code).toBe('malformed');
@@ -86,7 +86,7 @@ describe('seal and open', () => {
     );
   });
 
-  test('no error contains the sealed text or its content', () => {
+  test('errors do not contain the sealed text or its content', () => {
     const sealed = seal(keys, 'sub_1', SECRET);
     for (const act of [() => open(otherKeys, 'sub_1', sealed), () => open(keys, 'sub_1', SECRET)]) {
       const error = errorOf(act);

@@ -15,12 +15,12 @@ const subscriptionId = 'sub_0123456789abcdefghjk';
 const root = { rootKey, subscriptionId, salt: 'c2FsdA' };
 
 describe('signingKey', () => {
-  test('is the HMAC of `<id>.<salt>.<version>`: this layout may never change', () => {
+  test('is the HMAC of `<id>.<salt>.<version>`, which must never change', () => {
     const expected = createHmac('sha256', Buffer.alloc(32, 7)).update('sub_0123456789abcdefghjk.c2FsdA.2').digest();
     expect(signingKey(root, 2)).toEqual(expected);
   });
 
-  test('differs by root, subscription, salt and version', () => {
+  test('differs by root key, subscription, salt, and version', () => {
     const keys = [
       signingSecret(root, 1),
       signingSecret(root, 2),
@@ -36,9 +36,9 @@ describe('signingKey', () => {
     expect(() => signingKey(root, version)).toThrow(RangeError);
   });
 
-  test('no salt is refused', () => {
+  test('an empty salt is refused', () => {
     expect(() => signingKey({ ...root, salt: '' }, 1)).toThrow(RangeError);
-    // Same as for an endpoint that was sealed before salts were introduced.
+    // This is the same as for an endpoint from before salts were introduced.
     expect(() => signingKey({ rootKey, subscriptionId } as unknown as typeof root, 1)).toThrow(RangeError);
   });
 });
@@ -70,7 +70,7 @@ describe('with several root keys', () => {
   const other = { ...root, rootKey: newer.secret };
   const owner = { subscriptionId, salt: root.salt };
 
-  test('each version keeps the root key that it was derived from, and has the oldest without an id', () => {
+  test('each version keeps the root key from which it was derived, and uses the oldest one without an id', () => {
     expect(signingKeys(ring, owner, 1, undefined, 0)).toEqual([signingKey(root, 1)]);
     expect(signingKeys(ring, { ...owner, key: id }, 1, undefined, 0)).toEqual([signingKey(other, 1)]);
     expect(signingKeys(ring, { ...owner, key: id }, 2, 0, 0)).toEqual([signingKey(other, 2), signingKey(root, 1)]);
@@ -78,7 +78,7 @@ describe('with several root keys', () => {
     expect(signingKeys(ring, both, 2, 0, 0)).toEqual([signingKey(other, 2), signingKey(other, 1)]);
   });
 
-  test('without the root key of a version in use there is no signature', () => {
+  test('there is no signature without the root key of a version in use', () => {
     const lost = 'AAAAAAAAAA';
     expect(() => signingKeys(ring, { ...owner, key: lost }, 1, undefined, 0)).toThrow(lost);
     const rotated = { ...owner, key: id, previousKey: lost };

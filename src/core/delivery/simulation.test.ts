@@ -13,23 +13,23 @@ test.each([
   [{ failCode: 429, failCount: 0 }, [200]],
   [{ failCode: 302 }, [302, 302, 302, 302]],
   [{ failCount: 20 }, [500, 500, 500, 500]],
-])('%j takes attempts with %j where three retries are made', (simulation, expected) => {
+])('%j requires attempts with %j for a schedule of three retries', (simulation, expected) => {
   const plan = planDelivery(simulation, [1_000, 2_000, 4_000], () => 0.5);
   expect(statuses(plan.attempts)).toEqual(expected);
   expect(plan.outcome).toBe(expected.at(-1) === 200 ? 'delivered' : 'dead');
 });
 
-test('a plan contains the waits in production and in the run', () => {
+test('a plan contains the delays in production and in the run', () => {
   const { attempts } = planDelivery({ failCode: 503 }, DEFAULT_RETRY_SCHEDULE_MS, () => 0.999);
   expect(attempts).toHaveLength(10);
   expect(attempts[0]).toEqual({ status: 503, delayMs: 0, jitteredDelayMs: 0, compressedDelayMs: 0 });
   expect(attempts[1]).toEqual({ status: 503, delayMs: 5_000, jitteredDelayMs: 5_999, compressedDelayMs: 1 });
   const total = attempts.reduce((sum, each) => sum + each.compressedDelayMs, 0);
-  // 75 hours and more, in less than ten seconds.
+  // 75 hours or more are simulated in less than ten seconds.
   expect([total > 7_500, total < 10_000]).toEqual([true, true]);
 });
 
-test('an hour is a tenth of a second, and no wait is none', () => {
+test('an hour is simulated as a tenth of a second, and an empty delay as none', () => {
   expect([3_600_000, 5_000, 1, 0].map(compressDelay)).toEqual([100, 1, 1, 0]);
 });
 

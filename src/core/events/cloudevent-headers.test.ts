@@ -9,7 +9,7 @@ describe('encodeAttribute', () => {
     ['\u0000\r\n\u007f', '%00%0D%0A%7F'],
     ['\ud800', '%EF%BF%BD'],
     ['', ''],
-  ])('%j is %s', (value, expected) => {
+  ])('encodes %j as %s', (value, expected) => {
     expect(encodeAttribute(value)).toBe(expected);
   });
 });

@@ -14,8 +14,8 @@ function extract(
 
 const REQUIRED = { 'ce-specversion': '1.0', 'ce-id': 'e-1', 'ce-source': '/shop', 'ce-type': 'order.created' };
 
-describe('binary mode: what is sent is kept as it was sent', () => {
-  test('every attribute and every extension, without the prefix, byte for byte', () => {
+describe('binary mode: values are stored unchanged', () => {
+  test('keeps every attribute and every extension without the prefix, byte for byte', () => {
     const attributes = {
       specversion: '1.0',
       id: 'e-1',
@@ -43,7 +43,7 @@ describe('binary mode: what is sent is kept as it was sent', () => {
     });
   });
 
-  test('webhook-id names the event to Sluice, and ce-id stays the producer’s', () => {
+  test('uses webhook-id as the event id, and keeps ce-id as the id of the producer', () => {
     expect(extract({ ...REQUIRED, 'webhook-id': 'w-1' })).toMatchObject({ id: 'w-1', attributes: { id: 'e-1' } });
     const strange = { ...REQUIRED, 'ce-id': 'Z%C3%BCrich', 'webhook-id': 'w-1' };
     expect(extract(strange)).toMatchObject({ id: 'w-1', attributes: { id: 'Z%C3%BCrich' } });
@@ -52,31 +52,31 @@ describe('binary mode: what is sent is kept as it was sent', () => {
   test.each([
     ['ce-type', { 'ce-type': 'order.created' }],
     ['ce-id, ce-type and ce-partitionkey', { 'ce-id': 'i', 'ce-type': 't', 'ce-partitionkey': 'k' }],
-  ])('%s alone are headers like others, and make no CloudEvent', (_what, headers) => {
+  ])('%s alone are treated like other headers, and are not a CloudEvent', (_what, headers) => {
     expect(extract(headers)).not.toHaveProperty('attributes');
     expect(extract(headers)).not.toHaveProperty('code');
   });
 
-  test('so are headers that the stream reads', () => {
+  test('headers that the stream reads are not a CloudEvent', () => {
     const lists = { groupKey: ['ce-shop'] };
     expect(extract({ 'ce-shop': 'a' }, { lists })).toMatchObject({ groupKey: 'a' });
     expect(extract({ 'ce-shop': 'a' })).toMatchObject({ code: 'malformed_cloudevent' });
   });
 });
 
-describe('binary mode: what no CloudEvent may be is refused by name', () => {
+describe('binary mode: invalid attributes are refused by name', () => {
   const faultsOf = (headers: Record<string, string>, raw?: string[]) => {
     const found = extract(headers, raw === undefined ? {} : { raw });
     return 'code' in found ? [found.code, ...found.errors.map(({ header }) => header)] : 'taken';
   };
 
-  test.each(Object.keys(REQUIRED))('%s is missing', name => {
+  test.each(Object.keys(REQUIRED))('refuses a missing %s', name => {
     const headers: Record<string, string> = { ...REQUIRED, 'ce-subject': 's' };
     delete headers[name];
     expect(faultsOf(headers)).toEqual(['malformed_cloudevent', name]);
   });
 
-  test('all that are missing are named at once', () => {
+  test('reports all missing attributes together', () => {
     expect(faultsOf({ 'ce-specversion': '1.0' })).toEqual(['malformed_cloudevent', 'ce-id', 'ce-source', 'ce-type']);
   });
 
@@ -114,7 +114,7 @@ describe('binary mode: what no CloudEvent may be is refused by name', () => {
     expect(faultsOf(headers, raw)).toEqual(['malformed_cloudevent', 'ce-subject']);
   });
 
-  test('too many, and too long ones', () => {
+  test('refuses too many and too long attributes', () => {
     const many = (count: number) => Object.fromEntries(Array.from({ length: count - 4 }, (_, i) => [`ce-x${i}`, 'v']));
     expect(faultsOf({ ...REQUIRED, ...many(ATTRIBUTES_MAX) })).toBe('taken');
     expect(extract({ ...REQUIRED, ...many(ATTRIBUTES_MAX + 1) })).toMatchObject({
@@ -130,7 +130,7 @@ describe('binary mode: what no CloudEvent may be is refused by name', () => {
     });
   });
 
-  test('a time may have any offset and any fraction', () => {
+  test('accepts a time with any offset and any fraction', () => {
     for (const time of ['2026-11-22T08:00:00Z', '2024-02-29t23:59:60z', '1999-12-31T23:59:59.123456789-12:45']) {
       expect(faultsOf({ ...REQUIRED, 'ce-time': time })).toBe('taken');
     }
@@ -147,7 +147,7 @@ describe('structured mode', () => {
     return 'code' in found ? [found.code, ...found.errors.map(({ pointer }) => pointer)] : 'taken';
   };
 
-  test('attributes stay in the body, and ce- headers beside it do not count', () => {
+  test('keeps attributes in the body, and ignores ce- headers', () => {
     const found = extract(
       { ...STRUCTURED, 'ce-source': '/other', 'ce-bad_name': 'x' },
       { body: JSON.stringify(EVENT) },
@@ -155,7 +155,7 @@ describe('structured mode', () => {
     expect(found).toEqual({ id: 'e-1', type: 'order.created', groupKey: undefined, forward: {} });
   });
 
-  test.each(Object.keys(EVENT))('%s is missing, null, empty or no string', name => {
+  test.each(Object.keys(EVENT))('refuses %s if it is missing, null, empty, or not a string', name => {
     for (const value of [undefined, null, '', 7, {}]) {
       expect(faultsOf({ ...EVENT, [name]: value })).toEqual(['malformed_cloudevent', `/${name}`]);
     }
@@ -170,7 +170,7 @@ describe('structured mode', () => {
     ['bytes', { data_base64: 'AP8=' }],
     ['no bytes', { data_base64: '' }],
     ['a content type with parameters', { datacontenttype: 'multipart/form-data; boundary="a b"; x=y', data: 'x' }],
-  ])('%s: taken', (_what, more) => {
+  ])('accepts %s', (_what, more) => {
     expect(faultsOf({ ...EVENT, ...more })).toBe('taken');
   });
 
@@ -203,13 +203,13 @@ describe('structured mode', () => {
     expect(faultsOf('[]')).toEqual(['malformed_cloudevent', '']);
   });
 
-  test('an endless list of faults is cut, and no long name is repeated', () => {
+  test('truncates a long list of faults, and does not repeat long names', () => {
     const names = Object.fromEntries(Array.from({ length: 1_000 }, (_, i) => [`X${i}`, 1]));
     const found = read({ ...EVENT, ...names, [`_${'x'.repeat(10_000)}`]: 1 });
     expect(JSON.stringify(found).length).toBeLessThan(4_000);
   });
 
-  test('type, group key and id are read from the attributes', () => {
+  test('reads type, group key, and id from the attributes', () => {
     const found = read({ ...EVENT, partitionkey: 'shop 7' });
     expect(found).toMatchObject({ id: 'e-1', type: 'order.created', groupKey: 'shop 7' });
   });

@@ -20,11 +20,11 @@ function structured(event: unknown, headers: Record<string, string> = {}, lists:
   return extract({ 'content-type': 'application/cloudevents+json; charset=utf-8', ...headers }, { body, lists });
 }
 
-/** The attributes included in every CloudEvent. */
+/** The attributes of every CloudEvent. */
 const EVENT = { specversion: '1.0', id: 'e-1', source: '/s', type: 'order.created' };
 
 describe('defaults', () => {
-  test('a list that is given replaces the default; an empty one reads none', () => {
+  test('a list replaces the default, and an empty list does not read any headers', () => {
     const headers = { 'x-sluice-group-key': 'k', 'x-shop': 's', 'webhook-id': 'i' };
     expect(extract(headers, { lists: { groupKey: ['X-Shop'] } })).toMatchObject({ groupKey: 's', id: 'i' });
     expect(extract(headers, { lists: { groupKey: [], eventId: [] } })).toMatchObject({
@@ -33,7 +33,7 @@ describe('defaults', () => {
     });
   });
 
-  test('nothing sent: nothing found, and that is accepted', () => {
+  test('an event without these headers is accepted without values', () => {
     expect(extract({})).toEqual({ id: undefined, type: undefined, groupKey: undefined, forward: {} });
   });
 
@@ -41,7 +41,7 @@ describe('defaults', () => {
     ['type', 'x-sluice-event-type', ['ce-type', 'webhook-event']],
     ['groupKey', 'x-sluice-group-key', ['ce-partitionkey']],
     ['id', 'webhook-id', ['ce-id', 'idempotency-key']],
-  ] as const)('%s: %s is used before %s', (field, first, others) => {
+  ] as const)('for %s, %s is used before %s', (field, first, others) => {
     const headers = Object.fromEntries([first, ...others].map(name => [name, `from-${name}`]));
     for (const name of [first, ...others]) {
       expect(extract(headers)).toMatchObject({ [field]: `from-${name}` });
@@ -50,7 +50,7 @@ describe('defaults', () => {
     expect(extract(headers)).toMatchObject({ [field]: undefined });
   });
 
-  test('a list that is given replaces the default, in any case of letters', () => {
+  test('a list replaces the default, in upper or lower case', () => {
     const lists = { groupKey: ['X-Shop'] };
     expect(extract({ 'x-shop': 'a', 'x-sluice-group-key': 'b' }, { lists })).toMatchObject({ groupKey: 'a' });
     expect(extract({ 'x-sluice-group-key': 'b' }, { lists })).toMatchObject({ groupKey: undefined });
@@ -58,7 +58,7 @@ describe('defaults', () => {
 });
 
 describe('group keys', () => {
-  test('the latin1 of a header is read as UTF-8, byte by byte', () => {
+  test('latin1 characters of a header are read as UTF-8, byte by byte', () => {
     expect(extract({ 'x-sluice-group-key': latin1('Zürich 🚲') })).toMatchObject({ groupKey: 'Zürich 🚲' });
     expect(extract({ 'x-sluice-group-key': latin1('\uFEFFa') })).toMatchObject({ groupKey: '\uFEFFa' });
     expect(extract({ 'x-sluice-group-key': latin1('e\u0301') })).toMatchObject({ groupKey: 'e\u0301' });
@@ -73,25 +73,25 @@ describe('group keys', () => {
     ['empty', '', /empty/],
     ['257 bytes', 'x'.repeat(257), /256/],
     ['257 bytes in 129 characters', `${latin1('é').repeat(128)}x`, /256/],
-  ])('%s is refused by the name of its header', (_, value, detail) => {
+  ])('%s is refused with the name of its header', (_, value, detail) => {
     expect(extract({ 'x-sluice-group-key': value })).toEqual({
       code: 'invalid_context',
       errors: [{ header: 'x-sluice-group-key', detail: expect.stringMatching(detail) }],
     });
   });
 
-  test('256 bytes are taken', () => {
+  test('256 bytes are accepted', () => {
     expect(extract({ 'x-sluice-group-key': latin1('é'.repeat(128)) })).toMatchObject({ groupKey: 'é'.repeat(128) });
   });
 
-  test('a header that was sent twice is refused, a value with a comma is not', () => {
+  test('a header that was sent twice is refused, and a value with a comma is accepted', () => {
     const headers = { 'x-sluice-group-key': 'a, b' };
     expect(extract(headers)).toMatchObject({ groupKey: 'a, b' });
     const raw = ['X-Sluice-Group-Key', 'a', 'x-sluice-group-key', 'b'];
     expect(extract(headers, { raw })).toMatchObject({ code: 'invalid_context' });
   });
 
-  test('a wrong first source is not skipped for the next', () => {
+  test('an invalid first source is not replaced by the next source', () => {
     expect(extract({ 'x-sluice-group-key': '\xff', 'ce-partitionkey': 'good' })).toMatchObject({
       code: 'invalid_context',
     });
@@ -166,24 +166,24 @@ describe('CloudEvents structured mode', () => {
     data: {},
   };
 
-  test('the attributes give id, type and group key', () => {
+  test('the attributes contain id, type, and group key', () => {
     expect(structured(event)).toMatchObject({ id: 'e-1', type: 'order.created', groupKey: 'shop 7' });
   });
 
-  test('headers that come first in a list still come first; ce- headers beside the event do not count', () => {
+  test('headers that are first in a list take precedence; ce- headers are ignored', () => {
     expect(structured(event, { 'x-sluice-group-key': 'explicit' })).toMatchObject({ groupKey: 'explicit' });
     expect(structured({ ...event, partitionkey: undefined }, { 'ce-partitionkey': 'b' })).toMatchObject({
       groupKey: undefined,
     });
   });
 
-  test('extension attributes can be named like headers, and have canonical text', () => {
+  test('extension attributes can have the names of headers, and have canonical text', () => {
     expect(structured({ ...event, shop: 7 }, {}, { groupKey: ['ce-shop'] })).toMatchObject({ groupKey: '7' });
     expect(structured({ ...event, shop: true }, {}, { groupKey: ['ce-shop'] })).toMatchObject({ groupKey: 'true' });
     expect(structured(event, {}, { groupKey: ['ce-constructor'] })).toMatchObject({ groupKey: undefined });
   });
 
-  test('an attribute that a group key cannot be is refused with a pointer', () => {
+  test('an attribute that is not a valid group key is refused with a pointer', () => {
     expect(structured({ ...event, partitionkey: ' a' })).toEqual({
       code: 'invalid_context',
       errors: [{ pointer: '/partitionkey', detail: expect.stringContaining('space') }],
@@ -215,7 +215,7 @@ describe('ids, types and forwarded headers', () => {
     }
   });
 
-  test('listed headers are passed on as they are, credentials never', () => {
+  test('listed headers are forwarded unchanged, and credentials are never forwarded', () => {
     const lists = {
       forward: ['X-Trace', 'Authorization', 'x-api-key', 'cookie', 'X-Absent'],
       groupKey: ['authorization'],
@@ -229,7 +229,7 @@ describe('ids, types and forwarded headers', () => {
     });
   });
 
-  test('forwarded headers are bounded one by one and together', () => {
+  test('the size of each forwarded header and of all of them is limited', () => {
     const lists = { forward: ['x-0', 'x-1', 'x-2', 'x-3', 'x-4'] };
     expect(extract({ 'x-0': 'a'.repeat(2049) }, { lists })).toMatchObject({ errors: [{ header: 'x-0' }] });
     const many = Object.fromEntries(lists.forward.map(name => [name, 'a'.repeat(2048)]));
@@ -239,7 +239,7 @@ describe('ids, types and forwarded headers', () => {
     expect(extract(many, { lists })).toMatchObject({ forward: many });
   });
 
-  test('all faults are named at once', () => {
+  test('all faults are reported together', () => {
     const found = extract({ 'webhook-id': '', 'x-sluice-event-type': 'a b', 'x-sluice-group-key': '\xff' });
     expect(found).toMatchObject({ errors: [{}, {}, {}] });
   });
@@ -257,13 +257,13 @@ describe('headers with the prefix of Sluice', () => {
     });
   });
 
-  test('those that the stream lists are taken, for any use', () => {
+  test('headers that the stream lists are accepted for any use', () => {
     const lists = { groupKey: ['X-Sluice-Shop'], forward: ['x-sluice-trace'] };
     const headers = { 'x-sluice-shop': 's', 'x-sluice-trace': 't', 'x-sluice-event-type': 'a', 'x-sluicegate': 'g' };
     expect(extract(headers, { lists })).toMatchObject({ groupKey: 's', forward: { 'x-sluice-trace': 't' } });
   });
 
-  test('very many of them are answered with a few', () => {
+  test('only a few of very many headers are listed in the response', () => {
     const headers = Object.fromEntries(Array.from({ length: 500 }, (_, i) => [`x-sluice-${i}`, '']));
     expect(extract(headers)).toMatchObject({ errors: { length: 10 } });
   });

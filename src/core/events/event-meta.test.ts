@@ -27,7 +27,7 @@ test('does not contain values that were not provided', () => {
   });
 });
 
-test('attributes of a CloudEvent in binary mode', () => {
+test('contains the attributes of a CloudEvent in binary mode', () => {
   const attributes = { specversion: '1.0', id: 'c1', source: '/shop', type: 'x', subject: 'caf%C3%A9' };
   const meta = parseEventMeta(JSON.stringify({ i: 'e1', s: '/events/t/q', a: attributes }), 'k', REF);
   expect(meta).toMatchObject({ id: 'e1', source: '/events/t/q', attributes });

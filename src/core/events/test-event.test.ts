@@ -5,7 +5,7 @@ import { isTestRef, testEvent } from './test-event.ts';
 const NOW_MS = 1_800_000_000_000;
 const testRef = (number: number) => refOfStreamId(`${NOW_MS}-${2 ** 25 - 32 + number}`);
 
-test('refs of tests are the last 32 of a millisecond', () => {
+test('the refs of test events are the last 32 of a millisecond', () => {
   const refs = Array.from({ length: 32 }, (_, n) => testRef(n));
   expect(new Set(refs).size).toBe(32);
   for (const ref of refs) {

@@ -9,7 +9,7 @@ test.each([
   [32_768, 2],
   [32_769, 3],
   [262_144, 16],
-])('%d bytes cost %d', (bytes, tokens) => expect(tokensOf(bytes)).toBe(tokens));
+])('%d bytes cost %d tokens', (bytes, tokens) => expect(tokensOf(bytes)).toBe(tokens));
 
 describe('isShort', () => {
   const NOW_MS = 1_000_000;

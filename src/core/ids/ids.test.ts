@@ -5,7 +5,7 @@ import { activationId, blockId, crockford, generationOf, publicId, tenantId } fr
 
 const ALPHABET = '0123456789abcdefghjkmnpqrstvwxyz';
 
-/** An alternative calculation: the first bits of the hash as a single number. */
+/** Returns the first bits of the hash as a single number, as an alternative calculation. */
 function expected(input: string, length: number): string {
   const bits = [...createHash('sha256').update(input).digest()].map(byte => byte.toString(2).padStart(8, '0')).join('');
   return Array.from({ length }, (_, i) => ALPHABET[Number.parseInt(bits.slice(i * 5, i * 5 + 5), 2)]).join('');
@@ -20,7 +20,7 @@ test('an id is its prefix and 100 bits of the hash of kind, namespace, and name'
   );
 });
 
-test('each kind has its prefix; cluster kinds have no namespace', () => {
+test('each kind has a separate prefix; cluster-scoped kinds have no namespace', () => {
   expect(publicId('CatalogStream', 'acme', 'orders')).toMatch(/^cat_[0-9a-hjkmnp-tv-z]{20}$/);
   expect(tenantId('acme')).toBe(publicId('Workspace', '', 'acme'));
   expect(tenantId('acme')).toMatch(/^ten_/);
@@ -36,7 +36,7 @@ test('an activation is identified by its pair, and a block by its pair and kind'
   expect(blockId('acme', 'shop', 'Package', 'x')).toMatch(/^blk_/);
 });
 
-test('crockford takes the bits from the left', () => {
+test('crockford uses the bits from the left', () => {
   expect(crockford(Uint8Array.of(0xff, 0x00), 3)).toBe('zw0');
   expect(crockford(Uint8Array.of(0x08, 0x42, 0x10, 0x84, 0x21), 8)).toBe('11111111');
 });

@@ -4,7 +4,7 @@ import { freeAccountName, invitedIntegrationName, receivingWorkspaceName } from 
 const rootKey = new Uint8Array(32).fill(7);
 const LABEL = /^[a-z]+-[0-9a-hjkmnp-tv-z]{20}$/;
 
-test('an address has one name at one producer, whatever its case', () => {
+test('an address has one name for a producer, in upper or lower case', () => {
   const name = invitedIntegrationName(rootKey, 'shop', 'Ada@Example.com', 0);
   expect(name).toMatch(LABEL);
   expect(invitedIntegrationName(rootKey, 'shop', 'ada@example.COM', 0)).toBe(name);
@@ -15,19 +15,19 @@ test.each([
   ['another producer', invitedIntegrationName(rootKey, 'shop2', 'ada@example.com', 0)],
   ['another address', invitedIntegrationName(rootKey, 'shop', 'eve@example.com', 0)],
   ['a closed one before', invitedIntegrationName(rootKey, 'shop', 'ada@example.com', 1)],
-])('%s makes another name', (_what, name) => {
+])('%s results in another name', (_what, name) => {
   expect(name).toMatch(LABEL);
   expect(name).not.toBe(invitedIntegrationName(rootKey, 'shop', 'ada@example.com', 0));
 });
 
-test('a free account belongs to issuer and subject, and cannot be found by its subject alone', () => {
+test('a free account belongs to an issuer and a subject, and cannot be found by its subject alone', () => {
   const name = freeAccountName(rootKey, 'https://a.example', 'ada@example.com');
   expect(name).toMatch(LABEL);
   expect(freeAccountName(rootKey, 'https://b.example', 'ada@example.com')).not.toBe(name);
   expect(freeAccountName(new Uint8Array(32), 'https://a.example', 'ada@example.com')).not.toBe(name);
 });
 
-test('each account that could accept has a workspace of its own', () => {
+test('each account that can accept has a separate workspace', () => {
   const name = receivingWorkspaceName('shop', 'int-1', 'free-1');
   expect(name).toMatch(LABEL);
   expect(receivingWorkspaceName('shop', 'int-1', 'free-2')).not.toBe(name);

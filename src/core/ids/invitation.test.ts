@@ -10,7 +10,7 @@ const issuedAt = '2026-01-02T03:04:05Z';
 describe('an invitation token', () => {
   const token = deriveInvitationToken(rootKey, uid, issuedAt);
 
-  test('is always the same, in every process and release', () => {
+  test('is the same in every process and release', () => {
     expect(token).toBe('sinv_-OIsQuTVIlMuEdGlVq4pLddh8Ty5rlr1DxbkWeLFyFM');
   });
 
@@ -25,11 +25,11 @@ describe('an invitation token', () => {
     ['Integration', deriveInvitationToken(rootKey, uid.replace('0b', '0c'), issuedAt)],
     ['time', deriveInvitationToken(rootKey, uid, '2026-01-02T03:04:06Z')],
     ['split between the two', deriveInvitationToken(rootKey, uid + issuedAt[0], issuedAt.slice(1))],
-  ])('is another one for another %s', (_what, other) => {
+  ])('differs by %s', (_what, other) => {
     expect(other).not.toBe(token);
   });
 
-  test('is nothing else that the root key derives', () => {
+  test('differs from all other values that are derived from the root key', () => {
     const bytes = Buffer.from(token.slice(5), 'base64url').toString('base64');
     expect(signingSecret({ rootKey, subscriptionId: uid, salt: issuedAt }, 1)).not.toContain(bytes);
   });

@@ -8,7 +8,7 @@ import {
   subscriptionObjectName,
 } from './object-names.ts';
 
-test('an object of REST is called as its public id, in the letters that Kubernetes takes', () => {
+test('an object created using REST is named after its public id, using the characters that Kubernetes allows', () => {
   const activation = activationObjectName('shop', 'ada', 'store/17 ä');
   expect(activation).toBe(`act-${activationId('shop', 'ada', 'store/17 ä').slice(4)}`);
   expect(activation).toBe(activationObjectNameOf(activationId('shop', 'ada', 'store/17 ä')));
@@ -19,7 +19,7 @@ test('an object of REST is called as its public id, in the letters that Kubernet
     expect(objectName().parse(name)).toMatch(/^[a-z]{3}-[0-9a-z]{20}$/);
 });
 
-test('each pair has a name of its own', () => {
+test('each pair has a separate name', () => {
   const names = [
     activationObjectName('shop', 'ada', 'a'),
     activationObjectName('shop', 'ada', 'A'),

@@ -5,7 +5,7 @@ import { refOfStreamId } from './refs.ts';
 
 const subscription = publicId('Subscription', 'ada', 'orders');
 
-test('an id contains its event and its subscription, and is sorted by time', () => {
+test('an id contains its event and its subscription, and ids sort by time', () => {
   const [early, late] = ['1800000000000-9', '1800000000000-10'].map(refOfStreamId) as [string, string];
   const id = publicEventId(early, subscription);
   expect(id).toMatch(/^evt_[0-9a-z]{35}$/);
@@ -20,6 +20,6 @@ test.each([
   `evt_${'0'.repeat(36)}`,
   `evt_${'u'.repeat(35)}`,
   `EVT_${'0'.repeat(35)}`,
-])('%j is no such id', id => {
+])('%j is not a valid id', id => {
   expect(parsePublicEventId(id)).toBeUndefined();
 });

@@ -7,7 +7,7 @@ const id = fc
   .tuple(fc.bigInt(0n, 2n ** 50n - 1n), fc.integer({ min: 0, max: 2 ** 25 - 1 }))
   .map(([ms, seq]) => ({ ms, seq, id: `${ms}-${seq}` }));
 
-test('a ref has 15 characters, and is the stream id again', () => {
+test('a ref has 15 characters, and can be converted back to the stream id', () => {
   fc.assert(
     fc.property(id, each => {
       const ref = refOfStreamId(each.id);
@@ -19,7 +19,7 @@ test('a ref has 15 characters, and is the stream id again', () => {
   );
 });
 
-test('refs sort as strings as their stream ids do as numbers', () => {
+test('refs sort as strings in the same order as their stream ids as numbers', () => {
   fc.assert(
     fc.property(id, id, (a, b) => {
       const after = a.ms > b.ms || (a.ms === b.ms && a.seq > b.seq);
@@ -29,7 +29,7 @@ test('refs sort as strings as their stream ids do as numbers', () => {
   );
 });
 
-test('known values: Crockford has no i, l, o, u', () => {
+test('known values: the alphabet of Crockford does not contain i, l, o, and u', () => {
   expect(refOfStreamId('0-0')).toBe('000000000000000');
   expect(refOfStreamId('31-32')).toBe('000000000z00010');
   expect(refOfStreamId('1800000000000-10') > refOfStreamId('1800000000000-9')).toBe(true);
@@ -37,6 +37,6 @@ test('known values: Crockford has no i, l, o, u', () => {
 });
 
 test.each(['', '00000000000000', '0000000000000000', '00000000000000i', '00000000000000L', '00000000000000U'])(
-  '%j is no ref',
+  '%j is not a ref',
   text => expect(isRef(text)).toBe(false),
 );

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { replayIdOf } from './replay-id.ts';
 
-test('a key that can be an id is the id; another one is hashed, by itself alone', () => {
+test('a key that is a valid id is the id; another key is hashed', () => {
   expect(replayIdOf('Again_1-b', 'inbox', {})).toBe('Again_1-b');
   const odd = replayIdOf('again, please', 'inbox', { ref: 'a' });
   expect(odd).toMatch(/^rpl_[0-9a-z]{20}$/);

@@ -14,13 +14,13 @@ test.each([
   expect(slugOf(name, 's')).toBe(slug);
 });
 
-test('uses a hash and a prefix if no letter of the name can be used', () => {
+test('uses a prefix and a hash if no character of the name can be used', () => {
   expect(slugOf('注文', 's')).toMatch(/^s-[0-9a-f]{16}$/);
   expect(slugOf('注文', 'p')).toMatch(/^p-[0-9a-f]{16}$/);
   expect(slugOf('注文', 's')).not.toBe(slugOf('支払', 's'));
 });
 
-test('whatever the name, the key is a DNS label, and the same again', () => {
+test('the key of any name is a DNS label and always the same', () => {
   fc.assert(
     fc.property(fc.string({ unit: 'grapheme', minLength: 1, maxLength: 200 }), name => {
       const slug = slugOf(name, 'p');

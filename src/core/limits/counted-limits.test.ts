@@ -20,7 +20,7 @@ test.each([
   ['Block', { target: { kind: 'Package' } }],
   ['Workspace', {}],
   ['Account', {}],
-] as const)('no limit refuses a new %s %j', (kind, spec) => {
+] as const)('a new %s %j is not limited', (kind, spec) => {
   expect(limitForNew(kind, spec)).toBeUndefined();
 });
 

@@ -11,7 +11,7 @@ test('an account has the defaults of its plan', () => {
   expect(limitsOf({ plan: 'Free' }, policy)).toEqual({ streams: 10, blocks: 7, activations: 5_000 });
 });
 
-test('limits of the account take precedence, also if they are 0', () => {
+test('limits of the account take precedence, even if they are 0', () => {
   expect(limitsOf({ plan: 'Free', limits: { streams: 20, blocks: 0 } }, policy)).toEqual({
     streams: 20,
     blocks: 0,
@@ -30,11 +30,11 @@ test('a plan without limits leaves the account unlimited', () => {
   expect(limitsOf({ plan: 'Metered' }, open)).toEqual({});
 });
 
-test('the shipped defaults limit the Free plan in every way', () => {
+test('the shipped defaults contain all limits for the Free plan', () => {
   expect(Object.keys(DEFAULT_LIMITS.Free).toSorted()).toEqual(LIMIT_NAMES.toSorted());
 });
 
-test('the shipped defaults leave room for the largest tenant that is tested', () => {
+test('the shipped defaults are sufficient for the largest tenant that is tested', () => {
   const {
     activations = 0,
     subscriptions = 0,

@@ -9,6 +9,6 @@ test.each([
   ['SLUICE_FACADE_PORTS', 'SLUICE_FACADE_PORT'],
   ['SLUICE_REDIS_URL', undefined],
   ['', undefined],
-])('%s was probably meant to be %s', (name, meant) => {
+])('for %s, the suggestion is %s', (name, meant) => {
   expect(nearestName(name, KNOWN)).toBe(meant);
 });

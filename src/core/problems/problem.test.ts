@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { problem } from './problem.ts';
 import { PROBLEMS } from './problems.ts';
 
-test('a document names its code in type and code, and carries the status of the table', () => {
+test('a document contains its code in type and code, and the status of the table', () => {
   expect(problem('queue_full')).toEqual({
     type: '/problems/queue_full',
     title: PROBLEMS.queue_full.title,
@@ -12,7 +12,7 @@ test('a document names its code in type and code, and carries the status of the 
   });
 });
 
-test('detail and errors of this request take the place of the general remedy; no errors, no member', () => {
+test('detail and errors of a request replace the general remedy; without errors, the field is missing', () => {
   const document = problem('invalid_context', 'Change it.', [{ header: 'ce-id', detail: 'is empty' }]);
   expect(document.detail).toBe('Change it.');
   expect(document.errors).toEqual([{ header: 'ce-id', detail: 'is empty' }]);
@@ -20,7 +20,7 @@ test('detail and errors of this request take the place of the general remedy; no
 });
 
 test.each(Object.entries(PROBLEMS))(
-  '%s is a snake-case code with an error status and texts that end as they should',
+  '%s is a snake-case code with an error status and texts with the correct punctuation',
   (code, kind) => {
     expect(code).toMatch(/^[a-z]+(_[a-z]+)*$/);
     expect(kind.status).toBeGreaterThanOrEqual(400);

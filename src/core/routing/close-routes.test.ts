@@ -65,11 +65,11 @@ function close(changes: Partial<TenantSnapshot>, from = stored) {
   };
 }
 
-describe('what closes', () => {
+describe('closing changes', () => {
   test.each([
     ['CatalogStream', 'orders'],
     ['Package', 'basics'],
-  ])('a Block of a %s only holds what it covers', (kind, name) => {
+  ])('a Block of a %s only holds events to which it applies', (kind, name) => {
     const { routes, orders, closed, paused } = close({ blocks: [block(kind, name, 'SkipToNow')] });
     expect(orders).toMatchObject({ route: 'paused', send: 'held', onUnblock: 'skip', endpoint: 'sealed' });
     expect(closed).toEqual([['uid-acme-orders', 'Blocked']]);
@@ -81,7 +81,7 @@ describe('what closes', () => {
     expect(routes.queues).toBe(stored.queues);
   });
 
-  test.each([{ revoked: true }, { declined: true }])('an integration that is %j ends', change => {
+  test.each([{ revoked: true }, { declined: true }])('an integration that is %j is closed', change => {
     const { integration, orders, closed } = close({
       integrations: snapshot.integrations.map(each => ({ ...each, spec: { ...each.spec, ...change } })),
     });
@@ -93,7 +93,7 @@ describe('what closes', () => {
     ]);
   });
 
-  test('an integration that is gone ends', () => {
+  test('a deleted integration is closed', () => {
     expect(close({ integrations: [] })).toMatchObject({
       integration: { state: 'closed' },
       orders: { route: 'closed' },
@@ -104,7 +104,7 @@ describe('what closes', () => {
     ['is deleted', each => [{ ...each, deleting: true }]],
     ['is gone', () => []],
     ['was made anew', each => [{ ...each, uid: 'uid-another' }]],
-  ])('a subscription that %s', (_what, change) => {
+  ])('a subscription that %s is closed', (_what, change) => {
     const [first, ...others] = snapshot.subscriptions;
     const subscriptions = [...change(first as never), ...others] as TenantSnapshot['subscriptions'];
     const { orders, integration } = close({ subscriptions });
@@ -113,7 +113,7 @@ describe('what closes', () => {
   });
 });
 
-describe('everything else stays as it stands', () => {
+describe('all other changes are ignored', () => {
   test.each<[string, Partial<TenantSnapshot>]>([
     ['nothing changed', {}],
     ['a new stream', { streams: [...snapshot.streams, { ...snapshot.streams[0], name: 'new' }] as never }],
@@ -140,14 +140,14 @@ describe('everything else stays as it stands', () => {
     expect(close(changes).routes).toBe(stored);
   });
 
-  test('does not open anything that is closed', () => {
+  test('does not open closed routes', () => {
     const blocked = close({ blocks: [block('CatalogStream', 'orders')] }).routes;
     expect(close({}, blocked).routes).toBe(blocked);
     const ended = close({ integrations: [] }).routes;
     expect(close({}, ended).routes).toBe(ended);
   });
 
-  test('a pause that skips its backlog continues to do so', () => {
+  test('a pause that skips its backlog continues to skip it', () => {
     const blocked = close({ blocks: [block('CatalogStream', 'orders')] }).routes;
     expect(close({ blocks: [block('CatalogStream', 'orders', 'SkipToNow')] }, blocked).routes).toBe(blocked);
   });

@@ -17,15 +17,15 @@ const FOLDER = new URL('../../../test/golden/routes/', import.meta.url);
 const TENANT = 'acme';
 const NOW_MS = 1_000;
 
-/** Short form of a tenant's objects, by name; what is left out is as in most cases. */
+/** The short form of a tenant's objects, by name. Omitted fields have their usual value. */
 interface Given {
   readonly workspace?: null;
-  /** Absent: it does not exist. */
+  /** Undefined if the object does not exist. */
   readonly account?: { plan: 'Free' | 'Metered'; short?: true };
   readonly streams?: Record<string, { public?: boolean; deleting?: boolean }>;
   readonly packages?: Record<string, { streams: string[]; archived?: true; deleting?: true }>;
   readonly integrations?: Record<string, { workspace?: string; declined?: true; revoked?: true; expiresMs?: number }>;
-  /** `<integration> <CatalogStream|Package> <target>`, and `SkipToNow` behind it */
+  /** `<integration> <CatalogStream|Package> <target>`, optionally followed by `SkipToNow`. */
   readonly blocks?: readonly string[];
   readonly subscriptions?: Record<string, SubscriptionGiven>;
 }
@@ -45,16 +45,16 @@ interface SubscriptionGiven {
 }
 type TargetKind = BlockSpec['target']['kind'];
 interface Then {
-  /** Account; `none` without a payer. */
+  /** The account, or `none` without a payer. */
   readonly payer?: string;
-  /** Its plan; left out where the rule is not about it. */
+  /** The plan of the account. Omitted if the rule does not depend on it. */
   readonly plan?: string;
   readonly queues: Record<string, string>;
   readonly integrations: Record<string, string>;
   readonly routes: Record<string, string>;
-  /** By subscription: ready, live, detail. */
+  /** Ready, live, and detail, by subscription. */
   readonly verdicts: Record<string, string>;
-  /** The subscriptions covered by each block. This is omitted if the rule does not depend on them. */
+  /** The subscriptions to which each block applies. Omitted if the rule does not depend on them. */
   readonly blocks?: Record<string, number>;
 }
 
@@ -134,7 +134,7 @@ function snapshotOf(given: Given): TenantSnapshot {
   };
 }
 
-/** The compiled routes in the words of the golden files: names instead of ids. */
+/** Returns the compiled routes in the format of the golden files, using names instead of ids. */
 function readable(given: Given): Required<Then> {
   const { routes, verdicts, paused } = compileRoutes(snapshotOf(given), options);
   expect(routes.tenant).toBe(tenantId(TENANT));
@@ -185,9 +185,9 @@ function readable(given: Given): Required<Then> {
   };
 }
 
-describe('golden files: one rule of access each', () => {
+describe('golden files: one routing rule each', () => {
   const files = readdirSync(FOLDER).filter(file => file.endsWith('.yaml'));
-  test('are there', () => expect(files.length).toBeGreaterThan(20));
+  test('exist', () => expect(files.length).toBeGreaterThan(20));
   test.each(files)('%s', file => {
     const golden = parse(readFileSync(new URL(file, FOLDER), 'utf8')) as { rule: string; given: Given; then: Then };
     expect(Object.keys(golden)).toEqual(['rule', 'given', 'then']);
@@ -225,7 +225,7 @@ describe('any tenant', () => {
     ),
   });
 
-  test('a subscription is paused exactly when a block of its stream, or of a package with it, covers it', () => {
+  test('a subscription is paused if and only if a block of its stream, or of a package with the stream, applies to it', () => {
     fc.assert(
       fc.property(given, world => {
         const { routes } = readable(world);
@@ -272,7 +272,7 @@ describe('any tenant', () => {
           const again = compileRoutes(snapshot, { ...now, nowMs: now.nowMs + (ms === 0 ? 0 : 1), made });
           for (const [name, queue] of Object.entries(again.routes.queues)) expect(queue).toBe(one.routes.queues[name]);
           for (const [id, route] of Object.entries(again.routes.integrations)) {
-            // A secret that never signed is rotated to now.
+            // The time of a secret that has never signed is replaced with the current time.
             if (ms > 0) expect(route).toBe(one.routes.integrations[id]);
           }
         }
@@ -313,7 +313,7 @@ describe('headers from Secrets', () => {
     subscriptions: { 'shop-orders': { integration: 'shop', stream: 'orders', fromSecret } },
   });
 
-  test('are sealed with the others, and again when a value changes', () => {
+  test('are encrypted with the others, and again when a value changes', () => {
     const sealed: EndpointConfig['headers'][] = [];
     const made = createRoutesMade();
     const sealEndpoint: CompileOptions['sealEndpoint'] = (_subscription, { headers }) => `${sealed.push(headers)}`;
@@ -329,7 +329,7 @@ describe('headers from Secrets', () => {
     ]);
   });
 
-  test('without a value say which Secret and key, and seal nothing', () => {
+  test('without a value report their Secret and key, and are not encrypted', () => {
     const faults = ['secret_missing', 'key_missing', 'secret_unread', 'header_value_refused'] as const;
     for (const fault of faults) {
       const { verdicts, routes } = compileRoutes(snapshotOf(given({ fault })), options);
@@ -346,7 +346,7 @@ describe('headers from Secrets', () => {
     }
   });
 
-  test('that are not read yet are waited for', () => {
+  test('that have not been read yet delay the subscription', () => {
     const snapshot = snapshotOf(given({ value: 'x' }));
     const unread = snapshot.subscriptions.map(({ headerFields: _unread, ...rest }) => rest);
     const { verdicts } = compileRoutes({ ...snapshot, subscriptions: unread }, options);
@@ -368,7 +368,7 @@ describe('the salt of the signing secrets', () => {
     })),
   });
 
-  test('is sealed with the endpoint, and again when it changes', () => {
+  test('is encrypted with the endpoint, and again when it changes', () => {
     const salts: string[] = [];
     const made = createRoutesMade();
     const sealEndpoint: CompileOptions['sealEndpoint'] = (_subscription, { salt }) => `${salts.push(salt)}`;
@@ -378,7 +378,7 @@ describe('the salt of the signing secrets', () => {
     expect(salts).toEqual(['one', 'two']);
   });
 
-  test('is waited for: events are routed, and nothing is sent', () => {
+  test('is required for sending: without a salt, events are routed and not sent', () => {
     const { routes } = compileRoutes(withSalt(undefined), options);
     const [route] = Object.values(routes.integrations).flatMap(({ subscriptions }) => Object.values(subscriptions));
     expect(route).toMatchObject({ route: 'open', send: 'held', endpoint: '' });
@@ -403,7 +403,7 @@ describe('sealed headers', () => {
   });
   const mine = `s2.${publicId('Subscription', 'partner', 'shop-orders')}-a-salt-https://partner.example/hook-x-a`;
 
-  test('are opened once for their subscription and header', () => {
+  test('are decrypted once for their subscription and header', () => {
     const made = createRoutesMade();
     let opened = 0;
     const openHeader: CompileOptions['openHeader'] = (...asked) => {
@@ -418,7 +418,7 @@ describe('sealed headers', () => {
     expect(opened).toBe(1);
   });
 
-  test('that do not open hold the claims, and say which header', () => {
+  test('that cannot be decrypted hold the claims and are reported', () => {
     const { verdicts, routes } = compileRoutes(withSealed('s2.foreign'), options);
     expect([...verdicts.values()]).toEqual([
       { ready: 'Admitted', live: 'HeaderNotReadable', detail: 'seal_not_opened', about: 'header x-a' },
@@ -447,7 +447,7 @@ describe('root keys', () => {
     })),
   });
 
-  test('endpoints are sealed again when another key becomes the first, and not otherwise', () => {
+  test('endpoints are only encrypted again when another key becomes the first', () => {
     const keys = createKeyRing(files);
     const made = createRoutesMade();
     let sealed = 0;
@@ -483,7 +483,7 @@ describe('root keys', () => {
   test.each<[string, Parameters<typeof signedBy>]>([
     ['the secret', [{ version: 1, key: 'AAAAAAAAAA' }]],
     ['the previous secret', [{ version: 1, key: 'AAAAAAAAAA' }, 2]],
-  ])('without the root key of %s, nothing is sent, and the id is shown', (_which, args) => {
+  ])('without the root key of %s, no events are sent, and the id is shown', (_which, args) => {
     const { verdicts, routes } = compileRoutes(signedBy(...args), options);
     expect([...verdicts.values()]).toEqual([
       { ready: 'Admitted', live: 'SigningKeyMissing', detail: 'root_key_missing', about: 'root key AAAAAAAAAA' },
@@ -519,7 +519,7 @@ describe('the health of the endpoint', () => {
   };
   const at = (ms: number) => new Date(ms).toISOString();
 
-  test('disabled: events are routed and held, and its configuration stays', () => {
+  test('disabled: events are routed and held, and its configuration is kept', () => {
     const { live, route } = routeOf({}, { disabledMs: DISABLED_MS });
     expect(live).toBe('EndpointDisabled');
     expect(route).toMatchObject({ route: 'open', send: 'held', endpoint: expect.stringContaining('sealed') });
@@ -534,7 +534,7 @@ describe('the health of the endpoint', () => {
     expect(enabled).toMatchObject({ live, route: { send, enabledMs } });
   });
 
-  test('has no say where something else holds it, nor without a limit is there one', () => {
+  test('is ignored if the subscription is held for another reason, or if there is no limit', () => {
     const suspended = { disabledMs: DISABLED_MS, spec: { suspended: true } as SubscriptionSpec };
     expect(routeOf({}, suspended)).toMatchObject({ live: 'Suspended', route: { route: 'paused', send: 'held' } });
     expect(routeOf({}).route).not.toHaveProperty('maxPerSecond');
@@ -542,7 +542,7 @@ describe('the health of the endpoint', () => {
   });
 });
 
-test('the younger of two subscriptions for one pair names the older', () => {
+test('the younger of two subscriptions for one pair contains the name of the older one', () => {
   const one = { integration: 'shop', stream: 'orders' };
   const snapshot = snapshotOf({
     streams: { orders: {} },
@@ -561,7 +561,7 @@ describe('the events per second of the account', () => {
       { ...options, ...(policy === undefined ? {} : { limits: policy }) },
     ).routes.eventsPerSecond;
 
-  test('are the limits of its spec or its plan, and never above the ceiling', () => {
+  test('are the limits of its spec or its plan, and do not exceed the ceiling', () => {
     expect(limitOf({ plan: 'Free', short: false })).toBe(1_000);
     expect(limitOf({ plan: 'Free', short: false, limits: { eventsPerSecond: 20 } })).toBe(20);
     expect(limitOf({ plan: 'Metered', short: false })).toBe(5_000);
@@ -569,7 +569,7 @@ describe('the events per second of the account', () => {
     expect(limitOf({ plan: 'Free', short: false, limits: { eventsPerSecond: 9_000 } })).toBe(5_000);
   });
 
-  test('have the stored bytes beside them', () => {
+  test('are compiled together with the stored bytes', () => {
     const account = { plan: 'Free' as const, short: false, limits: { storedBytes: 5 } };
     const { routes } = compileRoutes({ ...snapshotOf({}), account }, { ...options, limits });
     expect([routes.eventsPerSecond, routes.storedBytes]).toEqual([1_000, 5]);

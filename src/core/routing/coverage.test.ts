@@ -10,7 +10,7 @@ const packages = [
   { name: 'empty', spec: {} },
 ];
 
-test('a stream is covered by a block of its own, and by one of each package that contains it', () => {
+test('a block applies to a stream if it refers to the stream, or to a package that contains it', () => {
   const own = block('ada', 'CatalogStream', 'orders');
   const whole = block('ada', 'Package', 'money');
   const blocks = [own, whole, block('ada', 'Package', 'empty'), block('ada', 'Package', 'absent')];
@@ -20,7 +20,7 @@ test('a stream is covered by a block of its own, and by one of each package that
   expect(covering('ada', 'visits')).toEqual([]);
 });
 
-test('a block of one integration does not cover another, and a package is no stream of its name', () => {
+test('a block of one integration does not apply to another, and a package is not a stream with the same name', () => {
   const covering = coverage({ packages, blocks: [block('ada', 'Package', 'money')] });
   expect(covering('bob', 'orders')).toEqual([]);
   expect(covering('ada', 'money')).toEqual([]);

@@ -11,7 +11,7 @@ afterEach(async () => {
   for (const close of closing.splice(0).toReversed()) await close();
 });
 
-/** An endpoint that answers by `script`, and a function that asks it. The clock stands still until it is moved. */
+/** An endpoint that responds according to `script`, and a function that asks it for consent. Uses a manual clock. */
 async function serve(script: (socket: Socket) => void) {
   const endpoint = await startScriptedEndpoint(script);
   const client = createEndpointClient({ allowedNetworks: ['127.0.0.0/8'] });
@@ -29,7 +29,7 @@ const says =
   (socket: Socket) =>
     void socket.write(answer(status, headers, body));
 
-test('the question is an OPTIONS request with the origin and the headers of the endpoint', async () => {
+test('the request is an OPTIONS request with the origin and the headers of the endpoint', async () => {
   const { endpoint, ask } = await serve(says(200, allow(ORIGIN)));
   await ask(`${endpoint.url}?a=b`, { Authorization: 'Bearer x', 'webhook-request-origin': 'forged.example' });
   const [request] = endpoint.requests;
@@ -74,15 +74,15 @@ test.each([
   expect(refused?.responseBody).toHaveLength(0);
 });
 
-test('a header behind an informational response does not count before the answer', async () => {
+test('a header of an informational response is ignored', async () => {
   const { ask } = await serve(socket => {
     socket.write(`HTTP/1.1 103 Hints\r\nwebhook-allowed-origin: *\r\n\r\n${answer(200)}`);
   });
   expect(await ask()).toMatchObject({ reason: 'consent_missing' });
 });
 
-describe('an endpoint gets few questions', () => {
-  test('from any number of events that wait for it at once', async () => {
+describe('an endpoint only receives a few requests', () => {
+  test('for any number of events that wait at the same time', async () => {
     const { endpoint, ask } = await serve(says(200));
     const answers = await Promise.all(Array.from({ length: 500 }, () => ask()));
     expect(answers.every(each => each?.reason === 'consent_missing')).toBe(true);
@@ -93,7 +93,7 @@ describe('an endpoint gets few questions', () => {
     ['an hour after it agreed', says(200, allow('*')), AGREED_MS],
     ['a minute after it did not', says(200), REFUSED_MS],
     ['five seconds after it broke the connection', (socket: Socket) => socket.destroy(), UNREACHED_MS],
-  ])('the next one %s', async (_, script, keptMs) => {
+  ])('the next request is sent %s', async (_, script, keptMs) => {
     const { endpoint, ask, clock } = await serve(script);
     const first = await ask();
     clock.nowMs = keptMs - 1;
@@ -104,14 +104,14 @@ describe('an endpoint gets few questions', () => {
     expect(endpoint.requests).toHaveLength(2);
   });
 
-  test('and each address and set of headers is asked by itself', async () => {
+  test('for each address and set of headers', async () => {
     const { endpoint, ask } = await serve(says(200, allow('*')));
     for (const headers of [{}, { a: '1' }, { a: '2' }, {}]) await ask(endpoint.url, headers);
     await ask(`${endpoint.url}/other`);
     expect(endpoint.requests).toHaveLength(4);
   });
 
-  test('until it changes its mind', async () => {
+  test('until it changes its response', async () => {
     let agrees = true;
     const { ask, clock } = await serve(socket => void socket.write(answer(200, agrees ? allow('*') : [])));
     expect(await ask()).toBeUndefined();
@@ -121,7 +121,7 @@ describe('an endpoint gets few questions', () => {
   });
 });
 
-test('an endpoint that hangs fails within its timeout, and no other one waits for it', async () => {
+test('an endpoint that does not respond fails within its timeout, and does not delay others', async () => {
   const { endpoint, ask } = await serve(() => {});
   const other = await startScriptedEndpoint(says(200, allow('*')));
   closing.push(other.close);
@@ -136,7 +136,7 @@ test('an endpoint that hangs fails within its timeout, and no other one waits fo
   expect(endpoint.requests).toHaveLength(1);
 });
 
-test('an address that is not allowed is not asked', async () => {
+test('an address that is not allowed is not contacted', async () => {
   const { ask } = await serve(says(200, allow('*')));
   expect(await ask('http://10.0.0.1/')).toMatchObject({ reason: 'address_refused' });
 });

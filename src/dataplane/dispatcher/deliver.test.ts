@@ -54,7 +54,7 @@ async function run(
   return { ending: await deliver(deps, subscription, delivery, event), asked, told };
 }
 
-test('2xx is delivered, with the status as its reason', async () => {
+test('a 2xx is delivered, with the status as its reason', async () => {
   const { ending, asked, told } = await run(answer({ outcome: 'delivered', reason: 'http_2xx', status: 202 }));
   expect(ending).toEqual({ outcome: 'delivered', reason: '202', latencyMs: 1, attempted: 'Succeeded' });
   expect(asked).toEqual([
@@ -72,37 +72,43 @@ test('2xx is delivered, with the status as its reason', async () => {
 test.each([
   ['its claim is a second old', 1_001, true],
   ['the process may have lost its claims', 0, false],
-])('is released if %s when the connection is open, and counts as no attempt', async (_name, laterMs, holdsClaims) => {
-  const told: string[] = [];
-  let monotonicMs = 0;
-  const deps: DeliverDeps = {
-    async attempt({ maySend }) {
-      expect(maySend?.()).toBe(true);
-      monotonicMs = laterMs;
-      holds = holdsClaims;
-      expect(maySend?.()).toBe(false);
-      return answer({ reason: 'aborted', isUnsent: true });
-    },
-    nowMs: () => NOW,
-    wallMs: () => NOW,
-    monotonicMs: () => monotonicMs,
-    random: () => 0.5,
-    holdsClaims: () => holds,
-    onAttempt: (_result, outcome) => told.push(outcome),
-  };
-  let holds = true;
-  expect(await deliver(deps, subscription, DELIVERY, EVENT)).toEqual({ outcome: 'released', reason: 'released' });
-  expect(told).toEqual([]);
-});
+])(
+  'is released if %s when the connection is open, and does not count as an attempt',
+  async (_name, laterMs, holdsClaims) => {
+    const told: string[] = [];
+    let monotonicMs = 0;
+    const deps: DeliverDeps = {
+      async attempt({ maySend }) {
+        expect(maySend?.()).toBe(true);
+        monotonicMs = laterMs;
+        holds = holdsClaims;
+        expect(maySend?.()).toBe(false);
+        return answer({ reason: 'aborted', isUnsent: true });
+      },
+      nowMs: () => NOW,
+      wallMs: () => NOW,
+      monotonicMs: () => monotonicMs,
+      random: () => 0.5,
+      holdsClaims: () => holds,
+      onAttempt: (_result, outcome) => told.push(outcome),
+    };
+    let holds = true;
+    expect(await deliver(deps, subscription, DELIVERY, EVENT)).toEqual({ outcome: 'released', reason: 'released' });
+    expect(told).toEqual([]);
+  },
+);
 
 test.each([
   [0, 1_100],
   [1, 66_000],
-])('after %d failed attempts the next one waits for the schedule and half of its jitter', async (attempts, waitMs) => {
-  const { ending } = await run(answer({ status: 500 }), { ...DELIVERY, attempts });
-  const answered = { attempted: 'HttpError', reason: '500', latencyMs: 1, responseBody: Buffer.from('no') };
-  expect(ending).toEqual({ outcome: 'failed', dueMs: NOW + waitMs, ...answered });
-});
+])(
+  'after %d failed attempts, the next attempt waits for the schedule and half of its jitter',
+  async (attempts, waitMs) => {
+    const { ending } = await run(answer({ status: 500 }), { ...DELIVERY, attempts });
+    const answered = { attempted: 'HttpError', reason: '500', latencyMs: 1, responseBody: Buffer.from('no') };
+    expect(ending).toEqual({ outcome: 'failed', dueMs: NOW + waitMs, ...answered });
+  },
+);
 
 test('keeps the event open after a 410, even if there are retries left', async () => {
   const gone = answer({ outcome: 'disabled', reason: 'gone', status: 410, truncated: true });
@@ -114,7 +120,7 @@ test('keeps the event open after a 410, even if there are retries left', async (
   }
 });
 
-test('Retry-After lengthens the wait', async () => {
+test('Retry-After increases the delay', async () => {
   const { ending } = await run(answer({ status: 503, retryAfterMs: 30_000 }));
   expect(ending.dueMs).toBe(NOW + 33_000);
 });
@@ -163,8 +169,8 @@ test('sends a claim that is started within a second', async () => {
   expect(asked).toHaveLength(1);
 });
 
-describe('an endpoint that is asked for consent', () => {
-  /** Asking takes so long. */
+describe('an endpoint that requires consent', () => {
+  /** The duration of the consent request, in milliseconds. */
   async function ask(refusal: AttemptResult | undefined, tookMs: number) {
     const made: string[] = [];
     let nowMs = 0;
@@ -187,19 +193,19 @@ describe('an endpoint that is asked for consent', () => {
     return { ending: await deliver(deps, subscription, DELIVERY, EVENT), made };
   }
 
-  test('gets the event once it has agreed', async () => {
+  test('receives the event after it has agreed', async () => {
     const { ending, made } = await ask(undefined, 1_000);
     expect(ending.outcome).toBe('delivered');
     expect(made).toEqual(['ask https://a.example/', 'attempt', 'delivered http_2xx']);
   });
 
-  test('gets nothing until then, and the attempt fails', async () => {
+  test('does not receive events until it has agreed, and the attempt fails', async () => {
     const { ending, made } = await ask(answer({ reason: 'consent_missing' }), 9_000);
     expect(ending).toMatchObject({ outcome: 'failed', reason: 'consent_missing', attempted: 'ConsentMissing' });
     expect(made).toEqual(['ask https://a.example/', 'failed consent_missing']);
   });
 
-  test('gets nothing if the answer came so late that the gate may have closed', async () => {
+  test('does not receive the event if it responded so late that the gate may have closed', async () => {
     const { ending, made } = await ask(undefined, 1_001);
     expect(ending).toEqual({ outcome: 'released', reason: 'released' });
     expect(made).toEqual(['ask https://a.example/']);
@@ -211,13 +217,13 @@ test('adds webhook-replay to a replay', async () => {
   expect(asked[0]?.headers).toMatch(/\r\nwebhook-replay: rpl_1\r\n$/);
 });
 
-test('ignores attempts that were ended by the dispatcher for the health of the endpoint', async () => {
+test('ignores attempts that the dispatcher has ended for the health of the endpoint', async () => {
   const { ending } = await run(answer({ reason: 'aborted' }));
   expect(ending.outcome).toBe('failed');
   expect(ending.attempted).toBeUndefined();
 });
 
-test('a test event that fails is not repeated, and its 410 disables nothing', async () => {
+test('a test event that fails is not repeated, and a 410 does not disable the endpoint', async () => {
   const test = { ...DELIVERY, isTest: true };
   expect((await run(answer({ status: 500 }), test)).ending.outcome).toBe('dead');
   expect((await run(answer({ outcome: 'disabled', reason: 'gone', status: 410 }), test)).ending.outcome).toBe('dead');

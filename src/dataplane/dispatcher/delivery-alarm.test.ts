@@ -6,7 +6,7 @@ const WELL: DeliveryNote = { trouble: '- 0', backlog: '0' };
 const FAILS: DeliveryNote = { trouble: 'HttpError 0', backlog: '0' };
 const WAITS: DeliveryNote = { trouble: '- 0', backlog: '1' };
 
-/** An alarm whose time stands still until it is moved; `raised` has `ms member`. */
+/** An alarm with a manual clock. `raised` contains `ms member`. */
 function start() {
   let now = 0;
   const timers = new Set<{ atMs: number; run: () => void }>();
@@ -34,7 +34,7 @@ function start() {
   return { alarm, raised, advance, timers };
 }
 
-test('reports trouble immediately, and then every ten seconds, including the last change', () => {
+test('reports a problem immediately, and then every ten seconds, including the last change', () => {
   const { alarm, raised, advance } = start();
   alarm.note('x', { before: WELL, now: FAILS });
   expect(raised).toEqual(['0 x']);
@@ -73,7 +73,7 @@ test('reports a backlog after ten seconds, or after a minute if it keeps changin
   expect(raised).toEqual(['10000 calm', '70000 restless']);
 });
 
-test('trouble does not wait behind a backlog, nor does a backlog make it wait', () => {
+test('problems and backlogs do not delay each other', () => {
   const { alarm, raised, advance } = start();
   alarm.note('x', { before: WELL, now: WAITS });
   advance(500);
@@ -95,16 +95,16 @@ test('reports the first dead letter of an hour even if nothing else has changed'
   expect(raised).toEqual(['0 x', '3600000 x']);
 });
 
-test('reports again if another dispatcher may have reported something else', () => {
+test('reports again if another dispatcher may have reported a different state', () => {
   const { alarm, raised, advance } = start();
   alarm.note('x', { before: WELL, now: FAILS });
   advance(20_000);
-  // Another one noted, and told, that it works; now it fails again.
+  // Another dispatcher has recorded and reported that the endpoint works. Now it fails again.
   alarm.note('x', { before: { trouble: 'Succeeded 0', backlog: '0' }, now: FAILS });
   expect(raised).toEqual(['0 x', '20000 x']);
 });
 
-test('uses a separate time for each subscription, and reports waiting changes at the end', () => {
+test('uses a separate time for each subscription, and reports pending changes at the end', () => {
   const { alarm, raised } = start();
   alarm.note('x', { before: WELL, now: WAITS });
   alarm.note('y', { before: WELL, now: FAILS });
@@ -115,7 +115,7 @@ test('uses a separate time for each subscription, and reports waiting changes at
   expect(raised).toHaveLength(3);
 });
 
-test('of more subscriptions than are remembered none is forgotten untold', () => {
+test('reports all changes even if there are more subscriptions than can be remembered', () => {
   const { alarm, raised, timers } = start();
   for (let n = 0; n < 20_005; n++) alarm.note(`s${n}`, { before: WELL, now: WAITS });
   expect(raised).toEqual(['0 s0', '0 s1', '0 s2', '0 s3', '0 s4']);

@@ -19,7 +19,7 @@ async function serve(...[script]: Parameters<typeof startScriptedEndpoint>) {
   return { endpoint, attempt };
 }
 
-/** The number at the end of a request's path. */
+/** Returns the number at the end of a request's path. */
 const numberIn = (head: string) => Number(/\/(\d+) HTTP/.exec(head)?.[1]);
 const upTo = (from: number, to: number) => Array.from({ length: to - from + 1 }, (_, i) => from + i);
 
@@ -27,7 +27,7 @@ const said = ({ outcome, reason, status, truncated }: AttemptResult) =>
   `${outcome} ${reason} ${status ?? '-'}${truncated ? ' truncated' : ''}`;
 
 describe('every status', { timeout: 30_000 }, () => {
-  test('from 200 to 599 is delivered, or failed, or the end of the endpoint', async () => {
+  test('from 200 to 599 is delivered, failed, or disables the endpoint', async () => {
     const { endpoint, attempt } = await serve((socket, { head }) => socket.write(answer(numberIn(head))));
     const expected = (status: number) => {
       if (status < 300) return `delivered http_2xx ${status}`;
@@ -40,11 +40,11 @@ describe('every status', { timeout: 30_000 }, () => {
     for (const status of statuses) results.push(said(await attempt(status)));
     expect(results).toEqual(statuses.map(expected));
     expect(endpoint.requests).toHaveLength(400);
-    // No status costs the connection.
+    // The connection is kept for every status.
     expect(endpoint.connections()).toBe(1);
   });
 
-  test('skips informational responses from 102 to 199, and uses the next one', async () => {
+  test('skips informational responses from 102 to 199 and uses the next response', async () => {
     const { attempt } = await serve((socket, { head }) => {
       const announcement = `HTTP/1.1 ${numberIn(head)} Soon\r\nretry-after: 9\r\n\r\n`;
       socket.write(announcement.repeat(3) + answer(503, ['retry-after: 3']));
@@ -54,7 +54,7 @@ describe('every status', { timeout: 30_000 }, () => {
     }
   });
 
-  test('rejects 100 and 101 as responses, and does not read what follows', async () => {
+  test('refuses 100 and 101 as responses, and does not read the following data', async () => {
     const { endpoint, attempt } = await serve((socket, { head }) => {
       const upgrade = 'connection: upgrade\r\nupgrade: x\r\n';
       socket.write(`HTTP/1.1 ${numberIn(head)} X\r\n${upgrade}\r\n${answer(200)}`);
@@ -86,13 +86,13 @@ describe('every status', { timeout: 30_000 }, () => {
   });
 });
 
-describe('an answer that is cut off at any byte', { timeout: 30_000 }, () => {
+describe('a response that is cut off at any byte', { timeout: 30_000 }, () => {
   const chunked = 'HTTP/1.1 500 X\r\ntransfer-encoding: chunked\r\n\r\n4\r\nhalf\r\n0\r\n\r\n';
   test.each([
     ['a success with a length', answer(200, ['x-a: b'], 'hello'), 'delivered http_2xx 200'],
     ['a failure in chunks', chunked, 'failed http_5xx 500'],
     ['the end of an endpoint', answer(410), 'disabled gone 410'],
-  ])('%s: before the headers are complete it is a reset, after them the status counts', async (_name, text, kept) => {
+  ])('%s: if the headers are incomplete, this is a reset; otherwise, the status is used', async (_name, text, kept) => {
     const headersEnd = text.indexOf('\r\n\r\n') + 4;
     const { endpoint, attempt } = await serve((socket, { head }) => {
       const n = numberIn(head);
@@ -104,16 +104,16 @@ describe('an answer that is cut off at any byte', { timeout: 30_000 }, () => {
       expect(`${bytes}: ${said(await attempt(bytes))}`).toBe(`${bytes}: ${expected}`);
     }
     expect(said(await attempt(text.length))).toBe(kept);
-    // One attempt is one request: what was taken may have been worked on.
+    // Each attempt is a single request because the endpoint may have processed it.
     expect(endpoint.requests).toHaveLength(text.length + 1);
   });
 });
 
-describe('an answer that comes before the request was read', () => {
+describe('a response that arrives before the request was read', () => {
   test.each([
     [200, 'delivered http_2xx 200'],
     [413, 'failed http_4xx 413'],
-  ])('%i counts, and the connection is not used again', async (status, expected) => {
+  ])('%i is used, and the connection is not reused', async (status, expected) => {
     const unread: Socket[] = [];
     const server = createServer(socket => {
       unread.push(socket);
@@ -128,7 +128,7 @@ describe('an answer that comes before the request was read', () => {
       client.close,
       async () => unread.forEach(socket => socket.destroy()),
     );
-    // More than the buffers of both kernels hold.
+    // This is more than the buffers of both kernels.
     const body = Buffer.alloc(16 * 1024 * 1024);
     for (let n = 0; n < 2; n++) {
       const result = await client.attempt({ url: `http://127.0.0.1:${port}/`, headers: '', body, timeoutMs: 4_000 });
@@ -146,7 +146,7 @@ describe('a connection that ends between two requests', () => {
     for (let n = 1; n <= 20; n++) {
       expect(said(await attempt())).toBe('delivered http_2xx 200');
       await endpoint.lastConnectionEnded();
-      // The end is heard in a turn of the event loop after it was sent.
+      // The end is detected in a turn of the event loop after it was sent.
       await nextTurn();
       await nextTurn();
     }
@@ -154,23 +154,20 @@ describe('a connection that ends between two requests', () => {
     expect(endpoint.requests).toHaveLength(20);
   });
 
-  test.each(['connection: close', 'keep-alive: timeout=1'])(
-    'after "%s" the connection is not used again',
-    async header => {
-      const { endpoint, attempt } = await serve(socket => socket.write(answer(200, [header])));
-      for (let n = 0; n < 3; n++) expect(said(await attempt())).toBe('delivered http_2xx 200');
-      expect(endpoint.connections()).toBe(3);
-    },
-  );
+  test.each(['connection: close', 'keep-alive: timeout=1'])('is not reused after "%s"', async header => {
+    const { endpoint, attempt } = await serve(socket => socket.write(answer(200, [header])));
+    for (let n = 0; n < 3; n++) expect(said(await attempt())).toBe('delivered http_2xx 200');
+    expect(endpoint.connections()).toBe(3);
+  });
 });
 
-describe('headers without measure', () => {
+describe('headers without a limit', () => {
   test.each([
     ['one of 1 MiB', `HTTP/1.1 200 OK\r\nx: ${'y'.repeat(1024 * 1024)}\r\n\r\n`],
     ['1,000 of 1 KiB', `HTTP/1.1 200 OK\r\n${`x-filler: ${'y'.repeat(1_012)}\r\n`.repeat(1_000)}\r\n`],
     ['a reason phrase of 1 MiB', `HTTP/1.1 200 ${'y'.repeat(1024 * 1024)}\r\n\r\n`],
     ['20,000 announcements', 'HTTP/1.1 103 Early Hints\r\nlink: </x>\r\n\r\n'.repeat(20_000)],
-  ])('%s: not read to the end', async (_name, text) => {
+  ])('%s: reading stops early', async (_name, text) => {
     const { endpoint, attempt } = await serve(socket => socket.write(text, 'latin1'));
     const { outcome, reason } = await attempt();
     expect([outcome, reason]).toEqual(['failed', 'headers_too_large']);
@@ -182,7 +179,7 @@ describe('headers without measure', () => {
     ['trailers', `${chunked}0\r\n`, `x-t: ${'y'.repeat(1_000)}\r\n`],
     ['an extension of a chunk', `${chunked}1;a=`, 'y'.repeat(1_000)],
     ['chunks of one byte that are all extension', chunked, `1;a=${'y'.repeat(1_000)}\r\nx\r\n`],
-  ])('%s without end: cut off, and the status counts', async (_name, beginning, endless) => {
+  ])('%s without an end: the response is cut off, and the status is used', async (_name, beginning, endless) => {
     let written = 0;
     const { endpoint, attempt } = await serve(socket => {
       socket.write(beginning);
@@ -194,12 +191,12 @@ describe('headers without measure', () => {
     });
     expect(said(await attempt())).toBe('delivered http_2xx 200 truncated');
     await endpoint.lastConnectionEnded();
-    // What the kernel buffers, but not a stream without end.
+    // This includes the data buffered by the kernel, but not an endless stream.
     expect(written).toBeLessThan(32 * 1024 * 1024);
   });
 });
 
-test('a server that speaks HTTP/2 from the start gives no answer', async () => {
+test('a server that starts with HTTP/2 does not return a response', async () => {
   const { attempt } = await serve(socket => socket.write(Buffer.from([0, 0, 0, 4, 0, 0, 0, 0, 0])));
   expect(said(await attempt())).toBe('failed invalid_response -');
 });

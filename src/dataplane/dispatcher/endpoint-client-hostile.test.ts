@@ -11,7 +11,7 @@ afterEach(async () => {
   for (const close of closing.splice(0).toReversed()) await close();
 });
 
-/** The clocks are the real ones, and short, because what is tested is a real socket that stays silent. */
+/** The times are real and short because a silent socket can only be tested with a real clock. */
 const SHORT_MS = 80;
 
 async function serve(
@@ -26,7 +26,7 @@ async function serve(
   return { endpoint, client, attempt };
 }
 
-describe('answers that are none', () => {
+describe('invalid responses', () => {
   test.each<[string, string, string]>([
     ['garbage', 'SSH-2.0-OpenSSH_9.2\r\n', 'invalid_response'],
     ['a version from nowhere', 'HTTP/9.9 200 OK\r\n\r\n', 'invalid_response'],
@@ -50,25 +50,25 @@ describe('answers that are none', () => {
     expect(await attempt()).toMatchObject({ outcome: 'failed', reason });
     await endpoint.lastConnectionEnded();
     expect(endpoint.requests).toHaveLength(1);
-    // The client is none the worse for it.
+    // The client continues to work.
     expect(await attempt()).toMatchObject({ outcome: 'failed', reason });
     expect(endpoint.connections()).toBe(2);
   });
 
-  test('1,000 small headers are an answer', async () => {
+  test('a response can have 1,000 small headers', async () => {
     const headers = Array.from({ length: 1000 }, (_, i) => `x${i}: y`);
     const { attempt } = await serve(socket => socket.write(answer(200, headers)));
     expect(await attempt()).toMatchObject({ outcome: 'delivered' });
   });
 
-  test('early hints come before the answer and are none', async () => {
+  test('early hints before the response are ignored', async () => {
     const { attempt } = await serve(socket =>
       socket.write(`HTTP/1.1 103 Early Hints\r\nlink: </x>\r\n\r\n${answer(503, ['retry-after: 3'])}`),
     );
     expect(await attempt()).toMatchObject({ outcome: 'failed', status: 503, retryAfterMs: 3000 });
   });
 
-  test('early hints without end are bounded by the timeout', async () => {
+  test('endless early hints are limited by the timeout', async () => {
     const { attempt } = await serve(socket => {
       const timer = setInterval(() => socket.write('HTTP/1.1 103 Early Hints\r\n\r\n'), 10);
       socket.on('close', () => clearInterval(timer));
@@ -78,14 +78,14 @@ describe('answers that are none', () => {
 });
 
 describe('connections that end too early', () => {
-  test('closed without an answer', async () => {
+  test('closed without a response', async () => {
     const { attempt } = await serve(socket => socket.end());
     const result = await attempt();
     expect(result).toMatchObject({ outcome: 'failed', reason: 'connection_reset', truncated: false });
     expect(result).not.toHaveProperty('status');
   });
 
-  test('reset instead of an answer, on a used connection too: one attempt is one request', async () => {
+  test('reset instead of a response, also for a reused connection: each attempt is a single request', async () => {
     const { endpoint, attempt } = await serve((socket, { nth }) =>
       nth === 1 ? socket.write(answer(200)) : socket.resetAndDestroy(),
     );
@@ -110,7 +110,7 @@ describe('connections that end too early', () => {
     expect(result.responseBody.toString()).toBe('half');
   });
 
-  test('invalid chunking after the status: the status counts, the connection does not live on', async () => {
+  test('invalid chunks after the status: the status is used, and the connection is not reused', async () => {
     const { endpoint, attempt } = await serve(socket =>
       socket.write('HTTP/1.1 500 X\r\ntransfer-encoding: chunked\r\n\r\n3\r\nabc\r\nZZ\r\nabc'),
     );
@@ -120,9 +120,10 @@ describe('connections that end too early', () => {
     await endpoint.lastConnectionEnded();
   });
 
-  test('never uses an additional response for the next attempt', async () => {
+  test('an additional response is never used for the next attempt', async () => {
     const { endpoint, attempt } = await serve(socket => {
-      // Both come in one piece, the worst case: the second is there before the connection is used again.
+      // In the worst case, both responses are received together, so the second one is there before the connection is
+      // reused.
       socket.write(answer(500, [], 'mine') + answer(200, [], 'smuggled'));
     });
     expect(await attempt()).toMatchObject({ status: 500 });
@@ -130,7 +131,7 @@ describe('connections that end too early', () => {
     expect(endpoint.connections()).toBe(2);
   });
 
-  test('closes the connection if there is another response later', async () => {
+  test('the connection is closed if there is another response later', async () => {
     const { endpoint, attempt } = await serve(
       socket => socket.write(answer(500), () => setTimeout(() => socket.write(answer(200)), 5)),
       { idleTimeoutMs: 60_000 },
@@ -142,7 +143,7 @@ describe('connections that end too early', () => {
 });
 
 describe('slow endpoints', () => {
-  test('silent after the request', async () => {
+  test('do not respond to the request', async () => {
     const { endpoint, attempt } = await serve(() => {});
     const result = await attempt(SHORT_MS);
     expect(result).toMatchObject({ outcome: 'failed', reason: 'timeout' });
@@ -150,7 +151,7 @@ describe('slow endpoints', () => {
     await endpoint.lastConnectionEnded();
   });
 
-  test('headers one byte at a time', async () => {
+  test('send headers one byte at a time', async () => {
     const { attempt } = await serve(socket => {
       const bytes = 'HTTP/1.1 200 OK\r\nx-slow: yes, very much so\r\n\r\n'.split('');
       const timer = setInterval(() => socket.write(bytes.shift() ?? 'x'), 5);
@@ -159,7 +160,7 @@ describe('slow endpoints', () => {
     expect(await attempt(SHORT_MS)).toMatchObject({ outcome: 'failed', reason: 'timeout' });
   });
 
-  test('a body one byte at a time ends with the timeout and keeps the status', async () => {
+  test('send a body one byte at a time: the attempt ends with the timeout and keeps the status', async () => {
     const { endpoint, attempt } = await serve(socket => {
       socket.write('HTTP/1.1 200 OK\r\ncontent-length: 100000\r\n\r\n');
       const timer = setInterval(() => socket.write('x'), 5);
@@ -169,7 +170,7 @@ describe('slow endpoints', () => {
     await endpoint.lastConnectionEnded();
   });
 
-  test('an endless body is cut at 16 KiB and the connection ends', async () => {
+  test('send an endless body: it is cut off after 16 KiB, and the connection is closed', async () => {
     let written = 0;
     const { endpoint, attempt } = await serve(socket => {
       socket.write('HTTP/1.1 500 X\r\ntransfer-encoding: chunked\r\n\r\n');
@@ -184,11 +185,11 @@ describe('slow endpoints', () => {
     expect(result).toMatchObject({ outcome: 'failed', reason: 'http_5xx', truncated: true });
     expect(result.responseBody).toHaveLength(RESPONSE_BODY_MAX);
     await endpoint.lastConnectionEnded();
-    // What the kernel buffers, but not a stream without end.
+    // This includes the data buffered by the kernel, but not an endless stream.
     expect(written).toBeLessThan(32 * 1024 * 1024);
   });
 
-  test('a body in chunks of one byte only takes the memory of its bytes', async () => {
+  test('send a body in chunks of one byte, which only takes the memory of its bytes', async () => {
     const text = 'abcdefg'.repeat(2_340);
     const chunks = [...text].map(letter => `1\r\n${letter}\r\n`).join('');
     const sockets: Socket[] = [];
@@ -204,7 +205,7 @@ describe('slow endpoints', () => {
     for (const { responseBody } of await Promise.all(attempts)) expect(responseBody.toString()).toBe(text);
   });
 
-  test('a name that never resolves is a connect timeout, also when the whole attempt’s time is shorter', async () => {
+  test('have a name that never resolves: this is a connect timeout, even if the timeout of the attempt is shorter', async () => {
     const client = createEndpointClient({ allowedNetworks: [], connectTimeoutMs: SHORT_MS, resolveName: () => {} });
     closing.push(client.close);
     const request = { url: 'https://never.test/', headers: '', body: Buffer.alloc(1) };
@@ -212,9 +213,9 @@ describe('slow endpoints', () => {
     expect(await client.attempt({ ...request, timeoutMs: SHORT_MS / 4 })).toMatchObject({ reason: 'connect_timeout' });
   });
 
-  test('sends nothing if the process was suspended while it connected, even if the connection is open', async () => {
+  test('do not receive anything if the process was suspended while connecting, even if the connection is open', async () => {
     const { endpoint, attempt } = await serve(socket => socket.write(answer(200)), { connectTimeoutMs: SHORT_MS });
-    // After timers, Node looks for open connections, and only then for timers that are due.
+    // After timers, Node checks for open connections, and only then for timers that are due.
     await delay(1);
     const result = attempt();
     Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 3 * SHORT_MS);
@@ -222,7 +223,7 @@ describe('slow endpoints', () => {
     expect(endpoint.requests).toHaveLength(0);
   });
 
-  test('sends nothing over a connection that opened too late, and keeps it for the next attempt', async () => {
+  test('do not receive anything if the connection opened too late, and it is kept for the next attempt', async () => {
     const { endpoint, client } = await serve(socket => socket.write(answer(200)));
     const request = { url: endpoint.url, headers: '', body: Buffer.from('{}') };
     const asked: number[] = [];
@@ -234,7 +235,7 @@ describe('slow endpoints', () => {
     expect(endpoint.requests).toHaveLength(1);
   });
 
-  test('a request without an answer in time is reset, so it cannot arrive later', async () => {
+  test('do not receive a request later because it is reset if there is no response in time', async () => {
     const ended: string[] = [];
     const { endpoint, attempt } = await serve(socket => {
       socket.on('error', (error: NodeJS.ErrnoException) => ended.push(String(error.code)));
@@ -245,7 +246,7 @@ describe('slow endpoints', () => {
     expect(ended).toEqual(['ECONNRESET']);
   });
 
-  test('a request that was answered early is not reset, because the endpoint may still be reading it', async () => {
+  test('are not reset if they responded early because they may still be reading the request', async () => {
     const ended: string[] = [];
     const { endpoint, attempt } = await serve(socket => {
       socket.on('error', (error: NodeJS.ErrnoException) => ended.push(String(error.code)));
@@ -257,7 +258,7 @@ describe('slow endpoints', () => {
     expect(ended).toEqual(['end']);
   });
 
-  test('an endpoint that closes each connection that opened too late fails, instead of getting nothing forever', async () => {
+  test('fail if they close each connection that opened too late, instead of never receiving anything', async () => {
     const { endpoint, client } = await serve(() => {});
     const server = createServer(socket => socket.on('error', () => {}).end());
     server.listen(0, '127.0.0.1');
@@ -272,7 +273,7 @@ describe('slow endpoints', () => {
       expect(second).toMatchObject({ outcome: 'failed', reason: 'connection_reset' });
       expect(second.isUnsent).toBeUndefined();
     }
-    // Other endpoints do not matter.
+    // Other endpoints are not affected.
     expect(await client.attempt({ ...request, url: endpoint.url })).toMatchObject({ isUnsent: true });
   });
 
@@ -286,7 +287,7 @@ describe('slow endpoints', () => {
   });
 });
 
-describe('nobody there', () => {
+describe('unreachable endpoints', () => {
   test('a closed port', async () => {
     const server = createServer().listen(0, '127.0.0.1');
     await once(server, 'listening');
@@ -300,7 +301,7 @@ describe('nobody there', () => {
     expect(result).toMatchObject({ outcome: 'failed', reason: 'connection_refused' });
   });
 
-  test.each(['ENOTFOUND', 'EAI_AGAIN'])('a name that answers %s', async code => {
+  test.each(['ENOTFOUND', 'EAI_AGAIN'])('a name that resolves to %s', async code => {
     const client = createEndpointClient({
       allowedNetworks: [],
       resolveName: (_name, _options, done) => done(Object.assign(new Error(code), { code }), []),

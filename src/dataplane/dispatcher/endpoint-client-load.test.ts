@@ -22,7 +22,7 @@ async function serve(script: Parameters<typeof startScriptedEndpoint>[0]) {
   return endpoint;
 }
 
-/** Writes the piece again and again, as fast as it is read. */
+/** Writes the data repeatedly, as fast as it is read. */
 function pour(socket: Socket, piece: Buffer): void {
   const more = () => {
     while (!socket.destroyed && socket.write(piece));
@@ -31,17 +31,17 @@ function pour(socket: Socket, piece: Buffer): void {
   more();
 }
 
-/** Everything that the process holds outside of its code, bytes. */
+/** Returns the memory of the process except for its code, in bytes. */
 function memory(): number {
   const { heapUsed, external } = process.memoryUsage();
   return heapUsed + external;
 }
 
-/** On a busy machine these many connections take their time. */
+/** On a busy machine, opening this number of connections takes time. */
 const PATIENCE = { timeout: 60_000 };
 
 test(
-  'endless bodies, many at once and again and again, take no more memory than what is kept of them',
+  'many endless bodies, at the same time and repeatedly, only take the memory of the stored data',
   PATIENCE,
   async () => {
     const head = 'HTTP/1.1 500 X\r\ntransfer-encoding: chunked\r\n\r\n';
@@ -63,7 +63,7 @@ test(
         expect([reason, truncated, responseBody.length]).toEqual(['http_5xx', true, RESPONSE_BODY_MAX]);
       }
     }
-    // A read buffer of 64 KiB each on both sides, and what waits for the collector.
+    // A read buffer of 64 KiB on both sides for each connection, and memory that has not been collected yet.
     expect(mostBytes).toBeLessThan(96 * MIB);
   },
 );
@@ -94,7 +94,7 @@ test('slow or endless endpoints do not delay others', PATIENCE, async () => {
     delivered += results.filter(({ outcome }) => outcome === 'delivered').length;
   }
   expect(delivered).toBe(1_000);
-  // All of them in the time in which none of the others came to an end.
+  // All of them complete before any of the others ends.
   expect(ended).toBe(0);
   expect(stalls.connections() + trickles.connections() + half.connections()).toBe(192);
 });

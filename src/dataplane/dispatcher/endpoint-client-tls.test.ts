@@ -91,7 +91,7 @@ describe('https endpoints', () => {
     const result = await attempt(host);
     expect(result).toMatchObject({ outcome: 'failed', reason: 'tls_error' });
     expect(result).not.toHaveProperty('status');
-    // The server may have finished its side of the handshake; no request came through it.
+    // The server may have finished its side of the handshake, but did not receive a request.
     expect(handshakes.length).toBeLessThanOrEqual(1);
     expect(await attempt(host)).toMatchObject({ outcome: 'failed', reason: 'tls_error' });
   });
@@ -100,7 +100,7 @@ describe('https endpoints', () => {
     ['speaks no TLS', socket => socket.end('HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n')],
     ['hangs up', socket => socket.end()],
     ['resets', socket => socket.resetAndDestroy()],
-  ])('a server that %s is a tls_error', async (_name, script) => {
+  ])('a server that %s results in tls_error', async (_name, script) => {
     const server = createPlainServer(socket => socket.on('error', () => {}).once('data', () => script(socket)));
     server.listen(0, '127.0.0.1');
     await once(server, 'listening');
@@ -115,7 +115,7 @@ describe('https endpoints', () => {
     expect(result).toMatchObject({ outcome: 'failed', reason: 'tls_error' });
   });
 
-  test('a server that speaks HTTP/2 only is a tls_error', async () => {
+  test('a server that only supports HTTP/2 results in tls_error', async () => {
     const { attempt, handshakes } = await serve(trusted, undefined, ['h2']);
     expect(await attempt('partner.test')).toMatchObject({ outcome: 'failed', reason: 'tls_error' });
     expect(handshakes).toEqual([]);
@@ -133,7 +133,7 @@ describe('https endpoints', () => {
     expect(await attempt('partner.test')).toMatchObject({ outcome: 'failed', reason: 'headers_too_large' });
   });
 
-  test('a server that never shakes hands is a connect timeout', async () => {
+  test('a server that does not complete the handshake results in a connect timeout', async () => {
     const sockets: Socket[] = [];
     const server = createPlainServer(socket => sockets.push(socket.on('error', () => {})));
     server.listen(0, '127.0.0.1');
@@ -151,13 +151,13 @@ describe('https endpoints', () => {
   });
 });
 
-test('a request without an answer in time is reset, so the rest of it cannot arrive later', async () => {
+test('a request without a response in time is reset, so the rest of it cannot arrive later', async () => {
   const ended = Promise.withResolvers<string>();
   let bytes = 0;
   const { attempt } = await serve(trusted, socket => {
     socket.on('error', (error: NodeJS.ErrnoException) => ended.resolve(String(error.code)));
     socket.on('end', () => ended.resolve('end'));
-    // Reads nothing until long after the attempt.
+    // The server does not read anything until long after the attempt.
     socket.pause();
     setTimeout(() => {
       socket.on('data', chunk => {

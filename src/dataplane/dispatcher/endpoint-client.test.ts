@@ -19,7 +19,7 @@ async function serve(...[script]: Parameters<typeof startScriptedEndpoint>) {
   return { endpoint, client, attempt };
 }
 
-describe('what a status means', () => {
+describe('the meaning of a status', () => {
   test.each([
     [200, 'delivered', 'http_2xx'],
     [202, 'delivered', 'http_2xx'],
@@ -44,7 +44,7 @@ describe('what a status means', () => {
     expect(result.latencyMs).toBeGreaterThan(0);
   });
 
-  test('a redirect is never followed', async () => {
+  test('a redirect is not followed', async () => {
     const trap = await serve(socket => socket.write(answer(200)));
     const { attempt } = await serve(socket => socket.write(answer(307, [`location: ${trap.endpoint.url}`])));
     expect(await attempt()).toMatchObject({ outcome: 'failed', reason: 'redirect', status: 307 });
@@ -52,8 +52,8 @@ describe('what a status means', () => {
   });
 });
 
-describe('what is sent', () => {
-  test('POST, the path with its query, the headers, and the body byte by byte', async () => {
+describe('the request', () => {
+  test('contains POST, the path with its query, the headers, and the body byte by byte', async () => {
     const { endpoint, client } = await serve(socket => socket.write(answer(200)));
     const body = Buffer.from([0xff, 0xfe, 0x00, 0xc3, 0x28, 0x0d, 0x0a, 0x80]);
     const url = `${endpoint.url}/a%20b?x=1&y=%C3%A4`;
@@ -70,20 +70,20 @@ describe('what is sent', () => {
     expect(request?.body).toEqual(body);
   });
 
-  test('sends the length of an empty body', async () => {
+  test('contains the length of an empty body', async () => {
     const { endpoint, attempt } = await serve(socket => socket.write(answer(200)));
     await attempt(Buffer.alloc(0));
     expect(endpoint.requests[0]?.head).toContain('content-length: 0');
   });
 
-  test('a body of 256 KiB arrives whole', async () => {
+  test('contains a complete body of 256 KiB', async () => {
     const { endpoint, attempt } = await serve(socket => socket.write(answer(200)));
     const body = Buffer.alloc(256 * 1024, 'abcdefghij');
     expect(await attempt(body)).toMatchObject({ outcome: 'delivered' });
     expect(endpoint.requests[0]?.body.equals(body)).toBe(true);
   });
 
-  test('a header that HTTP cannot carry fails the attempt and throws nothing', async () => {
+  test('fails without throwing if a header is invalid in HTTP', async () => {
     const { endpoint, attempt } = await serve(socket => socket.write(answer(200)));
     expect(await attempt(Buffer.from('{}'), ['x', 'a\r\nhost: other'])).toMatchObject({
       outcome: 'failed',
@@ -105,7 +105,7 @@ describe('Retry-After', () => {
     expect((await attempt()).retryAfterMs).toBe(expected);
   });
 
-  test('the first of several counts; on a success none does', async () => {
+  test('the first of several headers is used, and ignored for a success', async () => {
     const twice = await serve(socket => socket.write(answer(429, ['retry-after: 7', 'retry-after: 9'])));
     expect((await twice.attempt()).retryAfterMs).toBe(7000);
     const success = await serve(socket => socket.write(answer(200, ['retry-after: 7'])));
@@ -113,8 +113,8 @@ describe('Retry-After', () => {
   });
 });
 
-describe('the answer’s body', () => {
-  test('is kept, chunked or not', async () => {
+describe('the body of a response', () => {
+  test('is stored, with or without chunks', async () => {
     const { attempt } = await serve((socket, { nth }) =>
       socket.write(
         nth === 1
@@ -126,7 +126,7 @@ describe('the answer’s body', () => {
     expect((await attempt()).responseBody.toString()).toBe('it broke');
   });
 
-  test('of exactly 16 KiB is whole and the connection lives on; one byte more is cut and ends it', async () => {
+  test('of exactly 16 KiB is stored completely and the connection is reused; one more byte is cut off and closes it', async () => {
     let size = RESPONSE_BODY_MAX;
     const { endpoint, attempt } = await serve(socket => socket.write(answer(500, [], 'x'.repeat(size))));
     const whole = await attempt();
@@ -144,7 +144,7 @@ describe('the answer’s body', () => {
 });
 
 describe('connections', () => {
-  test('are used again, and shared by the paths of an origin', async () => {
+  test('are reused, and shared by the paths of an origin', async () => {
     const { endpoint, client, attempt } = await serve(socket => socket.write(answer(200, [], 'ok')));
     for (let i = 0; i < 5; i++) await attempt();
     await client.attempt({ url: `${endpoint.url}/other`, headers: '', body: Buffer.alloc(1) });
@@ -152,7 +152,7 @@ describe('connections', () => {
     expect(endpoint.requests).toHaveLength(6);
   });
 
-  test('one slow answer holds up no other attempt', async () => {
+  test('are not delayed by a slow response of another connection', async () => {
     const held: (() => void)[] = [];
     const { endpoint, attempt } = await serve((socket, request) => {
       if (request.body.toString() === 'slow') held.push(() => socket.write(answer(200)));
@@ -165,7 +165,7 @@ describe('connections', () => {
     expect(endpoint.connections()).toBe(4);
   });
 
-  test('are not used again when the endpoint closes them', async () => {
+  test('are not reused if the endpoint closes them', async () => {
     const { endpoint, attempt } = await serve(socket => socket.end(answer(200, ['connection: close'])));
     expect(await attempt()).toMatchObject({ outcome: 'delivered' });
     await endpoint.lastConnectionEnded();
@@ -173,7 +173,7 @@ describe('connections', () => {
     expect(endpoint.connections()).toBe(2);
   });
 
-  test('close ends attempts under way, and later ones, as aborted', async () => {
+  test('are aborted on close, including later attempts', async () => {
     const arrived = Promise.withResolvers<void>();
     const { client, attempt } = await serve(() => arrived.resolve());
     const hanging = attempt();

@@ -49,7 +49,7 @@ describe('createHeaderBuilder', () => {
     });
   });
 
-  test('a test event has no partition key, but is a CloudEvent', () => {
+  test('a test event has no partition key and is a CloudEvent', () => {
     const headers = build({ ...meta, groupKey: '' });
     expect(headers).not.toHaveProperty('ce-partitionkey');
     expect(HTTP.toEvent({ headers, body: body.toString() })).toMatchObject({ id: 'evt_1', type: 'order.created' });
@@ -70,7 +70,7 @@ describe('createHeaderBuilder', () => {
     expect(decodeURIComponent(String(received.partitionkey))).toBe(meta.groupKey);
   });
 
-  test('keeps the attributes of a CloudEvent in binary mode, and adds none', () => {
+  test('keeps the attributes of a CloudEvent in binary mode without adding others', () => {
     const attributes = {
       specversion: '1.0',
       id: 'Z%c3%bcrich',
@@ -90,18 +90,18 @@ describe('createHeaderBuilder', () => {
     });
   });
 
-  test('adds no ce- headers to a structured CloudEvent, even if it was stored by an older version', () => {
+  test('does not add ce- headers to a structured CloudEvent, even if an older version has stored it', () => {
     const contentType = 'Application/CloudEvents+JSON; charset=UTF-8';
     const headers = build({ ...meta, contentType }, {}, 'rpl_1');
     expect(Object.keys(headers).filter(name => name.startsWith('ce-'))).toEqual([]);
     expect(headers).toMatchObject({ 'content-type': contentType, 'webhook-id': 'evt_1', 'webhook-replay': 'rpl_1' });
     const event = { specversion: '1.0', id: 'e', source: '/s', type: 't', data: { a: 1 } };
-    // The package compares the type letter by letter.
+    // The package compares the type case-sensitively.
     const lower = { ...headers, 'content-type': contentType.toLowerCase() };
     expect(HTTP.toEvent({ headers: lower, body: JSON.stringify(event) })).toMatchObject(event);
   });
 
-  test('an attribute that no header can be is left out', () => {
+  test('an attribute that is not valid in a header is omitted', () => {
     const headers = build({ ...meta, attributes: { id: 'a\r\nx: y', 'id: 1\r\nx': 'b', 'a-b': 'c', ok: 'd' } });
     expect(Object.keys(headers).filter(name => name.startsWith('ce-'))).toEqual(['ce-ok']);
   });
@@ -128,7 +128,7 @@ describe('createHeaderBuilder', () => {
     expect(build(meta, {}, 'rpl_1')).toMatchObject({ 'webhook-id': 'evt_1', 'webhook-replay': 'rpl_1' });
   });
 
-  test('the headers of the endpoint replace forwarded ones, and neither can set reserved names', () => {
+  test('headers of the endpoint replace forwarded headers, and neither of them can set reserved names', () => {
     const headers = build(
       {
         ...meta,
@@ -158,11 +158,11 @@ describe('createHeaderBuilder', () => {
     for (const name of ['host', 'content-length', 'x-bad']) expect(headers).not.toHaveProperty(name);
   });
 
-  test('a header that the endpoint names twice is sent once', () => {
+  test('a header that the endpoint specifies twice is sent once', () => {
     expect(build(meta, { Authorization: 'first', AUTHORIZATION: 'second' })).toMatchObject({ authorization: 'second' });
   });
 
-  test('a value that would break out of its header is left out', () => {
+  test('a value that would end its header is omitted', () => {
     const headers = build({ ...meta, contentType: 'a\r\nx: y', traceparent: '\n', forward: { 'x-a': 'b\r\nc: d' } });
     for (const name of ['content-type', 'traceparent', 'x-a']) expect(headers).not.toHaveProperty(name);
   });
@@ -173,6 +173,6 @@ test.each([
   ['100% "sure" id', '100% "sure" id'],
   [' padded ', '%20padded%20'],
   ['\u00fc', '%C3%BC'],
-])('webhookId of %j is %j', (id, expected) => {
+])('the webhookId of %j is %j', (id, expected) => {
   expect(webhookId(id)).toBe(expected);
 });

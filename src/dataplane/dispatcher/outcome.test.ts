@@ -20,7 +20,7 @@ test('the page for partners lists every reason with its description and its resu
   expect(rows).toEqual(expected);
 });
 
-test('a status shows every outcome for some reason, and success for 2xx alone', () => {
+test('a status has every outcome for some reason, and only 2xx is a success', () => {
   expect(new Set(Object.values(SHOWN_OUTCOMES))).toEqual(new Set([...Object.keys(ATTEMPT_OUTCOMES), undefined]));
   for (const [reason, shown] of Object.entries(SHOWN_OUTCOMES)) {
     expect(shown === 'Succeeded', reason).toBe(outcomeOf(reason as AttemptReason) === 'delivered');

@@ -6,13 +6,13 @@ import { createEndpointClient } from './endpoint-client.ts';
 import { createNameResolver } from './http/name-lookup.ts';
 import { type NameAnswer, type Question, startNameServer } from './testing/name-server.ts';
 
-/** Stands for a public address: the only one that may be called here. */
+/** Represents a public address. This is the only address that is permitted. */
 const PUBLIC = '127.0.0.2';
 const REFUSED = ['127.0.0.1', '127.0.0.3', '127.255.255.254', '::1'];
-/** Refused too; nobody listens there. */
+/** A refused address without a server. */
 const ELSEWHERE = ['10.0.0.1', '169.254.169.254', '192.168.1.1', '0.0.0.0', '::', 'fd00:ec2::254', '64:ff9b::7f00:1'];
 
-/** Hears every connection to any address of this machine on its port, and notes which. */
+/** Accepts connections to any address of this machine on its port, and records the addresses. */
 let listener: Server;
 let port = 0;
 const heard: string[] = [];
@@ -33,7 +33,10 @@ afterEach(async () => {
   heard.length = 0;
 });
 
-/** The resolver that deliveries use, but for its server. Its clock leaps, so that no failure is kept for the next attempt. */
+/**
+ * The resolver of deliveries, except for the name server. Its clock jumps forward so that failures are not cached for
+ * the next attempt.
+ */
 function resolverOf(address: string) {
   let leaps = 0;
   const config = { nameServers: [address], searchDomains: [], hosts: new Map(), prefersIpv6: false };
@@ -58,20 +61,20 @@ async function ask(script: (question: Question) => NameAnswer | undefined, conne
 const only = (...addresses: string[]) => addresses.filter(address => heard.includes(address));
 
 describe('a name', () => {
-  test('that has the public address is called', async () => {
+  test('with the public address is contacted', async () => {
     const { attempt, names } = await ask(() => ({ addresses: [PUBLIC] }));
     expect(await attempt()).toBe('tls_error');
     expect(heard).toEqual([PUBLIC]);
     expect(new Set(names.questions.map(({ type }) => type))).toEqual(new Set(['A', 'AAAA']));
   });
 
-  test.each([...REFUSED, ...ELSEWHERE])('that has %s is not', async address => {
+  test.each([...REFUSED, ...ELSEWHERE])('with %s is not contacted', async address => {
     const { attempt } = await ask(() => ({ addresses: [address] }));
     expect(await attempt()).toBe('address_refused');
     expect(heard).toEqual([]);
   });
 
-  test('that answers otherwise each time is called only when it has the public address', async () => {
+  test('whose address changes each time is only contacted if it is the public address', async () => {
     const { attempt } = await ask(({ nth }) => ({ addresses: nth % 2 === 1 ? [PUBLIC] : REFUSED }));
     const reasons = [];
     for (let n = 0; n < 20; n++) reasons.push(await attempt());
@@ -79,14 +82,14 @@ describe('a name', () => {
     expect(heard).toEqual(Array.from({ length: 10 }, () => PUBLIC));
   });
 
-  test('is checked using both answers if it changes between them', async () => {
+  test('is checked using both responses if it changes between them', async () => {
     const { attempt } = await ask(({ type, nth }) => ({ addresses: type === 'A' && nth === 1 ? [PUBLIC] : REFUSED }));
     expect(await attempt()).toBe('tls_error');
     expect(await attempt()).toBe('address_refused');
     expect(heard).toEqual([PUBLIC]);
   });
 
-  test('that has public and other addresses, in any order, is called at the public one', async () => {
+  test('with public and other addresses, in any order, is contacted at the public address', async () => {
     let order: string[] = [];
     const { attempt } = await ask(() => ({ addresses: order }));
     const mixed = [...REFUSED, ...ELSEWHERE];
@@ -97,7 +100,7 @@ describe('a name', () => {
     expect(heard).toEqual(Array.from({ length: mixed.length + 1 }, () => PUBLIC));
   });
 
-  test('that leads to another name by a chain is judged by where it ends', async () => {
+  test('that refers to another name is evaluated by the final address', async () => {
     const chain = ['a.example', 'b.example', 'localhost', 'c.example', 'partner.internal'];
     let end = PUBLIC;
     const { attempt } = await ask(() => ({ cnames: chain, addresses: [end] }));
@@ -112,13 +115,13 @@ describe('a name', () => {
     'instance-data.ec2.internal',
     'localhost.localdomain',
     'kubernetes.default.svc',
-  ])('%s is judged as any other', async name => {
+  ])('%s is evaluated like any other', async name => {
     const { attempt } = await ask(() => ({ addresses: ['169.254.169.254', '127.0.0.1', '10.96.0.1'] }));
     expect(await attempt(name)).toBe('address_refused');
     expect(heard).toEqual([]);
   });
 
-  test('is resolved using TCP if the answer is too large for UDP', async () => {
+  test('is resolved using TCP if the response is too large for UDP', async () => {
     const many = Array.from({ length: 300 }, (_, i) => `10.0.${i >> 8}.${i & 255}`);
     let last = PUBLIC;
     const { attempt, names } = await ask(() => ({ addresses: [...many, last], truncated: true }));
@@ -141,16 +144,17 @@ describe('a name', () => {
     expect(heard).toEqual([]);
   });
 
-  test('times out if it is answered too late, and no connection is opened', async () => {
+  test('times out if the response is too late, and no connection is opened', async () => {
     const { attempt, names } = await ask(() => ({ addresses: [PUBLIC, ...REFUSED], afterMs: 200 }), 80);
     expect(await attempt()).toBe('connect_timeout');
     await expect.poll(names.answered).toBe(2);
-    // The answers have been read when a later attempt ended: for another name, or it might share them.
+    // The responses have been read when a later attempt has ended. The later attempt uses another name so that it does
+    // not share them.
     expect(await attempt('later.example')).toBe('connect_timeout');
     expect(heard).toEqual([]);
   });
 
-  test('that is never answered is a timeout', async () => {
+  test('without a response is a timeout', async () => {
     const { attempt } = await ask(() => undefined, 80);
     expect(await attempt()).toBe('connect_timeout');
   });
@@ -165,12 +169,12 @@ test('uses the next address if the first one does not respond', async () => {
   const client = createEndpointClient({ allowedNetworks: ['127.0.0.0/8'], resolveName: resolverOf(names.address) });
   closing.push(names.close, client.close);
   const url = `https://partner.example:${own}/`;
-  // It was reached: what answers there speaks no TLS.
+  // The address was reached. The server does not use TLS.
   expect(await client.attempt({ url, headers: '', body: Buffer.from('{}') })).toMatchObject({ reason: 'tls_error' });
 });
 
-test('only connects to the public address, regardless of the answers', async () => {
-  // Often the public one, so that many are called.
+test('is only contacted at the public address, regardless of the responses', async () => {
+  // The public address is used often, so that there are many connections.
   const answers = fc.array(fc.constantFrom(PUBLIC, PUBLIC, PUBLIC, ...REFUSED, ...ELSEWHERE), { maxLength: 6 });
   let said: readonly string[][] = [];
   let next = 0;
@@ -178,7 +182,7 @@ test('only connects to the public address, regardless of the answers', async () 
   await fc.assert(
     fc.asyncProperty(fc.array(answers, { minLength: 1, maxLength: 4 }), async lists => {
       [said, next] = [lists, 0];
-      // Together, so that they share lookups and race for connections.
+      // Attempts are concurrent, so that they share lookups and race for connections.
       const reasons = await Promise.all(Array.from({ length: 4 }, () => attempt()));
       for (const reason of reasons) expect(reason).toMatch(/^(tls_error|address_refused|dns_failed)$/);
     }),

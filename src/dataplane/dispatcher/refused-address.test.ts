@@ -10,7 +10,7 @@ import { createNameResolver, type ResolveName } from './http/name-lookup.ts';
 import { readResolverConfig } from './http/resolver-config.ts';
 import { startNameServer } from './testing/name-server.ts';
 
-/** Hears every connection to any address of this machine on its port. */
+/** Accepts connections to any address of this machine on its port. */
 let listener: Server;
 let port = 0;
 let heard = 0;
@@ -81,7 +81,7 @@ const LOOPBACK = [
   ['[5f00::1]', '[4000::1]', '[2001::1]', '[2001:0:4136:e378:8000:63bf:80ff:fffe]', '[64:ff9b:1::7f00:1]'],
 ].flat();
 
-/** One address of each refused network, to be written in every way. */
+/** One address of each refused network, which is tested in all notations. */
 const IPV4 = [
   [0, 1, 2, 3],
   [10, 0, 0, 1],
@@ -173,9 +173,9 @@ describe('addresses that are not public', () => {
     ...TRICKS.map(trick => () => trick(port)),
   ];
 
-  test(`are refused in ${urls.length} spellings, and nobody hears of it`, async () => {
+  test(`are refused in ${urls.length} notations, and there is no connection`, async () => {
     expect(urls.length).toBeGreaterThan(1_000);
-    // Whatever a resolver may think of these names: here they are this machine.
+    // In this test, these names resolve to this machine.
     const client = createEndpointClient({ allowedNetworks: [], resolveName: toThisMachine });
     for (const url of urls) {
       const { outcome, reason } = await attemptOf(client, url());
@@ -189,13 +189,13 @@ describe('addresses that are not public', () => {
     await client.close();
   });
 
-  test('are refused at connection time, even if a Subscription can contain them', () => {
+  test('are refused when connecting, even if a Subscription can contain them', () => {
     const admitted = urls.filter(url => endpointUrl().safeParse(url()).success).length;
     expect(admitted).toBeGreaterThan(800);
     expect(urls.length - admitted).toBeGreaterThan(200);
   });
 
-  test('would be heard if they were not refused', async () => {
+  test('would be contacted if they were not refused', async () => {
     const client = createEndpointClient({ allowedNetworks: ['0.0.0.0/0', '::/0'], resolveName: toThisMachine });
     const open = ['127.1', '0x7f000001', '①②⑦.⓪.⓪.①', '[::1]', '[::ffff:127.0.0.1]', '0', 'localhost', '127.0.0.1.'];
     for (const host of open) await attemptOf(client, `https://${host}:${port}/`);
@@ -203,8 +203,8 @@ describe('addresses that are not public', () => {
     await client.close();
   });
 
-  test('are refused by the socket itself, when nothing judged the URL before', async () => {
-    // Whose answers are this machine, too.
+  test('are refused by the socket, even if the URL was not checked before', async () => {
+    // These also resolve to this machine.
     const names = await startNameServer(() => ({ addresses: ['127.0.0.1', '::1'] }));
     const readConfig = () => ({ ...readResolverConfig(), nameServers: [names.address] });
     const connect = createConnector({
@@ -214,7 +214,7 @@ describe('addresses that are not public', () => {
       resolveName: createNameResolver({ readConfig }),
     });
     const literals = ['127.0.0.1', '0.0.0.0', '::1', '::', '::ffff:127.0.0.1', '::ffff:7f00:1', '0:0:0:0:0:0:0:1'];
-    // These are names for Node.
+    // For Node, these are names.
     const numeric = ['127.1', '2130706433', '0x7f000001', '0177.0.0.1', '0', 'localhost'];
     for (const hostname of [...literals, ...numeric]) {
       for (const tls of [true, false]) {
@@ -240,7 +240,7 @@ const resolveTo =
     );
   };
 
-describe('what a name resolves to', () => {
+describe('the addresses of a name', () => {
   test.each(
     [
       IPV4.map(octets => octets.join('.')),
@@ -256,8 +256,8 @@ describe('what a name resolves to', () => {
     await client.close();
   });
 
-  test('is checked for each connection, so a name that changes is refused', async () => {
-    // 127.0.0.2 stands for the public address that the name shows first.
+  test('are checked for each connection, so a name that changes is refused', async () => {
+    // 127.0.0.2 represents the public address that the name has at first.
     const client = createEndpointClient({
       allowedNetworks: ['127.0.0.2'],
       resolveName: resolveTo(['127.0.0.2'], ['127.0.0.1']),
@@ -269,7 +269,7 @@ describe('what a name resolves to', () => {
     await client.close();
   });
 
-  test('is never in a network that the operator refuses, even if another setting allows it', async () => {
+  test('are never in a network that the operator refuses, even if another setting allows it', async () => {
     const client = createEndpointClient({
       allowedNetworks: ['127.0.0.0/8'],
       refusedNetworks: ['127.0.0.1'],
@@ -283,7 +283,7 @@ describe('what a name resolves to', () => {
     await client.close();
   });
 
-  test('is not connected to at a port that the operator does not allow', async () => {
+  test('are not contacted at a port that the operator does not allow', async () => {
     const options = { allowedNetworks: ['127.0.0.0/8'], resolveName: resolveTo(['127.0.0.2']) };
     for (const [allowedPorts, reason] of [
       [[port + 1], 'endpoint_refused'],
@@ -296,7 +296,7 @@ describe('what a name resolves to', () => {
     expect(heard).toBe(1);
   });
 
-  test('may hold refused addresses beside a permitted one, which alone is used', async () => {
+  test('can include refused addresses, in which case only a permitted address is used', async () => {
     const client = createEndpointClient({
       allowedNetworks: ['127.0.0.2'],
       resolveName: resolveTo(['10.0.0.1', '127.0.0.1', '127.0.0.2', '::1']),

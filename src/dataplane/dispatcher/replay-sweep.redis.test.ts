@@ -25,7 +25,7 @@ beforeAll(async () => {
 });
 afterAll(() => client?.close());
 
-/** Replays of an actor: each write of its is a step, on a clock of its own. */
+/** The replays of an actor. Each write is a step. Uses a separate clock. */
 function replaysOf({ client: part, findSlot }: PartInbox, atMs: number, step: Step, lowered: Hint[] = []) {
   const stepping: RedisClient = {
     ...redis(),
@@ -45,7 +45,7 @@ function replaysOf({ client: part, findSlot }: PartInbox, atMs: number, step: St
 const keepFor = ({ part }: PartInbox, ms: number) =>
   part.change({ kind: 'meta', field: 'retentionMs', value: String(ms) });
 
-/** Three dead events of one group key, the first 1 s older. */
+/** Stores three dead letters of one group key. The first event is 1 s older. */
 async function start(): Promise<PartInbox> {
   const inbox = await createPartInbox(redis(), {}, ['a']);
   await keepFor(inbox, RETENTION_MS);
@@ -63,7 +63,7 @@ function starter(inbox: PartInbox, name: string, lowered: Hint[]): Actor {
     faults: FAULTS,
     run: async step => {
       const replays = replaysOf(inbox, inbox.t.nowMs(), step, lowered);
-      // Who asked for it asks again when it failed.
+      // A caller repeats its call if it failed.
       for (let tries = 0; tries < 2; tries++) {
         try {
           await replays.start(inbox.payer, 'r', inbox.inbox, DEAD_ONES);
@@ -78,14 +78,14 @@ function starter(inbox: PartInbox, name: string, lowered: Hint[]): Actor {
 
 function sweeper(inbox: PartInbox): Actor {
   const run = async (step: Step) => {
-    // Otherwise it would look before anybody has done anything.
+    // Otherwise, the sweep would run before any other step.
     await step('looks', async () => {});
     await replaysOf(inbox, START_MS + 60_000, step).sweep(inbox.payer);
   };
   return { name: 'sweep', faults: ['crash'], run };
 }
 
-/** Takes the first event, slice by slice. */
+/** Runs retention, which removes the first event in slices. */
 const retention = (inbox: PartInbox): Actor => ({
   name: 'retention',
   faults: [],
@@ -101,7 +101,10 @@ const retention = (inbox: PartInbox): Actor => ({
   },
 });
 
-/** Whoever comes last ends everything: charged is what was put into the inbox, which came out once and in order. */
+/**
+ * Completes everything. Expects that the charged events are those that were added to the inbox, and that they were
+ * delivered once and in order.
+ */
 async function check(inbox: PartInbox, lowered: readonly Hint[], sent: string[]): Promise<void> {
   const direct: Step = (_label, call) => call();
   const a = accountKeys(inbox.payer);
@@ -129,7 +132,7 @@ async function run(
   const sent: string[] = [];
   const trace = await interleave(cast(inbox, lowered, sent), choose);
   try {
-    // Nobody fails in another way than by a fault.
+    // All failures are caused by a fault.
     expect(trace.filter(line => line.includes(' ends: '))).toEqual([]);
     await check(inbox, lowered, sent);
   } catch (error) {
@@ -137,7 +140,7 @@ async function run(
   }
 }
 
-describe('a replay, call by call', () => {
+describe('a replay, for each order of calls', () => {
   test('completes if any process stops, with the sweep and retention', { timeout: 120_000 }, async () => {
     const runs = await everySchedule({ preemptions: 1, faults: 1 }, choose =>
       run(choose, (inbox, lowered) => [starter(inbox, 'one', lowered), sweeper(inbox), retention(inbox)]),
@@ -145,7 +148,7 @@ describe('a replay, call by call', () => {
     expect(runs).toBeGreaterThan(100);
   });
 
-  test('of two that start it at once, under one id', { timeout: 120_000 }, async () => {
+  test('completes if two callers start it at the same time with the same id', { timeout: 120_000 }, async () => {
     const runs = await everySchedule({ preemptions: 1, faults: 1 }, choose =>
       run(choose, (inbox, lowered) => [starter(inbox, 'one', lowered), starter(inbox, 'two', lowered)]),
     );
@@ -173,7 +176,7 @@ describe('a replay, call by call', () => {
   });
 });
 
-test('completes a charged replay in the process that sweeps', async () => {
+test('completes in the process that sweeps after it was charged', async () => {
   const inbox = await start();
   const hints = createHintIndex(redis(), 'a');
   const dies: Step = async (label, call) => {

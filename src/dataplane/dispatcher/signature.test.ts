@@ -8,7 +8,7 @@ import { createSigner } from './signature.ts';
 const rootKey = Buffer.alloc(32, 3);
 const root = { rootKey, subscriptionId: 'sub_1', salt: 'a-salt' };
 const ring = keyRingOf(rootKey);
-/** The public verifier knows no clock but the real one. */
+/** The public verifier only uses the real clock. */
 const nowSeconds = Math.floor(Date.now() / 1000);
 
 const headersOf = (signature: string) => ({
@@ -17,7 +17,7 @@ const headersOf = (signature: string) => ({
   'webhook-signature': signature,
 });
 
-/** The package parses what it has verified as JSON; that it fails to is no failure of the signature. */
+/** After verification, the package parses the body as JSON. An error while parsing does not affect the signature. */
 function judge(verifier: Webhook, body: string, signature: string): string {
   try {
     verifier.verify(body, headersOf(signature));
@@ -29,7 +29,7 @@ function judge(verifier: Webhook, body: string, signature: string): string {
 
 describe('createSigner', () => {
   test.each(['', '{}', '{"text":"grüße \u{1F600}"}', 'line\r\nline\n', 'x'.repeat(256 * 1024)])(
-    'what it signs verifies with the public package (%#)',
+    'signatures are verified by the public package (%#)',
     body => {
       const sign = createSigner(signingKeys(ring, root, 1, undefined, 0));
       const signature = sign('evt_1', nowSeconds, Buffer.from(body));
@@ -39,7 +39,7 @@ describe('createSigner', () => {
     },
   );
 
-  test('while rotating, the holder of either secret can verify, and of an older one cannot', () => {
+  test('during a rotation, either secret can verify, and an older secret cannot', () => {
     const sign = createSigner(signingKeys(ring, root, 3, 1000, 2000));
     const signature = sign('evt_1', nowSeconds, Buffer.from('{}'));
     expect(signature.split(' ')).toHaveLength(2);
@@ -50,7 +50,7 @@ describe('createSigner', () => {
     expect(() => oldest.verify('{}', headersOf(signature))).toThrow('No matching signature found');
   });
 
-  test('bytes that are no UTF-8 are signed as they are', async () => {
+  test('bytes that are not UTF-8 are signed unchanged', async () => {
     const [key = Buffer.alloc(0)] = signingKeys(ring, root, 1, undefined, 0);
     const body = Buffer.from([0xff, 0x00, 0xc3, 0x28, 0xed, 0xa0, 0x80]);
     const signed = Buffer.concat([Buffer.from(`evt_1.${nowSeconds}.`), body]);
@@ -60,7 +60,7 @@ describe('createSigner', () => {
     expect(createSigner([key])('evt_1', nowSeconds, body)).toBe(`v1,${expected.toString('base64')}`);
   });
 
-  test('keys and bodies of every size are signed as by createHmac, one after the other', () => {
+  test('keys and bodies of every size are signed like createHmac, one after the other', () => {
     for (const keyBytes of [1, 24, 32, 63, 64, 65, 200]) {
       const keys = [Buffer.alloc(keyBytes, 0xa5), Buffer.alloc(keyBytes, 0x5a)];
       const sign = createSigner(keys);

@@ -12,7 +12,7 @@ describe('keys', () => {
     { authorization: 'Bearer sk_0123456789abcdef', 'x-api-key': '' },
     { authorization: 'bearer  sk_0123456789abcdef', 'x-api-key': '' },
     { authorization: 'Basic eDp5', 'x-api-key': 'sk_0123456789abcdef' },
-  ])('%j is taken', async headers => {
+  ])('%j is accepted', async headers => {
     expect((await role.send({ headers })).status).toBe(202);
   });
 
@@ -21,7 +21,7 @@ describe('keys', () => {
     ['wrong', { 'x-api-key': 'sk_wrong' }, 'Bearer realm="sluice", error="invalid_token"'],
     ['wrong bearer', { authorization: 'Bearer sk_wrong' }, 'Bearer realm="sluice", error="invalid_token"'],
     ['endless', { 'x-api-key': 'x'.repeat(5_000) }, 'Bearer realm="sluice"'],
-  ])('%s: 401, whether the queue exists or not', async (_, headers, challenge) => {
+  ])('%s: 401, regardless of whether the stream exists', async (_, headers, challenge) => {
     for (const queue of ['orders', 'nothing']) {
       const answer = await role.send({ path: `/events/${role.store.tenant}/${queue}`, headers });
       expect(answer).toMatchObject({ status: 401, document: { code: 'unauthenticated' } });
@@ -29,12 +29,12 @@ describe('keys', () => {
     }
   });
 
-  test('a key of one workspace opens no other', async () => {
+  test('a key of one workspace does not give access to another', async () => {
     expect((await role.send({})).status).toBe(202);
     expect((await role.send({ path: `/events/ten_${'z'.repeat(20)}/orders` })).status).toBe(401);
   });
 
-  test('control state that is missing is 503 with Retry-After, never 401 or 404; a known key lives 5 s on', async () => {
+  test('missing control data results in 503 with Retry-After, never in 401 or 404; a known key works for another 5 s', async () => {
     expect((await role.send({})).status).toBe(202);
     role.store.lost = true;
     role.clock.nowMs += 999;
@@ -48,7 +48,7 @@ describe('keys', () => {
   });
 });
 
-test('a key that was removed is refused after 5 s, although the wall clock was set back', async () => {
+test('a removed key is refused after 5 s, even if the wall clock was set back', async () => {
   expect((await role.send({})).status).toBe(202);
   role.store.checkKey = async () => false;
   role.clock.wallSetBackMs = 3_600_000;
@@ -95,14 +95,14 @@ describe('the path', () => {
     },
   );
 
-  test('the root names the path of events, and the role that serves /docs', async () => {
+  test('the root contains the path of events, and the role that serves /docs', async () => {
     const { status, document } = await role.send({ method: 'GET', path: '/' });
     expect(status).toBe(404);
     expect(String((document as { detail?: unknown }).detail)).toMatch(/POST \/events\/.*facade.*\/docs/);
   });
 
   test.each(['', '&runId=x'])(
-    'more than 64 parameters%s: 400, before the key is looked at, and nothing is stored',
+    'more than 64 parameters%s: 400 before the key is checked, and nothing is stored',
     async last => {
       const many = Array.from({ length: 65 }, (_, n) => `p${n}=1`).join('&');
       const path = `/events/${role.store.tenant}/orders?${many}${last}`;
@@ -114,7 +114,7 @@ describe('the path', () => {
   );
 
   test.each(['sb_fail_code=500', 'sb_fail_count=', 'runId', 'a=1&run%49d=x', '%73b_fail_code=1'])(
-    'sandbox parameter %s: 400, before the key is looked at, and nothing is stored',
+    'sandbox parameter %s: 400 before the key is checked, and nothing is stored',
     async query => {
       const path = `/events/${role.store.tenant}/orders?${query}`;
       expect(await role.send({ path })).toMatchObject({ status: 400, document: { code: 'sandbox_parameter' } });

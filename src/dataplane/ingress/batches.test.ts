@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { harness, item } from './testing/batches-harness.ts';
 import { QUEUE } from './testing/memory-store.ts';
 
-test('events of one turn use one call, and events during a call use the next', async () => {
+test('events of one turn share a call, and events during a call share the next one', async () => {
   const { calls, settled, submit } = harness();
   submit(item('a'));
   submit(item('b'));
@@ -22,7 +22,7 @@ test('events of one turn use one call, and events during a call use the next', a
   ]);
 });
 
-test('a call holds at most 64 events and 1 MiB of bodies', async () => {
+test('a call contains at most 64 events and 1 MiB of bodies', async () => {
   const { calls, submit } = harness();
   for (let index = 0; index < 70; index++) submit(item(`n${index}`));
   for (let index = 0; index < 5; index++) submit(item(`b${index}`, 256 * 1024), 'big');
@@ -30,7 +30,7 @@ test('a call holds at most 64 events and 1 MiB of bodies', async () => {
   expect(calls.map(call => call.ids.length)).toEqual([64, 4]);
 });
 
-test('events that the store leaves for the next call are stored before those that arrived in the meantime', async () => {
+test('events that the store returns for the next call are stored before events that arrived in the meantime', async () => {
   const { batches, calls, settled, submit } = harness({ heldBytesPerQueue: 6 * 1024 });
   for (const id of ['a', 'b', 'c', 'd']) submit(item(id));
   await turn();
@@ -39,7 +39,7 @@ test('events that the store leaves for the next call are stored before those tha
   await turn();
   expect(settled).toEqual(['a OK']);
   submit(item('f'));
-  // Those that were left are still held.
+  // The returned events are still held.
   expect([submit(item('g')), submit(item('h'))]).toEqual([true, false]);
   calls[1]?.finish();
   await turn();
@@ -53,7 +53,7 @@ test('events that the store leaves for the next call are stored before those tha
   expect(settled).toEqual(['a', 'b', 'c', 'd', 'e', 'f', 'g'].map(id => `${id} OK`));
 });
 
-test('a store that takes nothing leaves its events unavailable', async () => {
+test('events are unavailable if the store does not accept any', async () => {
   const { batches, calls, settled, submit } = harness();
   submit(item('a'));
   await turn();
@@ -63,7 +63,7 @@ test('a store that takes nothing leaves its events unavailable', async () => {
   expect(settled).toEqual(['a UNAVAILABLE']);
 });
 
-test('events extracted by different configurations are never one call', async () => {
+test('events extracted using different configurations are never in the same call', async () => {
   const { calls, submit } = harness();
   submit(item('a'));
   submit(item('b'), 'q', { ...QUEUE, cfgv: '2' });
@@ -80,7 +80,7 @@ test('events extracted by different configurations are never one call', async ()
   ]);
 });
 
-test('a slow queue keeps no other waiting, and is refused more when it holds too much', async () => {
+test('a slow stream does not delay others, and refuses events if it holds too many', async () => {
   const { calls, settled, submit } = harness({ heldBytesPerQueue: 4 * 1024 });
   expect(submit(item('a', 1024), 'slow')).toBe(true);
   await turn();
@@ -91,7 +91,7 @@ test('a slow queue keeps no other waiting, and is refused more when it holds too
   calls.find(call => call.queue === 'quick')?.finish();
   await turn();
   expect(settled).toEqual(['d OK']);
-  // What is answered makes room, also while the queue stays busy.
+  // Responses release capacity, even while the stream is busy.
   calls.find(call => call.queue === 'slow')?.finish();
   expect(submit(item('e', 1024), 'slow')).toBe(false);
   await turn();
@@ -103,7 +103,7 @@ test('a slow queue keeps no other waiting, and is refused more when it holds too
   expect(submit(item('h', 1024), 'slow')).toBe(true);
 });
 
-test('a lost, late, or short reply makes its events unavailable, and the queue continues', async () => {
+test('a lost, late, or short reply makes its events unavailable, and the stream continues', async () => {
   const { batches, calls, settled, failures, submit } = harness({ ingestTimeoutMs: 5 });
   submit(item('a'));
   await turn();
@@ -119,7 +119,7 @@ test('a lost, late, or short reply makes its events unavailable, and the queue c
   expect(failures).toEqual(['ingest', 'ingest']);
 });
 
-test('one listener that throws does not keep the others from their answers', async () => {
+test('a listener that throws does not keep others from receiving their responses', async () => {
   const { batches, calls, settled, failures, submit } = harness();
   batches.submit('t', 'q', QUEUE, item('a'), () => {
     throw new Error('cannot answer');
@@ -133,7 +133,7 @@ test('one listener that throws does not keep the others from their answers', asy
   expect(failures).toEqual(['answer']);
 });
 
-test('answers of a call that failed in part are given, and the failure is reported', async () => {
+test('the responses of a call that partly failed are returned, and the failure is reported', async () => {
   const { calls, settled, failures, submit } = harness();
   submit(item('a'));
   submit(item('b'));

@@ -48,7 +48,7 @@ test.each([
   expect(role.store.stored).toEqual([]);
 });
 
-test('a structured CloudEvent that is no JSON is 400', async () => {
+test('a structured CloudEvent that is not JSON results in 400', async () => {
   const headers = { 'content-type': 'application/cloudevents+json' };
   expect(await role.send({ headers, body: '{' })).toMatchObject({
     status: 400,
@@ -56,7 +56,7 @@ test('a structured CloudEvent that is no JSON is 400', async () => {
   });
 });
 
-describe('415 says what to send instead', () => {
+describe('415 contains what to send instead', () => {
   test.each([
     ['application/cloudevents-batch+json', 'in a separate request'],
     ['Application/CloudEvents-Batch+JSON; charset=utf-8', 'in a separate request'],
@@ -74,7 +74,7 @@ describe('415 says what to send instead', () => {
     expect(role.store.stored).toEqual([]);
   });
 
-  test('only to a sender with a key', async () => {
+  test('only for a sender with a key', async () => {
     const headers = { 'x-api-key': 'wrong', 'content-type': 'application/cloudevents-batch+json' };
     expect(await role.send({ headers, body: '[]' })).toMatchObject({ status: 401 });
   });

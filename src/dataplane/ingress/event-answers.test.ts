@@ -18,7 +18,7 @@ afterEach(async () => {
 
 async function setUp() {
   const { store, ingress, port } = await startIngress();
-  // One connection.
+  // All requests use one connection.
   const client = new Client(`http://127.0.0.1:${port}`);
   closing.push(ingress.close, () => client.close());
   async function send(path: string, headers: Record<string, string> = {}, body = '{}') {
@@ -41,7 +41,7 @@ test.each<[string, number, Record<string, string>, string?]>([
   ['a compressed body', 415, { 'content-encoding': 'gzip' }],
   ['a group key that is not UTF-8', 422, { 'x-sluice-group-key': '\xff' }],
   ['a large body', 413, {}, 'x'.repeat(300_000)],
-])('%s has the same answer if its path has to be decoded', async (_what, status, headers, body) => {
+])('%s has the same response if its path has to be decoded', async (_what, status, headers, body) => {
   const { store, send } = await setUp();
   const plain = await send(`/events/${store.tenant}/orders`, headers, body);
   expect(plain.status).toBe(status);
@@ -56,7 +56,7 @@ test.each<[string, number, Record<string, string>, string?]>([
   }
 });
 
-test('a key counts for its own request and workspace only, also on a connection that had another one', async () => {
+test('a key only gives access to its own workspace for the current request, even on a connection that has used another key', async () => {
   const { store, send } = await setUp();
   const path = `/events/${store.tenant}/orders`;
   const other = `/events/ten_${'b'.repeat(20)}/orders`;
@@ -101,7 +101,7 @@ test('an event starts a span while tracing is enabled', async () => {
   expect(store.stored.map(event => event.traceparent)).toEqual([traceparent]);
 });
 
-test('an error of the route is answered with 500', async () => {
+test('an error of the route results in 500', async () => {
   const { send } = await openIngress({
     rates: { perAddress: 1, perKey: 0, perWorkspace: 0 },
     addressOf: () => {
@@ -113,7 +113,7 @@ test('an error of the route is answered with 500', async () => {
   expect(await answer.json()).toMatchObject({ code: 'internal' });
 });
 
-test('an error after the answer changes nothing about it', async () => {
+test('an error after the response does not change the response', async () => {
   const counted: number[] = [];
   const answers = createAnswers({ countRequest: status => counted.push(status) }, () => false);
   const server = createServer((request, raw) => {

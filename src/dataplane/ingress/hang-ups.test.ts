@@ -8,7 +8,10 @@ import { startIngress } from './testing/ingress-harness.ts';
 type Role = Awaited<ReturnType<typeof startIngress>>;
 
 const SENDERS = 20;
-/** Enough for the events of all senders, but not for those of another round. A workspace gets half of it. */
+/**
+ * The capacity, which is sufficient for the events of all senders, but not for another round. A workspace can use half
+ * of it.
+ */
 const HELD_BYTES = 2 * SENDERS * (ITEM_OVERHEAD_BYTES + 2);
 
 let role: Role;
@@ -17,7 +20,7 @@ afterEach(() => role.ingress.close());
 const sumOf = (metrics: string, pattern: RegExp) =>
   [...metrics.matchAll(pattern)].reduce((sum, [, value]) => sum + Number(value), 0);
 
-/** Returns the bytes that are held, and the number of senders that have disconnected before the answer. */
+/** Returns the number of held bytes, and the number of senders that have disconnected before the response. */
 async function look() {
   const metrics = await role.registry.metrics();
   return {
@@ -39,7 +42,7 @@ async function connections(): Promise<number> {
   return promise;
 }
 
-/** Connects all senders. They write the text, and disconnect once its requests have arrived. */
+/** Connects all senders. They write the text and disconnect once their requests have been received. */
 async function hangUp(text: string, requests: number): Promise<void> {
   const arrived = countRequests();
   const sockets = Array.from({ length: SENDERS }, () => connect(role.port, '127.0.0.1').on('error', () => {}));
@@ -50,7 +53,7 @@ async function hangUp(text: string, requests: number): Promise<void> {
   await vi.waitFor(async () => expect(await connections()).toBe(0));
 }
 
-/** Makes the store wait for the promise at one of its steps. */
+/** Makes the store wait for the promise in one of its steps. */
 type Hold = (gate: Promise<void>) => void;
 
 const holdQueue =
@@ -64,7 +67,7 @@ const holdQueue =
     };
   };
 
-/** What senders wait for when they disconnect, and what they have sent of the body. */
+/** The steps at which senders disconnect, and the part of the body that they have sent. */
 const STAGES: Readonly<Record<string, { hold?: Hold; body?: string }>> = {
   'while the key is looked up': { hold: gate => void (role.store.holdLookups = gate) },
   'while the queue is read': { hold: holdQueue(1) },
@@ -72,7 +75,7 @@ const STAGES: Readonly<Record<string, { hold?: Hold; body?: string }>> = {
   'within the body': { body: '{' },
 };
 
-/** Later steps take place whether or not the sender is still connected. */
+/** These steps are executed even if the sender has disconnected. */
 const LATER: Readonly<Record<string, { hold: Hold }>> = {
   'while the event is stored': { hold: gate => void (role.store.hold = gate) },
   'while the queue is read again': {
@@ -88,7 +91,7 @@ const headOf = (path: string, length = 2) =>
 const production = () => `/events/${role.store.tenant}/orders`;
 const sandbox = () => `/events/sandbox/${role.store.tenant}/orders`;
 
-/** Expects that nothing is held, that those who left are counted, and that the next event is accepted. */
+/** Expects that nothing is held, that disconnected senders are counted, and that the next event is accepted. */
 async function expectNothingHeld(path: string, left: number): Promise<void> {
   await vi.waitFor(async () => expect(await look()).toEqual({ held: 0, left }));
   role.store.answer = undefined;
@@ -104,7 +107,7 @@ test.each(
   Object.entries(STAGES).flatMap(([when, stage]) =>
     [production, sandbox].map(path => [when, path === sandbox ? 'sandbox' : 'production', path, stage] as const),
   ),
-)('senders that disconnect %s (%s) leave nothing behind', async (_when, _kind, path, { hold, body = '{}' }) => {
+)('senders that disconnect %s (%s) do not leave any data', async (_when, _kind, path, { hold, body = '{}' }) => {
   await start();
   const gate = Promise.withResolvers<void>();
   hold?.(gate.promise);
@@ -113,7 +116,7 @@ test.each(
   await expectNothingHeld(path(), SENDERS);
 });
 
-test.each(Object.entries(LATER))('senders that disconnect %s leave nothing behind', async (_when, { hold }) => {
+test.each(Object.entries(LATER))('senders that disconnect %s do not leave any data', async (_when, { hold }) => {
   await start();
   const gate = Promise.withResolvers<void>();
   hold(gate.promise);
@@ -122,7 +125,7 @@ test.each(Object.entries(LATER))('senders that disconnect %s leave nothing behin
   await expectNothingHeld(production(), 0);
 });
 
-test('senders that disconnect while their sandbox event is stored leave nothing behind', async () => {
+test('senders that disconnect while their sandbox event is stored do not leave any data', async () => {
   const gate = Promise.withResolvers<void>();
   await start({
     ...desk,
@@ -136,7 +139,7 @@ test('senders that disconnect while their sandbox event is stored leave nothing 
   await expectNothingHeld(sandbox(), 0);
 });
 
-test('senders that disconnect with several requests on a connection leave nothing behind', async () => {
+test('senders that disconnect with several requests on a connection do not leave any data', async () => {
   await start();
   const gate = Promise.withResolvers<void>();
   holdQueue(1)(gate.promise);
@@ -145,7 +148,7 @@ test('senders that disconnect with several requests on a connection leave nothin
   await expectNothingHeld(production(), 3 * SENDERS);
 });
 
-test('senders that disconnect within a body that is too large leave nothing behind', async () => {
+test('senders that disconnect within a body that is too large do not leave any data', async () => {
   await start();
   await hangUp(`${headOf(production(), 300_000)}{`, 1);
   await expectNothingHeld(production(), 0);

@@ -14,7 +14,7 @@ afterEach(() => role.ingress.close());
 const eventHead = () =>
   `POST /events/${role.store.tenant}/orders HTTP/1.1\r\nHost: x\r\nx-api-key: ${role.store.key}\r\n`;
 
-test('bodies of a workspace that do not end leave room for those of others', async () => {
+test('bodies of a workspace that do not end leave room for the bodies of others', async () => {
   role = await startIngress({ heldBytes: 1024 * 1024 });
   const { store } = role;
   const other = `ten_${'z'.repeat(20)}`;
@@ -63,7 +63,7 @@ async function hold(text: string, count: number) {
   );
 }
 
-test('a new connection takes the place of the one that has been idle longest, and this is counted', async () => {
+test('a new connection replaces the connection that has been idle for the longest time, and this is counted', async () => {
   role = await startIngress({ connections: 3 });
   const [first, second, third] = [await dial(GET), await dial(GET), await dial(GET)];
   first.isAnswered = false;
@@ -81,7 +81,7 @@ test('a new connection takes the place of the one that has been idle longest, an
   expect((await role.send({})).status).toBe(202);
 });
 
-test('a connection with TLS that has been used lately is kept', async () => {
+test('a recently used TLS connection is kept', async () => {
   role = await startIngress();
   const certificate = createCertificate({ dns: ['ingress.test'], ipv4: [[127, 0, 0, 1]] });
   const { store } = role;
@@ -118,7 +118,7 @@ test('a new connection is closed if the requests of all others are being process
   const held = Promise.withResolvers<void>();
   store.hold = held.promise;
   const events = [dial(`${eventHead()}Content-Length: 1\r\n\r\n1`), dial(`${eventHead()}Content-Length: 1\r\n\r\n2`)];
-  // Each event holds 1 KiB more than its body.
+  // Each event holds 1 KiB in addition to its body.
   await vi.waitFor(async () => expect(await role.registry.metrics()).toContain('sluice_ingress_held_bytes 2050\n'));
   expect(await dial(GET)).toMatchObject({ isAnswered: false, isClosed: true });
   held.resolve();
@@ -126,11 +126,11 @@ test('a new connection is closed if the requests of all others are being process
   expect(await dial(GET)).toMatchObject({ isAnswered: true });
 });
 
-test('while a stream does not answer, the bodies of its events are not waited for', async () => {
+test('while a stream does not respond, its requests are refused before their bodies are received', async () => {
   role = await startIngress({ ingestTimeoutMs: 500 });
   role.store.hold = new Promise(() => {});
   expect((await role.send({})).status).toBe(503);
-  // This event finds out whether the store answers.
+  // This event is used to find out whether the store responds.
   const next = role.send({});
   await vi.waitFor(() => expect(role.store.calls).toHaveLength(2));
   const socket = connect(role.port, '127.0.0.1');

@@ -20,7 +20,7 @@ beforeAll(async () => {
 });
 afterAll(() => ingress.close());
 
-/** Writes bytes to a new connection; resolves with all that comes back until the other side closes. */
+/** Writes bytes to a new connection. Resolves to all received data when the server has closed the connection. */
 function exchange(bytes: string | Buffer, half = true): Promise<string> {
   return new Promise(resolve => {
     let got = '';
@@ -40,7 +40,7 @@ const statusOf = (answer: string): number => Number(/^HTTP\/1\.1 (\d{3})/.exec(a
 const eventBytes = (id: string, more = '') =>
   `POST ${target} HTTP/1.1\r\nHost: x\r\n${key}webhook-id: ${id}\r\n${more}Content-Length: 2\r\n\r\nok`;
 
-describe('what is no proper HTTP', () => {
+describe('invalid HTTP', () => {
   test.each([
     ['garbage', 'hello\r\n\r\n', 400],
     [
@@ -67,7 +67,7 @@ describe('what is no proper HTTP', () => {
       `POST ${target} HTTP/1.1\r\nHost: x\r\n${key}Expect: tea\r\nContent-Length: 0\r\n\r\n`,
       417,
     ],
-  ])('%s is a problem document', async (_, bytes, status) => {
+  ])('%s results in a problem document', async (_, bytes, status) => {
     const answer = await exchange(bytes, false);
     expect(statusOf(answer)).toBe(status);
     expect(answer.toLowerCase()).toContain('content-type: application/problem+json');
@@ -76,11 +76,11 @@ describe('what is no proper HTTP', () => {
     expect(store.stored).toEqual([]);
   });
 
-  test('a head that does not end is 408', async () => {
+  test('a header section that does not end results in 408', async () => {
     expect(statusOf(await exchange(`POST ${target} HTTP/1.1\r\nHost: x\r\n`, false))).toBe(408);
   });
 
-  test('a body that does not end is 408, and nothing is stored', async () => {
+  test('a body that does not end results in 408, and nothing is stored', async () => {
     const answer = await exchange(`POST ${target} HTTP/1.1\r\nHost: x\r\n${key}Content-Length: 9\r\n\r\nabc`, false);
     expect(statusOf(answer)).toBe(408);
     expect(store.stored).toEqual([]);
@@ -116,19 +116,19 @@ describe('what is no proper HTTP', () => {
       `POST ${target} HTTP/1.1\r\nHost: x\r\n${key}Transfer-Encoding: gzip\r\n\r\n${after}`,
       false,
     );
-    // The parser notices with the first byte of the body. If the key is known, we have already answered by then.
+    // The parser detects this with the first byte of the body. If the key is known, the response has already been sent.
     expect([400, 415]).toContain(statusOf(answer));
     expect(answer).not.toContain('after');
     expect(store.stored).toEqual([]);
   });
 
-  test('Transfer-Encoding: Chunked is taken in any case', async () => {
+  test('Transfer-Encoding: Chunked is accepted in any case', async () => {
     const chunked = `webhook-id: any-case\r\nConnection: close\r\nTransfer-Encoding: Chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n`;
     expect(statusOf(await exchange(`POST ${target} HTTP/1.1\r\nHost: x\r\n${key}${chunked}`, false))).toBe(202);
     expect(store.stored.splice(0).map(({ id }) => id)).toEqual(['any-case']);
   });
 
-  test('a sender that disconnects during a body leaves nothing behind', async () => {
+  test('a sender that disconnects during a body does not leave any data', async () => {
     await exchange(`POST ${target} HTTP/1.1\r\nHost: x\r\n${key}Content-Length: 9\r\n\r\nabc`);
     expect(store.stored).toEqual([]);
   });
@@ -144,7 +144,7 @@ test('garbage behind a good request does not take the place of its response', as
   store.hold = undefined;
 });
 
-test('100-continue and pipelining work', async () => {
+test('100-continue and pipelining are supported', async () => {
   expect(await exchange(eventBytes('c', 'Expect: 100-continue\r\nConnection: close\r\n'))).toMatch(
     /^HTTP\/1\.1 100 Continue\r\n\r\nHTTP\/1\.1 202/,
   );
@@ -152,7 +152,7 @@ test('100-continue and pipelining work', async () => {
   expect([...answer.matchAll(/"id":"(p\d)"/g)].map(match => match[1])).toEqual(['p1', 'p2', 'p3']);
 });
 
-/** Small deterministic generator (mulberry32), so that a failure can be repeated. */
+/** A small deterministic generator (mulberry32), so that failures can be repeated. */
 function createRandom(seed: number): (below: number) => number {
   let state = seed;
   return below => {
@@ -240,7 +240,7 @@ test('continues after 10,000 malformed requests without any 5xx', { timeout: 120
     }
   }
   expect(failed).toEqual([]);
-  // The requests are worth something only if they get everywhere.
+  // Makes sure that the requests reach all parts of the code.
   const often = [...seen].filter(([, count]) => count > 10).map(([status]) => status);
   expect(often).toEqual(expect.arrayContaining([202, 400, 401, 404, 405, 422]));
   const good = `POST ${target} HTTP/1.1\r\nHost: x\r\n${key}Content-Length: 0\r\nConnection: close\r\n\r\n`;

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import { usedMemory } from '../../../test/support/used-memory.ts';
 import { type BodyResult, createByteBudget, type Holding, readRequestBody } from './request-body.ts';
 
-/** Takes a byte at a time until there is nothing left for the workspace. */
+/** Takes one byte at a time until there is no capacity left for the workspace. */
 function fill(budget: ReturnType<typeof createByteBudget>, tenant: string): { taken: number; holding: Holding } {
   const holding = budget.open({ tenant, queue: 'orders' });
   let taken = 0;
@@ -12,7 +12,7 @@ function fill(budget: ReturnType<typeof createByteBudget>, tenant: string): { ta
   return { taken, holding };
 }
 
-test('a workspace holds at most as much as it leaves free, over all of its requests', () => {
+test('a workspace holds at most as much as it leaves free, for all of its requests', () => {
   const budget = createByteBudget(1_000);
   const [one, again] = [fill(budget, 'a'), fill(budget, 'a')];
   expect([one.taken, again.taken]).toEqual([500, 0]);
@@ -20,7 +20,7 @@ test('a workspace holds at most as much as it leaves free, over all of its reque
   expect(budget.held()).toBe(750);
 });
 
-test('a holding is only given back once', () => {
+test('a hold is only released once', () => {
   const budget = createByteBudget(1_000);
   const { holding } = fill(budget, 'a');
   expect(budget.open({ tenant: 'a', queue: 'others' }).take(1)).toBe(false);
@@ -30,7 +30,7 @@ test('a holding is only given back once', () => {
   expect(fill(budget, 'a').taken).toBe(500);
 });
 
-test('the streams of a master leave half of the budget, however many workspaces they belong to', () => {
+test('the streams of a master leave half of the budget, regardless of the number of workspaces', () => {
   const budget = createByteBudget(8_000, (_tenant, queue) => (queue === 'orders' ? 'silent' : 'well'));
   const holdings = Array.from({ length: 200 }, (_, index) => fill(budget, `t${index}`));
   expect(holdings[0]?.taken).toBe(2_000);
@@ -42,7 +42,7 @@ test('the streams of a master leave half of the budget, however many workspaces 
   expect(budget.held()).toBe(1_000);
 });
 
-test('a body that arrives byte by byte takes no more memory than its bytes', () => {
+test('a body that arrives byte by byte only takes the memory of its bytes', () => {
   const bodyBytes = 100_000;
   const holding = createByteBudget(bodyBytes * 4).open({ tenant: 'a', queue: 'orders' });
   const request = Object.assign(new PassThrough(), { headers: { 'transfer-encoding': 'chunked' } });

@@ -18,18 +18,18 @@ test.each([
   ['/e#runId=1', 'runId'],
   ['/e?a=1#sb_fail_code', 'sb_fail_code'],
   ['/e?runId=1&runId=2', 'runId'],
-])('%s names %s', (target, name) => {
+])('%s contains %s', (target, name) => {
   expect(findSandboxParameter(target)).toBe(name);
 });
 
 test.each(['/e', '/e?', '/e?a=runId', '/e?runIds=1', '/e?x_runId=1', '/e/runId?x=sb_fail_code', '/e?run%2549d=1'])(
-  '%s names none',
+  '%s does not contain sandbox parameters',
   target => {
     expect(findSandboxParameter(target)).toBeUndefined();
   },
 );
 
-test('any mix of plain and percent-encoded letters of a name is found', () => {
+test('a name can be written with any mix of plain and percent-encoded letters', () => {
   assert(
     property(
       constantFrom('sb_fail_code', 'sb_fail_count', 'runId'),
@@ -45,7 +45,7 @@ test('any mix of plain and percent-encoded letters of a name is found', () => {
   );
 });
 
-test('more than 64 parameters are too many to look at; empty ones do not count', () => {
+test('more than 64 parameters are too many, not counting empty parameters', () => {
   const many = (count: number) => Array.from({ length: count }, (_, n) => `%61${n}=1`).join('&');
   expect(findSandboxParameter(`/e?${many(64)}`)).toBeUndefined();
   expect(() => findSandboxParameter(`/e?${many(65)}`)).toThrow(RangeError);

@@ -20,7 +20,7 @@ const send = (key = role.store.key, address = HERE) =>
   role.send({ headers: { 'x-api-key': key, 'x-forwarded-for': `198.51.100.1, ${address}` } });
 const statusOf = async (key?: string, address?: string) => (await send(key, address)).status;
 
-/** Statuses of `count` requests one after the other. */
+/** Returns the statuses of `count` sequential requests. */
 async function statuses(count: number, key: (n: number) => string, address?: string): Promise<number[]> {
   const got: number[] = [];
   for (let n = 0; n < count; n++) got.push(await statusOf(key(n), address));
@@ -50,13 +50,13 @@ describe('a limit of events per second', () => {
     expect(await role.registry.metrics()).toContain('sluice_ingress_limited_total{limit="key"} 3');
   });
 
-  test('of a key refuses without looking it up again', async () => {
+  test('for a key refuses the key without looking it up again', async () => {
     await start({ perKey: 1 });
     expect(await statuses(50, () => role.store.key)).toEqual([202, ...repeated(429, 49)]);
     expect(role.store.lookups).toBe(1);
   });
 
-  test('of a workspace is shared by its keys', async () => {
+  test('for a workspace is shared by its keys', async () => {
     await start({ perWorkspace: 3 });
     expect(await statuses(4, n => (n % 2 === 0 ? role.store.key : OTHER))).toEqual([202, 202, 202, 429]);
     expect((await send()).headers).toMatchObject({ 'ratelimit-policy': '"workspace";q=3;w=1', 'retry-after': '1' });
@@ -65,13 +65,13 @@ describe('a limit of events per second', () => {
     expect(await statuses(4, n => (n % 2 === 0 ? role.store.key : OTHER))).toEqual([202, 202, 202, 429]);
   });
 
-  describe('of an account', () => {
+  describe('the limit of an account', () => {
     const limitTo = (eventsPerSecond?: number, payer = 'acc_a') => {
       role.store.queues.set('orders', { ...QUEUE, payer, eventsPerSecond });
       role.clock.nowMs += 1_000;
     };
 
-    test('is shared by its keys and streams, and is not that of others', async () => {
+    test('is shared by its keys and streams, but not with other accounts', async () => {
       await start({});
       limitTo(3);
       role.store.queues.set('invoices', { ...QUEUE, payer: 'acc_a', eventsPerSecond: 3 });
@@ -92,7 +92,7 @@ describe('a limit of events per second', () => {
       expect(await statuses(4, () => role.store.key)).toEqual([202, 202, 202, 429]);
     });
 
-    test('is the limit that was read last', async () => {
+    test('is updated when it is read', async () => {
       await start({});
       limitTo(2);
       expect(await statuses(3, () => role.store.key)).toEqual([202, 202, 429]);
@@ -102,7 +102,7 @@ describe('a limit of events per second', () => {
       expect(await statuses(20, () => role.store.key)).toEqual(repeated(202, 20));
     });
 
-    test('names the limit, its use, and who can raise it', async () => {
+    test('is reported with its usage, and who can raise it', async () => {
       await start({});
       limitTo(3);
       await statuses(3, () => role.store.key);
@@ -112,7 +112,7 @@ describe('a limit of events per second', () => {
       });
     });
 
-    test('of 0 refuses everything', async () => {
+    test('refuses everything if it is 0', async () => {
       await start({});
       limitTo(0);
       const refused = { status: 429, document: { code: 'rate_limited' }, headers: { 'retry-after': '60' } };
@@ -134,7 +134,7 @@ describe('a limit of events per second', () => {
     expect(await role.registry.metrics()).toContain('sluice_ingress_limited_total{limit="address"} 2');
   });
 
-  test('of an address includes requests without a key', async () => {
+  test('for an address includes requests without a key', async () => {
     await start({ perAddress: 3 });
     expect(await statuses(4, () => '')).toEqual([401, 401, 401, 429]);
   });
@@ -164,7 +164,7 @@ describe('a wrong key', () => {
     expect(await statusOf('early')).toBe(202);
   });
 
-  test('is not remembered if the store cannot tell', async () => {
+  test('is not remembered if the store does not know', async () => {
     await start({});
     role.store.lost = true;
     expect(await statusOf()).toBe(503);
@@ -174,7 +174,7 @@ describe('a wrong key', () => {
 });
 
 describe('many wrong keys from an address', () => {
-  test('are looked up for 1 % of its limit, while those behind the same address with known keys go on', async () => {
+  test('are looked up for 1 % of its limit, while known keys from the same address are still accepted', async () => {
     await start({ perAddress: 1_000 });
     expect(await statusOf()).toBe(202);
     const got = await statuses(50, n => `wrong-${n}`);
@@ -188,7 +188,7 @@ describe('many wrong keys from an address', () => {
     expect(await statusOf(OTHER)).toBe(202);
   });
 
-  test('at the same time are no more', async () => {
+  test('are limited in the same way if they are sent concurrently', async () => {
     await start({ perAddress: 1_000 });
     const got = await Promise.all(Array.from({ length: 200 }, (_, n) => statusOf(`wrong-${n}`)));
     expect(got.filter(status => status === 401)).toHaveLength(10);
@@ -197,7 +197,7 @@ describe('many wrong keys from an address', () => {
 });
 
 describe('lookups are free', () => {
-  test('for valid keys, one after the other and at the same time', async () => {
+  test('for valid keys, one after the other and concurrently', async () => {
     await start({ perAddress: 200 });
     const keys = Array.from({ length: 50 }, (_, n) => `valid-${n}`);
     for (const key of keys) role.store.keys.add(key);
@@ -205,7 +205,7 @@ describe('lookups are free', () => {
     expect(await statuses(151, () => OTHER)).toEqual([...repeated(202, 150), 429]);
   });
 
-  test('for all that wait for the same one', async () => {
+  test('for all requests that wait for the same lookup', async () => {
     await start({ perAddress: 200 });
     const gate = Promise.withResolvers<void>();
     role.store.holdLookups = gate.promise;
@@ -218,7 +218,7 @@ describe('lookups are free', () => {
     expect(await statuses(101, () => role.store.key)).toEqual([...repeated(202, 100), 429]);
   });
 
-  test('if the store cannot tell', async () => {
+  test('if the store does not know', async () => {
     await start({ perAddress: 200 });
     role.store.lost = true;
     expect(await statuses(50, n => `key-${n}`)).toEqual(repeated(503, 50));
@@ -235,7 +235,7 @@ describe('an event costs a point of each limit for each started 16 KiB', () => {
   ] as const;
   const sendBytes = async (bytes: number, key = role.store.key) =>
     role.send({ body: Buffer.alloc(bytes, '1'), headers: { 'x-api-key': key, 'x-forwarded-for': HERE } });
-  /** Sends a body without announcing its size. */
+  /** Sends a body without specifying its size. */
   const stream = async (bytes: number, key = role.store.key) => {
     const answer = await fetch(`http://127.0.0.1:${role.port}/events/${role.store.tenant}/orders`, {
       method: 'POST',
@@ -254,13 +254,13 @@ describe('an event costs a point of each limit for each started 16 KiB', () => {
 
   const limits = ['perAddress', 'perKey', 'perWorkspace', 'account'] as const;
   test.each(limits.flatMap(limit => sizes.map(([bytes, points]) => [limit, bytes, points] as const)))(
-    '%s: %i bytes cost %i',
+    '%s: %i bytes cost %i points',
     async (limit, bytes, points) => {
       await start(limit === 'account' ? {} : { [limit]: 20 });
       if (limit === 'account') role.store.queues.set('orders', { ...QUEUE, payer: 'acc_a', eventsPerSecond: 20 });
       for (const sent of [sendBytes, stream]) {
         role.clock.nowMs += 1_000;
-        // Remembers the key, so that its lookup costs nothing.
+        // Remembers the key, so that its lookup does not cost anything.
         expect(await statusOf()).toBe(202);
         role.clock.nowMs += 1_000;
         expect((await sent(bytes)).status).toBe(202);
@@ -269,7 +269,7 @@ describe('an event costs a point of each limit for each started 16 KiB', () => {
     },
   );
 
-  test('and is refused before its body is read if there are too few', async () => {
+  test('and is refused before its body is read if there are not enough points', async () => {
     await start({ perKey: 20 });
     expect(await statuses(5, () => role.store.key)).toEqual(repeated(202, 5));
     const refused = await sendBytes(256 * KIB);
@@ -282,27 +282,30 @@ describe('an event costs a point of each limit for each started 16 KiB', () => {
     expect(role.store.stored).toHaveLength(6);
   });
 
-  test.each(limits)('%s: above the limit it costs all of its points, announced or not', async limit => {
-    await start(limit === 'account' ? {} : { [limit]: 10 });
-    if (limit === 'account') role.store.queues.set('orders', { ...QUEUE, payer: 'acc_a', eventsPerSecond: 10 });
-    for (const sent of [sendBytes, stream]) {
-      role.clock.nowMs += 1_000;
-      expect(await statusOf()).toBe(202);
-      role.clock.nowMs += 99;
-      expect((await sent(200 * KIB)).status).toBe(429);
-      role.clock.nowMs += 1_000;
-      expect((await sent(200 * KIB)).status).toBe(202);
-      expect(await statusOf()).toBe(429);
-    }
-  });
+  test.each(limits)(
+    '%s: above the limit, it costs all of its points, with or without a specified size',
+    async limit => {
+      await start(limit === 'account' ? {} : { [limit]: 10 });
+      if (limit === 'account') role.store.queues.set('orders', { ...QUEUE, payer: 'acc_a', eventsPerSecond: 10 });
+      for (const sent of [sendBytes, stream]) {
+        role.clock.nowMs += 1_000;
+        expect(await statusOf()).toBe(202);
+        role.clock.nowMs += 99;
+        expect((await sent(200 * KIB)).status).toBe(429);
+        role.clock.nowMs += 1_000;
+        expect((await sent(200 * KIB)).status).toBe(202);
+        expect(await statusOf()).toBe(429);
+      }
+    },
+  );
 
-  test('but a body that is too large costs one', async () => {
+  test('but a body that is too large costs one point', async () => {
     await start({ perKey: 20 });
     expect(await sendBytes(256 * KIB + 1)).toMatchObject({ status: 413 });
     expect(await statuses(20, () => role.store.key)).toEqual([...repeated(202, 19), 429]);
   });
 
-  test('also if its key is looked up', async () => {
+  test('even if its key is looked up', async () => {
     await start({ perAddress: 200 });
     expect(await sendBytes(256 * KIB)).toMatchObject({ status: 202 });
     expect(await statuses(185, () => role.store.key)).toEqual([...repeated(202, 184), 429]);

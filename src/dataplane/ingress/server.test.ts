@@ -13,7 +13,7 @@ beforeEach(async () => {
 afterEach(() => role.ingress.close());
 
 describe('an event', () => {
-  test('is stored as it came, and answered with its id', async () => {
+  test('is stored unchanged, and the response contains its id', async () => {
     const body = Buffer.from([0, 255, 10, 13, 123]);
     const headers = {
       'content-type': 'application/x-thing',
@@ -51,7 +51,7 @@ describe('an event', () => {
     },
   );
 
-  test.each(['gzip', 'BR', 'zstd', 'identity, gzip'])('with Content-Encoding: %s is 415', async coding => {
+  test.each(['gzip', 'BR', 'zstd', 'identity, gzip'])('with Content-Encoding: %s results in 415', async coding => {
     const answer = await role.send({ headers: { 'content-encoding': coding }, body: gzipSync('{}') });
     expect(answer).toMatchObject({
       status: 415,
@@ -67,7 +67,7 @@ describe('an event', () => {
     expect(role.store.stored).toHaveLength(1);
   });
 
-  test('may be empty, with and without a content type; an id is made', async () => {
+  test('can be empty, with or without a content type, and receives an id', async () => {
     const first = await role.send({});
     const second = await role.send({ headers: { 'content-type': 'application/json' } });
     expect([first.status, second.status]).toEqual([202, 202]);
@@ -75,7 +75,7 @@ describe('an event', () => {
     expect(role.store.stored.map(item => item.body.length)).toEqual([0, 0]);
   });
 
-  test('accepts 262,144 bytes, and refuses one more with 413 without storing anything', async () => {
+  test('can have 262,144 bytes, and one more byte results in 413 without storing anything', async () => {
     const body = Buffer.alloc(256 * 1024, 'x');
     expect((await role.send({ body })).status).toBe(202);
     expect(role.store.stored[0]?.body.equals(body)).toBe(true);
@@ -94,8 +94,8 @@ describe('an event', () => {
   });
 });
 
-describe('a configuration that changed', () => {
-  test('is used at once: for a new type, for a new header, for a queue that is new', async () => {
+describe('a changed configuration', () => {
+  test('is used immediately: for a new type, a new header, and a new stream', async () => {
     role.store.queues.set('orders', { ...QUEUE, eventTypes: ['a'] });
     expect((await role.send({ headers: { 'ce-type': 'a' } })).status).toBe(202);
     expect(await role.send({ headers: { 'ce-type': 'b' } })).toMatchObject({
@@ -117,7 +117,7 @@ describe('a configuration that changed', () => {
     expect((await role.send({ path })).status).toBe(202);
   });
 
-  test('closing is 409, gone is 404, made again is 202; always at once', async () => {
+  test('closing results in 409, deleted in 404, and recreated in 202, all of them immediately', async () => {
     expect((await role.send({})).status).toBe(202);
     role.store.queues.set('orders', { ...QUEUE, state: 'closing' });
     expect(await role.send({})).toMatchObject({ status: 409, document: { code: 'stream_closing' } });
@@ -127,14 +127,14 @@ describe('a configuration that changed', () => {
     expect(await role.send({})).toMatchObject({ status: 404, document: { code: 'unknown_queue' } });
   });
 
-  test('that never settles returns 503 after two calls to the store', async () => {
+  test('that never settles results in 503 after two calls to the store', async () => {
     role.store.answer = 'STALE';
     expect((await role.send({})).status).toBe(503);
     expect(role.store.calls).toEqual([1, 1]);
   });
 });
 
-describe('a store that cannot', () => {
+describe('a store that does not accept events', () => {
   test.each([
     ['FULL', 429, 'queue_full'],
     ['LIMIT', 429, 'storage_limit'],
@@ -149,7 +149,7 @@ describe('a store that cannot', () => {
     expect(got.headers['retry-after'] !== undefined).toBe(status === 429 || status === 503);
   });
 
-  test('LIMIT: the detail names the limit, its use, and who can raise it', async () => {
+  test('LIMIT: the detail contains the limit, its usage, and who can raise it', async () => {
     role.store.queues.set('orders', { ...QUEUE, payer: 'acc_a' });
     const use = { limitBytes: 5_000, usedBytes: 4_900, neededBytes: 300 };
     role.store.answer = { answer: 'LIMIT', use };
@@ -163,7 +163,7 @@ describe('a store that cannot', () => {
     expect(unknown.detail).toMatch(/^The limit of account acc_a is 5000 bytes; this event needs 300\. /);
   });
 
-  test('and never answers: 503 in time', async () => {
+  test('without a response results in 503 in time', async () => {
     await role.ingress.close();
     role = await startIngress({ ingestTimeoutMs: 20 });
     role.store.hold = new Promise(() => {});
@@ -197,7 +197,7 @@ describe('a store that cannot', () => {
   });
 });
 
-test('context that is not valid is 422 and names the header, not the value', async () => {
+test('invalid context results in 422 with the name of the header, and without its value', async () => {
   const answer = await role.send({ headers: { 'webhook-id': 'x'.repeat(300) } });
   expect(answer).toMatchObject({
     status: 422,
@@ -205,7 +205,7 @@ test('context that is not valid is 422 and names the header, not the value', asy
   });
 });
 
-test('500 events at once: each once, each under its own id', async () => {
+test('500 concurrent events are each stored once under their own id', async () => {
   const ids = Array.from({ length: 500 }, (_, index) => `id-${index}`);
   const answers = await Promise.all(ids.map(id => role.send({ headers: { 'webhook-id': id }, body: `body of ${id}` })));
   expect(answers.map(answer => answer.document.id)).toEqual(ids);
@@ -261,14 +261,14 @@ test('finishes a request that was received in part when closing, and closes the 
   expect(role.store.stored.map(item => item.body.toString())).toEqual(['late']);
 });
 
-describe('an answer that helps', () => {
-  test('202 contains the group key in any script, or null', async () => {
+describe('a helpful response', () => {
+  test('202 contains the group key with any characters, or null', async () => {
     const sent = { 'x-sluice-group-key': Buffer.from('Zürich 🚲 "1"').toString('latin1') };
     expect((await role.send({ headers: sent })).document).toMatchObject({ groupKey: 'Zürich 🚲 "1"' });
     expect((await role.send({})).document).toMatchObject({ groupKey: null });
   });
 
-  test('a misspelt header is refused, and nothing is stored', async () => {
+  test('a misspelled header is refused, and nothing is stored', async () => {
     const answer = await role.send({ headers: { 'x-sluice-groupkey': 'shop-1' } });
     expect([answer.status, JSON.stringify(answer.document)]).toEqual([
       422,

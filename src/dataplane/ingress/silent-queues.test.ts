@@ -3,8 +3,8 @@ import { describe, expect, test } from 'vitest';
 import { createManualClock } from '../../../test/support/manual-clock.ts';
 import { harness, item } from './testing/batches-harness.ts';
 
-describe('a queue that does not answer', () => {
-  test('all of its events are answered with the first one, however many there are', async () => {
+describe('a stream that does not respond', () => {
+  test('refuses all of its events along with the first one', async () => {
     const clock = createManualClock();
     const { batches, calls, settled, failures, submit } = harness({ ingestTimeoutMs: 5_000 }, clock);
     for (let index = 0; index < 640; index++) submit(item(`n${index}`));
@@ -18,7 +18,7 @@ describe('a queue that does not answer', () => {
     await batches.idle();
   });
 
-  test('one event at a time is used to find out whether it answers, and others are refused at once', async () => {
+  test('is checked with one event at a time, and refuses others immediately', async () => {
     const clock = createManualClock();
     const { batches, calls, settled, submit } = harness({ ingestTimeoutMs: 5_000 }, clock);
     const add = (id: string) => [batches.isSilent('t', 'q'), submit(item(id))];
@@ -38,7 +38,7 @@ describe('a queue that does not answer', () => {
     expect(submit(item('other'), 'others')).toBe(true);
     expect(add('d')).toEqual([false, true]);
     await turn();
-    // The answer to an earlier call does not count.
+    // The response to an earlier call is ignored.
     calls[0]?.finish();
     await turn();
     expect(add('e')).toEqual([true, false]);
@@ -51,7 +51,7 @@ describe('a queue that does not answer', () => {
     expect(settled).toEqual(['a UNAVAILABLE', 'b UNAVAILABLE', 'c UNAVAILABLE', 'd OK']);
   });
 
-  test('a call that fails late counts as no answer, and one that fails early as an answer', async () => {
+  test('is detected by a call that fails late, and not by a call that fails early', async () => {
     const clock = createManualClock();
     const { batches, calls, submit } = harness({ ingestTimeoutMs: 5_000 }, clock);
     submit(item('a'));
@@ -69,7 +69,7 @@ describe('a queue that does not answer', () => {
   });
 });
 
-test('an event is answered in time even if each call before it takes almost all of this time', async () => {
+test('refuses an event in time even if each call before it takes almost all of this time', async () => {
   const clock = createManualClock();
   const { batches, calls, settled, submit } = harness({ ingestTimeoutMs: 5_000, batchItems: 1 }, clock);
   for (const id of ['a', 'b', 'c']) submit(item(id));
@@ -80,7 +80,7 @@ test('an event is answered in time even if each call before it takes almost all 
   await clock.advance(1_000);
   expect(settled).toEqual(['a OK', 'b UNAVAILABLE', 'c UNAVAILABLE']);
   submit(item('d'));
-  // The call goes on. Its event is not answered twice, and the queue is not given up.
+  // The call continues. Its event does not receive another response, and the stream is still used.
   calls[1]?.finish();
   await turn();
   calls[2]?.finish();
@@ -89,7 +89,7 @@ test('an event is answered in time even if each call before it takes almost all 
   expect([calls.map(call => call.ids), clock.pendingTimers()]).toEqual([[['a'], ['b'], ['d']], 0]);
 });
 
-test('late events that the store leaves for the next call are not stored', async () => {
+test('does not store late events that the store leaves for the next call', async () => {
   const clock = createManualClock();
   const { batches, calls, settled, submit } = harness({ ingestTimeoutMs: 5_000, batchItems: 2 }, clock);
   for (const id of ['a', 'b', 'c', 'd']) submit(item(id));

@@ -3,7 +3,7 @@ import { readTraceparent } from './traceparent.ts';
 
 const VALID = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01';
 
-test('a valid one is kept', () => expect(readTraceparent(VALID)).toBe(VALID));
+test('a valid value is kept', () => expect(readTraceparent(VALID)).toBe(VALID));
 
 test.each([
   undefined,

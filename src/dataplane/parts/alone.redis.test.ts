@@ -19,7 +19,7 @@ test('an event that is claimed alone does not wait for the claims of other endpo
   await world.subscribe('hanging', slow, keys, { cap: 40 });
   await world.subscribe('fast', fast, ['k'], { cap: 4 });
 
-  /** Claims everything that is waiting, and crashes. */
+  /** Claims all waiting events and crashes. */
   async function crash(dispatcher: string): Promise<void> {
     const counts = { number: 1, limit: 100, held: 0, pushed: 0, bytes: 0, roomBytes: 0 };
     await exchange(world.part, { dispatcher, readyMs: 1, holdsAlone: false, ...counts }, [], 100);
@@ -31,7 +31,7 @@ test('an event that is claimed alone does not wait for the claims of other endpo
   await crash('first');
   await world.send(...keys);
   await crash('second');
-  // The endpoint that hangs is the first to be sent something.
+  // The first request is sent to the endpoint that does not respond.
   await world.change(world.rowOf('fast', { send: 'held', cap: 4 }));
   await world.startWorker('third');
   await expect.poll(() => hanging.control.inFlight, { timeout: 5_000 }).toBeGreaterThan(0);

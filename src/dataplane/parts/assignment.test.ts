@@ -8,13 +8,13 @@ function dutiesOf(members: readonly string[], part: string) {
   return Object.fromEntries(members.map(member => [member, dutyOf(member, members, part)]));
 }
 
-test('each part has one home, and one more that works on it', () => {
+test('each part has one home and one other dispatcher', () => {
   for (const part of PARTS) {
     expect(Object.values(dutiesOf(MEMBERS, part)).toSorted()).toEqual(['home', 'none', 'none', 'work']);
   }
 });
 
-test('parts are spread over the dispatchers', () => {
+test('parts are distributed over the dispatchers', () => {
   for (const member of MEMBERS) {
     const homes = PARTS.filter(part => dutyOf(member, MEMBERS, part) === 'home').length;
     expect(homes).toBeGreaterThan(60);
@@ -34,6 +34,6 @@ test('makes the second dispatcher the home if the first one leaves, without movi
   }
 });
 
-test('a single dispatcher does everything', () => {
+test('a single dispatcher is responsible for everything', () => {
   for (const part of PARTS) expect(dutyOf('a', ['a'], part)).toBe('home');
 });

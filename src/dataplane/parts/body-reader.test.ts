@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { createBodyShare } from './body-reader.ts';
 import { createRoom } from './room.ts';
 
-test('bodies that get no room in time do not wait any longer', async () => {
+test('bodies that do not get any room in time stop waiting', async () => {
   const share = createRoom(900).join('a');
   let waiting = 0;
   const bodies = createBodyShare({
@@ -23,7 +23,7 @@ test('bodies that get no room in time do not wait any longer', async () => {
   expect(waiting).toBe(0);
 });
 
-test('a body that waits gets the room that another has left', async () => {
+test('a waiting body gets the room that another body has released', async () => {
   const bodies = createBodyShare(createRoom(900).join('a'));
   expect(await bodies.hold(300)).toBe(true);
   const held = bodies.hold(300);

@@ -11,7 +11,7 @@ function heldClaim(lane: string, lapses: number): HeldClaim {
 
 const completionOf = ({ claim: { lane, ref } }: HeldClaim) => ({ lane, ref, outcome: 'delivered' }) as never;
 
-test('only holds alone those events whose claims have lapsed twice', () => {
+test('only holds events alone whose claims have lapsed twice', () => {
   const book = createClaimBook();
   const once = heldClaim('a', 1);
   const twice = heldClaim('b', 2);

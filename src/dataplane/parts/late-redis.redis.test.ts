@@ -11,7 +11,7 @@ const KEYS = Array.from({ length: 10 }, (_, i) => `g${i}`);
 
 const own = useOwnRedis({ appendonly: true });
 
-/** Everything that Redis sends arrives so much later, in the same order. */
+/** Delays all data from Redis by this time, in the same order. */
 function late({ exchange, readBodies, pushes }: PartWorkerDeps): Partial<PartWorkerDeps> {
   const wait =
     <A extends unknown[], R>(call: (...args: A) => Promise<R>) =>
@@ -35,7 +35,7 @@ function late({ exchange, readBodies, pushes }: PartWorkerDeps): Partial<PartWor
   };
 }
 
-/** Starts a worker for which Redis is late. Counts its exchanges, and the claims that it returns. */
+/** Starts a worker with delayed data from Redis. Counts its exchanges, and the claims that it returns. */
 async function startLate(world: PartWorld) {
   const counts = { exchanges: 0, returned: 0 };
   await world.startWorker('d1', deps => {
@@ -57,13 +57,13 @@ test('sends each event once if everything from Redis arrives 600 ms late, with f
   const sink = await startSink();
   await world.subscribe('a', sink, KEYS, { cap: 64 });
   const counts = await startLate(world);
-  // Connects to the endpoint.
+  // This connects to the endpoint.
   const bodies = await world.send('g0');
   await vi.waitFor(async () => expect(await world.isEmpty()).toBe(true), soon);
   for (let round = 0; round < 4; round++) bodies.push(...(await world.send(...KEYS)));
   await vi.waitFor(async () => expect(await world.isEmpty()).toBe(true), soon);
   for (const key of KEYS) expect(sink.of(key)).toEqual(bodies.filter(body => body.startsWith(key)));
-  // A machine that is busy adds to these 600 ms.
+  // A busy machine adds to these 600 ms.
   expect(counts.returned).toBeLessThan(bodies.length / 4);
   expect(counts.exchanges).toBeLessThan(bodies.length);
 });
@@ -76,7 +76,7 @@ test('sends each large event once if everything from Redis arrives 600 ms late',
   const sink = await startSink();
   await world.subscribe('a', sink, KEYS, { cap: 64 });
   const counts = await startLate(world);
-  // Connects to the endpoint.
+  // This connects to the endpoint.
   await world.send('g0');
   await vi.waitFor(async () => expect(await world.isEmpty()).toBe(true), soon);
   const sent: string[] = [];
@@ -95,7 +95,7 @@ test('sends each large event once if everything from Redis arrives 600 ms late',
   expect(counts.returned).toBeLessThan(sent.length / 4);
 });
 
-test('sends no large event whose gate was closed before its body was read', async () => {
+test('does not send a large event whose gate was closed before its body was read', async () => {
   const world = await createPartWorld(own.redis, own.server.url);
   const sink = await startSink();
   await world.subscribe('a', sink, KEYS);

@@ -12,7 +12,7 @@ const OWNER = { subscription: 'sub_a', inc: 'inc' };
 const NOW_MS = 1_800_000_000_000;
 const files = ['root.key', 'root.key.2'].map((name, i) => ({ name, secret: new Uint8Array(32).fill(i + 1) }));
 
-/** A slot whose secret was rotated to the newer of two root keys, in a part that knows `known` of them. */
+/** A slot whose secret was rotated to the newer of two root keys. The part knows the keys in `known`. */
 function start(known: readonly number[]) {
   const [older, newer] = createKeyRing(files).all();
   if (older === undefined || newer === undefined) throw new Error('two keys');
@@ -45,7 +45,7 @@ function start(known: readonly number[]) {
   return { errors, open, learn: (which: readonly number[]) => keys.replace(filesOf(which)) };
 }
 
-test('a slot is not opened without the root key of its previous secret, and is once the key is restored', async () => {
+test('a slot is not opened without the root key of its previous secret, and is opened when the key is restored', async () => {
   const { errors, open, learn } = start([1]);
   expect(await open()).toBeUndefined();
   expect(errors).toHaveLength(1);
@@ -54,7 +54,7 @@ test('a slot is not opened without the root key of its previous secret, and is o
   expect(errors).toHaveLength(1);
 });
 
-test('a slot is kept until the root keys change', async () => {
+test('a slot remains open until the root keys change', async () => {
   const { open, learn } = start([0, 1]);
   const kept = await open();
   expect(kept).toBeDefined();

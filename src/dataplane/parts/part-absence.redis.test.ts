@@ -30,7 +30,7 @@ const begin = [
   { kind: 'meta', field: 'ready', value: '1' },
 ] as const;
 
-test('continues with a part that comes back unchanged, and writes completed attempts', async () => {
+test('continues with a part that is restored unchanged, and writes completed attempts', async () => {
   const { redis, world, sink, times, isEmpty } = await start();
   const answers: (() => void)[] = [];
   sink.control.script = (_arrival, response) => void answers.push(() => response.end());
@@ -39,7 +39,7 @@ test('continues with a part that comes back unchanged, and writes completed atte
   await vi.waitFor(() => expect(answers).toHaveLength(1), soon);
   await redis.call('hset', world.keys.meta, 'gen', 'another');
   answers[0]?.();
-  // The exchange answers that the part is gone.
+  // The exchange returns that the part does not exist.
   const before = commands();
   await vi.waitFor(() => expect(commands()).toBeGreaterThan(before), soon);
   await delay(100);
@@ -54,7 +54,7 @@ test('continues with a part that comes back unchanged, and writes completed atte
 test.each([
   ['lost', 'CLOSED'],
   ['removed', 'GONE'],
-])('claims waiting events if a part is created again after it was %s', async (how, word) => {
+])('claims waiting events if a part is recreated after it was %s', async (how, word) => {
   const { redis, world, sink, isEmpty } = await start();
   await world.send('g0', 'g1');
   await redis.call('del', world.keys.meta);
@@ -73,7 +73,7 @@ test.each([
   await isEmpty();
 });
 
-test('alarms the controller about a part that stays gone, and stops without waiting for it', async () => {
+test('reports a part that is still missing to the controller, and stops without waiting for it', async () => {
   const { redis, world } = await start();
   const closed: string[] = [];
   const worker = await world.startWorker('d1', () => ({ onClosed: ({ queue }) => void closed.push(queue) }));
@@ -83,11 +83,11 @@ test('alarms the controller about a part that stays gone, and stops without wait
   await worker.stop();
 });
 
-test('claims of a shard that is silent take no room from other parts', async () => {
+test('claims of a shard that does not respond do not use room of other parts', async () => {
   const { redis, world, sink, isEmpty } = await start();
   const other = await createPartWorld(redis, redisUrl());
   await other.subscribe('a', sink, ['o']);
-  // A single claim for each workspace.
+  // Each workspace can have a single claim.
   const room = createRoom(3);
   const answers: (() => void)[] = [];
   sink.control.script = (_arrival, response) => void answers.push(() => response.end());
@@ -97,7 +97,7 @@ test('claims of a shard that is silent take no room from other parts', async () 
   await vi.waitFor(() => expect(sink.arrivals).toHaveLength(1), soon);
   await vi.waitFor(() => expect(room.free()).toBe(2), soon);
   await other.startWorker('d1', () => ({ room }));
-  // Its first exchange says that nothing may be pushed.
+  // The first exchange requests that nothing is pushed.
   await vi.waitFor(async () => expect(await redis.call('exists', other.keys.ready)).toBe(1), soon);
   proxy.pause();
   const [waiting = ''] = await other.send('o');

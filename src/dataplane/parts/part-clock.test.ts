@@ -10,7 +10,7 @@ describe('the clock of a part', () => {
     return { time, clock: createPartClock(elapsed, () => 42) };
   };
 
-  test('never dates a claim later than it was made', () => {
+  test('never sets the time of a claim later than its creation', () => {
     const { clock } = start();
     clock.note(1_000, 1_900, PART_MS);
     expect(clock.elapsedAt(PART_MS)).toBe(1_000);
@@ -20,13 +20,13 @@ describe('the clock of a part', () => {
     expect(clock.elapsedAt(PART_MS)).toBe(1_100);
   });
 
-  test('detects an old claim even if every answer is late', () => {
+  test('detects an old claim even if every response is late', () => {
     const { clock } = start();
     clock.note(1_000, 2_500, PART_MS + 100);
     expect(2_500 - clock.elapsedAt(PART_MS + 100)).toBe(1_500);
   });
 
-  test('has no estimate before the first answer, and after Redis may have changed', () => {
+  test('has no estimate before the first response, or after Redis may have changed', () => {
     const { clock } = start();
     expect(clock.elapsedAt(PART_MS)).toBe(Number.NEGATIVE_INFINITY);
     expect(clock.nowMs()).toBe(42);
@@ -47,7 +47,7 @@ describe('the clock of a part', () => {
     expect(clock.nowMs()).toBe(PART_MS + 1_500 + byMs);
   });
 
-  test('counts a suspension for the age of a claim, and for the time once there was an answer after it', () => {
+  test('adds a suspension to the age of a claim, and to the time after the next response', () => {
     const { clock, time } = start();
     clock.note(1_000, 1_000, PART_MS);
     time.suspendedMs = 5_000;
@@ -57,7 +57,7 @@ describe('the clock of a part', () => {
     expect(clock.nowMs()).toBe(PART_MS + 5_000);
   });
 
-  test('is right about the time, and about claims after the next answer, if our wall clock was set forward', () => {
+  test('returns the correct time (and age of claims after the next response) if our wall clock was set forward', () => {
     const { clock, time } = start();
     clock.note(1_000, 1_000, PART_MS);
     time.suspendedMs = 3_600_000;

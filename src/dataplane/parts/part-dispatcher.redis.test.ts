@@ -15,7 +15,7 @@ let url: string;
 let redis: RedisClient;
 
 beforeEach(async () => {
-  // The list of parts is one for the whole Redis.
+  // All parts of a Redis are in the same list.
   const server = await startRedis();
   url = `redis://127.0.0.1:${server.port}`;
   redis = await connectRedis(url, log);
@@ -25,11 +25,11 @@ beforeEach(async () => {
   };
 });
 
-/** A dispatcher whose work on parts is only noted. */
+/** A dispatcher that only records the parts it works on. */
 async function startDispatcher(options: { isHeld?: () => boolean; stopPart?: (part: Part) => Promise<void> } = {}) {
   const own = await connectRedis(url, log);
   const pushes = createPushConnection(await findRedis({ url }, log), log);
-  /** Queue of each part that it works on → whether it is home there. */
+  /** Whether the dispatcher is the home of the part, by stream. */
   const works = new Map<string, boolean>();
   const starts: string[] = [];
   const unlisted: string[] = [];
@@ -112,7 +112,7 @@ test('reports parts that are no longer listed if there was no message', async ()
   await eventually(() => expect(one.homes()).toEqual(['q1 g']));
 });
 
-test('leaves a part before it works on its next generation', async () => {
+test('stops working on a part before its next generation', async () => {
   await list('q', 'g1');
   const { promise: left, resolve: leave } = Promise.withResolvers<void>();
   const one = await startDispatcher({ stopPart: () => left });
@@ -125,7 +125,7 @@ test('leaves a part before it works on its next generation', async () => {
   await eventually(() => expect(one.homes()).toContain('q g2'));
 });
 
-test('three divide the parts: each has one home and one more', async () => {
+test('three dispatchers divide the parts: each part has one home and one other dispatcher', async () => {
   await listMany(30);
   const all = [await startDispatcher(), await startDispatcher(), await startDispatcher()];
   await eventually(() => {
@@ -135,18 +135,21 @@ test('three divide the parts: each has one home and one more', async () => {
   expect(new Set(all.flatMap(each => each.homes())).size).toBe(30);
 });
 
-test.each(['stops', 'dies'] as const)('if one %s, the other becomes the home without starting again', async how => {
-  await listMany(20);
-  const [one, other] = [await startDispatcher(), await startDispatcher()];
-  await eventually(() => expect([one.works.size, other.works.size]).toEqual([20, 20]));
-  await eventually(() => expect(one.homes().length + other.homes().length).toBe(20));
-  if (how === 'stops') await one.stop();
-  else await one.die();
-  await eventually(() => expect(other.homes()).toHaveLength(20));
-  expect(other.starts).toHaveLength(20);
-});
+test.each(['stops', 'dies'] as const)(
+  'if one dispatcher %s, the other becomes the home without a restart',
+  async how => {
+    await listMany(20);
+    const [one, other] = [await startDispatcher(), await startDispatcher()];
+    await eventually(() => expect([one.works.size, other.works.size]).toEqual([20, 20]));
+    await eventually(() => expect(one.homes().length + other.homes().length).toBe(20));
+    if (how === 'stops') await one.stop();
+    else await one.die();
+    await eventually(() => expect(other.homes()).toHaveLength(20));
+    expect(other.starts).toHaveLength(20);
+  },
+);
 
-test('keeps its parts while the list and the others cannot be read', async () => {
+test('keeps its parts while the list and the other dispatchers cannot be read', async () => {
   await listMany(3);
   const one = await startDispatcher();
   await eventually(() => expect(one.homes()).toHaveLength(3));
@@ -171,7 +174,7 @@ test('pauses while it is held, and continues afterwards', async () => {
   await eventually(() => expect(one.homes()).toHaveLength(3));
 });
 
-test('a dispatcher that is held does not keep others from a part', async () => {
+test('a dispatcher that is held does not keep others from working on a part', async () => {
   await listMany(20);
   let isHeld = true;
   const held: Awaited<ReturnType<typeof startDispatcher>>[] = [];

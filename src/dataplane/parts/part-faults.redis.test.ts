@@ -22,7 +22,7 @@ async function start(row = {}) {
   return { world, sink, times, isEmpty };
 }
 
-/** Pushes of which some are lost. */
+/** Pushes, some of which are lost. */
 function losing(pushes: PartWorkerDeps['pushes'], isLost: (message: Buffer) => boolean): PartWorkerDeps['pushes'] {
   const listen: PushConnection['listen'] = (channel, listener) =>
     pushes.listen(channel, {
@@ -35,7 +35,7 @@ function losing(pushes: PartWorkerDeps['pushes'], isLost: (message: Buffer) => b
 }
 
 describe('dispatchers', () => {
-  test('three share a part: each event once, in order within its lane', async () => {
+  test('share a part (three dispatchers): each event once, in order within its lane', async () => {
     const { world, sink, isEmpty } = await start();
     for (const name of ['d1', 'd2', 'd3']) await world.startWorker(name);
     const bodies: string[] = [];
@@ -45,7 +45,7 @@ describe('dispatchers', () => {
     await isEmpty();
   });
 
-  test('another dispatcher delivers the claims of one that dies, at most once more', async () => {
+  test('deliver the claims of a dispatcher that crashes, at most once more', async () => {
     const { world, sink, times, isEmpty } = await start({ cap: 3 });
     const dying = await world.startWorker('d1');
     sink.control.script = () => {};
@@ -62,7 +62,7 @@ describe('dispatchers', () => {
     expect(sink.arrivals.length).toBeLessThanOrEqual(6 + 3);
   });
 
-  test('a stalled dispatcher sends no old claims, which move to another one', async () => {
+  test('do not send old claims after being stalled, which are moved to another dispatcher', async () => {
     const { world, sink, isEmpty } = await start();
     const proxy = await startProxy(own.server.url);
     await world.startWorker('d1', undefined, proxy.url);
@@ -81,7 +81,7 @@ describe('dispatchers', () => {
     expect(sink.arrivals).toHaveLength(4);
   });
 
-  test('make an attempt once that takes longer than they may be silent, even if its timeout changes', async () => {
+  test('make a single attempt that takes longer than they may be silent, even if its timeout changes', async () => {
     const { world, sink, isEmpty } = await start();
     for (const name of ['d1', 'd2']) await world.startWorker(name);
     sink.control.script = (_arrival, response) => void setTimeout(() => response.end(), READY_MS + 1_000);
@@ -93,7 +93,7 @@ describe('dispatchers', () => {
     expect(sink.bodies()).toEqual(bodies);
   });
 
-  test('does not send a late push if the key was deactivated in the meantime', async () => {
+  test('do not send a late push if the key was deactivated in the meantime', async () => {
     const { world, sink } = await start();
     let unread: (() => void)[] | undefined;
     await world.startWorker('d1', ({ pushes }) => ({
@@ -125,7 +125,7 @@ describe('dispatchers', () => {
     await vi.waitFor(async () => expect((await world.counts('a'))[0]).toBe(0), soon);
   });
 
-  test('an idle dispatcher sends no commands until there is an event', async () => {
+  test('do not send commands while they are idle until there is an event', async () => {
     const { world, sink } = await start();
     const worker = await world.startWorker('d1');
     await world.send('g0');
@@ -138,7 +138,7 @@ describe('dispatchers', () => {
     await vi.waitFor(() => expect(sink.arrivals).toHaveLength(2), soon);
   });
 
-  test('keeps waiting events if an endpoint hangs, instead of claiming them again', async () => {
+  test('keep waiting events if an endpoint does not respond, instead of claiming them again', async () => {
     const { world, sink, isEmpty } = await start({ cap: 1 });
     sink.control.script = (_arrival, response) => {
       const isFirst = sink.arrivals.length === 1;
@@ -158,9 +158,9 @@ describe('dispatchers', () => {
   });
 });
 
-describe('lost', () => {
+describe('lost messages', () => {
   test.each(['with one after it', 'with nothing after it'])(
-    'a push, %s: nothing is lost, nothing sent twice',
+    'a push, %s: no event is lost or sent twice',
     async after => {
       const { world, sink, isEmpty } = await start();
       let losesNext = false;
@@ -184,7 +184,7 @@ describe('lost', () => {
     },
   );
 
-  test('a push, while another one lies unread: that is not taken for lost, nothing is sent twice', async () => {
+  test('a push while another push has not been read, which is not treated as lost: no event is sent twice', async () => {
     const { world, sink, isEmpty } = await start();
     let losesNext = false;
     let unread: (() => void)[] | undefined;
@@ -234,7 +234,7 @@ describe('lost', () => {
     expect(sink.arrivals).toHaveLength(4);
   });
 
-  test('answers of exchanges: nothing is lost, nothing sent twice, and no claim has lapsed', async () => {
+  test('responses of exchanges: no event is lost or sent twice, and no claim lapses', async () => {
     const { world, sink, isEmpty } = await start();
     const proxy = await startProxy(own.server.url);
     const lapses: number[] = [];
@@ -251,7 +251,7 @@ describe('lost', () => {
     await isEmpty();
     for (let round = 0; round < 3; round++) {
       proxy.loseAnswers(1);
-      // Two of a lane: the exchange that ends the first claims the second.
+      // There are two events of a lane. The exchange that ends the first event claims the second.
       bodies.push(...(await world.send(...KEYS, ...KEYS)));
       await vi.waitFor(() => expect(proxy.lost()).toBe(true), soon);
       await isEmpty();

@@ -13,7 +13,7 @@ const KEYS = ['g0', 'g1', 'g2', 'g3'];
 
 const own = useOwnRedis();
 
-/** A part with one subscription; each worker has metrics of its own. */
+/** A part with one subscription. Each worker has separate metrics. */
 async function start(row = {}, endpoint = {}) {
   const world = await createPartWorld(own.redis, own.server.url);
   const sink = await startSink();
@@ -33,7 +33,7 @@ async function start(row = {}, endpoint = {}) {
     const tallied = metrics.join();
     const worker = await world.startWorker(name, deps => ({ tally: tallied.tally, ...alter(deps) }), to);
     tallied.observe(worker.sending);
-    /** The value of a series, without what begins the names of all. */
+    /** Returns the value of a series, whose name does not include the common prefix. */
     async function valueOf(series: string): Promise<number | undefined> {
       const all = parseExposition(await registry.metrics());
       return all.find(each => keyOfSeries(each) === `sluice_dispatcher_${series}`)?.value;
@@ -46,7 +46,7 @@ async function start(row = {}, endpoint = {}) {
   return { world, sink, startWorker, isEmpty };
 }
 
-test('exchanges are counted by result, and attempts while they are under way', async () => {
+test('exchanges are counted by result, and attempts while they are in progress', async () => {
   const { world, sink, startWorker, isEmpty } = await start();
   const answers: (() => void)[] = [];
   sink.control.script = (_arrival, response) => void answers.push(() => response.end());
@@ -57,11 +57,11 @@ test('exchanges are counted by result, and attempts while they are under way', a
   expect(d.metrics.sending()).toBe(2);
   for (const answer of answers) answer();
   await isEmpty();
-  // Redis is done before its answer is here.
+  // Redis has finished before its response is received.
   await vi.waitFor(async () => expect(await d.valueOf('exchanges_total{result="ok"}')).toBeGreaterThan(1), soon);
   expect(d.metrics.sending()).toBe(0);
   expect(d.failures.count).toBe(0);
-  // Its control data get lost while an attempt is under way.
+  // The control data is lost during an attempt.
   await world.send('g2');
   await vi.waitFor(() => expect(answers).toHaveLength(3), soon);
   await own.redis.call('hdel', world.keys.meta, 'ready');
@@ -117,7 +117,7 @@ test('reports missing control data if it belongs to another stream', async () =>
   await d.becomes('parts_held{cause="control_data"}', 0);
 });
 
-test('claims are counted that are taken from a dispatcher which died', async () => {
+test('claims that are taken over from a crashed dispatcher are counted', async () => {
   const { world, sink, startWorker, isEmpty } = await start();
   sink.control.script = () => {};
   const dying = await startWorker('d1');
@@ -159,11 +159,11 @@ test('counts claims whose push was lost', async () => {
   expect(await d.valueOf('returned_claims_total{cause="lost"}')).toBe(1);
 });
 
-test('claims are counted that were too old when their turn came, or that could not be sent', async () => {
+test('claims that were too old or could not be sent are counted', async () => {
   const { world, sink, startWorker } = await start({ cap: 1 }, { timeoutMs: 60_000 });
   const answers: (() => void)[] = [];
   sink.control.script = (_arrival, response) => void answers.push(() => response.end());
-  // Both stand still, so that claims get old only where they are set forward.
+  // Both clocks are stopped, so claims only age if the clocks are set forward.
   const clock = { ms: 0, beganMs: Date.now() };
   const d = await startWorker('d1', () => ({
     monotonicMs: () => clock.ms,
@@ -174,7 +174,7 @@ test('claims are counted that were too old when their turn came, or that could n
   await world.send('g0');
   await vi.waitFor(() => expect(answers).toHaveLength(1), soon);
   await world.send('g1');
-  // Pushed, or claimed by an exchange a moment later.
+  // The claim is pushed, or claimed by an exchange a moment later.
   await areClaimed(2);
   clock.ms += 600_000;
   answers[0]?.();
@@ -183,14 +183,14 @@ test('claims are counted that were too old when their turn came, or that could n
   await world.send('g2');
   await areClaimed(2);
   await world.change(world.rowOf('a', { cap: 1, send: 'held' }));
-  // Until the worker knows of the change, it may send.
+  // The worker can send until it knows the change.
   await d.hear();
   answers[1]?.();
   await d.becomes('returned_claims_total{cause="unavailable"}', 1);
   expect(await d.valueOf('returned_claims_total{cause="late"}')).toBe(1);
 });
 
-test('exchanges without an answer are counted, as failures too', async () => {
+test('exchanges without a response are counted, and also counted as failures', async () => {
   const { world, startWorker, isEmpty } = await start();
   const proxy = await startProxy(own.server.url);
   const d = await startWorker('d1', undefined, proxy.url);

@@ -20,7 +20,7 @@ onEachRedis(redis => {
   };
 
   describe('deliveries', () => {
-    test('are signed, in order within a lane, and done once', async () => {
+    test('are signed, in order within a lane, and made once', async () => {
       const { world, sink } = await start();
       await world.startWorker('d1');
       const bodies: string[] = [];
@@ -31,7 +31,7 @@ onEachRedis(redis => {
       expect(await world.counts('a')).toEqual([0, 60, 0, 60, 0, 0]);
       const { body, headers, id } = sink.arrivals[0] as (typeof sink.arrivals)[0];
       const secret = signingSecret({ rootKey, subscriptionId: 'sub_a', salt: 'a-salt' }, 1);
-      // It is signed, and no JSON.
+      // The body is signed and not JSON.
       expect(() => new Webhook(secret).verify(body, headers as Record<string, string>)).toThrow(SyntaxError);
       expect(parseEventId(id, world.part)).toMatchObject({ part: 0 });
     });
@@ -43,7 +43,7 @@ onEachRedis(redis => {
       await vi.waitFor(() => expect(sink.bodies().toSorted()).toEqual(bodies.toSorted()), soon);
     });
 
-    test('of test events, which are in no log', async () => {
+    test('include test events, which are not stored in a log', async () => {
       const { world, sink } = await start([]);
       await world.startWorker('d1');
       const { sendTest } = createPartInboxRecovery(redis(), async () => ({ part: world.part, slot: world.slot('a') }));
@@ -56,7 +56,7 @@ onEachRedis(redis => {
       await vi.waitFor(async () => expect(await world.isEmpty()).toBe(true), soon);
     });
 
-    test('of large bodies', async () => {
+    test('include large bodies', async () => {
       const { world, sink } = await start();
       await world.subscribe('b', sink, ['k']);
       await world.startWorker('d1');
@@ -67,7 +67,7 @@ onEachRedis(redis => {
       await vi.waitFor(async () => expect(await world.isEmpty()).toBe(true), soon);
     });
 
-    test('are at most as many at once as the cap', async () => {
+    test('are limited by the cap', async () => {
       const keys = Array.from({ length: 30 }, (_, i) => `g${i}`);
       const { world, sink } = await start(keys, { cap: 3 });
       sink.control.script = (_arrival, response) => void setTimeout(() => response.end(), 20);
@@ -128,7 +128,7 @@ onEachRedis(redis => {
       await vi.waitFor(() => expect(sink.bodies()).toEqual(bodies), soon);
     });
 
-    test('a new endpoint is used from the next event on', async () => {
+    test('uses a new endpoint for the next event', async () => {
       const { world, sink } = await start();
       const other = await startSink();
       await world.startWorker('d1');
@@ -139,7 +139,7 @@ onEachRedis(redis => {
       await vi.waitFor(() => expect(other.arrivals).toHaveLength(1), soon);
     });
 
-    test('an endpoint that is not of its slot is not used', async () => {
+    test('does not use an endpoint of another slot', async () => {
       const { world, sink } = await start();
       const wrong = world.endpointOf('b', sink);
       await world.change({ ...wrong, slot: world.slot('a') });
@@ -169,7 +169,7 @@ onEachRedis(redis => {
       await vi.waitFor(async () => expect(await world.isEmpty()).toBe(true), soon);
     });
 
-    test('end as dead when the schedule is over', async () => {
+    test('end as dead letters after the schedule', async () => {
       const { world, sink } = await start();
       sink.control.script = (_arrival, response) => void response.writeHead(500).end('broken');
       await world.startWorker('d1');
@@ -178,7 +178,7 @@ onEachRedis(redis => {
       expect(sink.arrivals).toHaveLength(4);
     });
 
-    test('tell how deliveries go where that changed', async () => {
+    test('are reported if the state of the deliveries changes', async () => {
       const { world, sink } = await start();
       sink.control.script = (_arrival, response) => {
         response.writeHead(sink.arrivals.length === 1 ? 500 : 204).end();
@@ -189,7 +189,7 @@ onEachRedis(redis => {
       await vi.waitFor(() => expect([...new Set(world.news)]).toEqual(told), soon);
     });
 
-    test('a 410 disables the endpoint: nothing more is sent, nothing is lost', async () => {
+    test('include 410, which disables the endpoint: no more events are sent, and none is lost', async () => {
       const { world, sink } = await start();
       sink.control.script = (_arrival, response) => void response.writeHead(410).end();
       await world.startWorker('d1');
@@ -204,7 +204,7 @@ onEachRedis(redis => {
     });
   });
 
-  test('sends no claims that were made before the machine was suspended', async () => {
+  test('do not include claims from before the machine was suspended, which are not sent', async () => {
     const { world, sink } = await start(['g0', 'g1'], { cap: 1 });
     const answers: (() => void)[] = [];
     sink.control.script = (_arrival, response) => void answers.push(() => response.end());
@@ -235,7 +235,7 @@ onEachRedis(redis => {
   });
 
   describe('stopping', () => {
-    test('finishes work in progress and gives back the rest to another dispatcher', async () => {
+    test('finishes work in progress and returns the rest to another dispatcher', async () => {
       const keys = Array.from({ length: 6 }, (_, i) => `g${i}`);
       const { world, sink } = await start(keys, { cap: 3 });
       const answers: (() => void)[] = [];

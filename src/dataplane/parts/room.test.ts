@@ -15,7 +15,7 @@ function join(room: ReturnType<typeof createRoom>, ...tenants: string[]): Part[]
   return tenants.map(tenant => ({ share: room.join(tenant), held: 0 }));
 }
 
-/** Some claims of each part end, and it makes as many as it is allowed to. */
+/** Ends some claims of each part, and then creates as many claims as are allowed. */
 function play(parts: readonly Part[], rounds = 500): void {
   for (let round = 0; round < rounds; round++) {
     for (const part of parts) {
@@ -30,7 +30,7 @@ function play(parts: readonly Part[], rounds = 500): void {
 
 const isNear = (value: number, wanted: number) => Math.abs(value - wanted) <= SIZE / 200;
 
-test('the only busy part gets the same limit whatever it holds', () => {
+test('the only busy part always gets the same limit', () => {
   const { share } = join(createRoom(SIZE, LEAST), 'a')[0] as Part;
   for (let held = 0; held <= 2_048; held += 256) {
     expect(share.limit(held, ignore)).toBe(2_048);
@@ -38,18 +38,18 @@ test('the only busy part gets the same limit whatever it holds', () => {
   }
 });
 
-test('a workspace takes at most as much as it leaves, however many parts it has', () => {
+test('a workspace uses at most as much as it leaves, regardless of the number of parts', () => {
   const room = createRoom(SIZE, LEAST);
   const parts = join(room, ...'aaaaaaaaaa');
   play(parts);
   const held = parts.map(part => part.held);
   expect(Math.max(...held) - Math.min(...held)).toBeLessThan(SIZE / 200);
   expect(room.free()).toBeGreaterThanOrEqual(SIZE / 2);
-  // Something is left for the next part of the workspace.
+  // There is room left for the next part of the workspace.
   expect(room.join('a').free()).toBeGreaterThan(0);
 });
 
-test('workspaces with one busy part each have equal shares in the end, whoever was first', () => {
+test('workspaces with one busy part each have equal shares in the end, in any order', () => {
   const room = createRoom(SIZE, LEAST);
   const parts = join(room, 'a');
   play(parts);
@@ -60,7 +60,7 @@ test('workspaces with one busy part each have equal shares in the end, whoever w
   expect(room.join('d').free()).toBeGreaterThan(SIZE / 12);
 });
 
-test('what ends beyond the share is not replaced, except for the last claim', () => {
+test('claims that end above the share are not replaced, except for the last claim', () => {
   const room = createRoom(SIZE, LEAST);
   const [first, other] = join(room, 'a', 'b') as [Part, Part];
   first.share.take(2_048);
@@ -85,7 +85,7 @@ test('a workspace that holds little can take more even if there is no room left'
   expect(late.limit(8, ignore)).toBe(LEAST);
 });
 
-test('what is offered to idle parts of a workspace fits, and a busy part can double', () => {
+test('room that is offered to idle parts of a workspace is available, and a busy part can double its room', () => {
   const room = createRoom(SIZE, LEAST);
   const parts = join(room, ...'aaaaaaaaaaaaaaaa');
   const [busy, idle] = parts.map(({ share }) => share) as [RoomShare, RoomShare];
@@ -97,7 +97,7 @@ test('what is offered to idle parts of a workspace fits, and a busy part can dou
   expect(busy.limit(1_500, ignore)).toBe(1_500 + busy.free());
 });
 
-test('a part without room is called once there is some, but not by itself', () => {
+test('a part without room is called once there is room, but not by its own claims', () => {
   const room = createRoom(SIZE, LEAST);
   const [one, two, other] = ['a', 'a', 'b'].map(room.join) as [RoomShare, RoomShare, RoomShare];
   one.take(2_048);
@@ -105,7 +105,7 @@ test('a part without room is called once there is some, but not by itself', () =
   const [onOne, onTwo] = [vi.fn<() => void>(), vi.fn<() => void>()];
   one.limit(2_048, onOne);
   two.limit(0, onTwo);
-  // Too little has ended for this workspace to take more.
+  // The claims that have ended are not sufficient for this workspace to use more.
   other.give(10);
   expect(onTwo).not.toHaveBeenCalled();
   one.give(1_500, onOne);
@@ -115,7 +115,7 @@ test('a part without room is called once there is some, but not by itself', () =
   expect(onOne).toHaveBeenCalledOnce();
 });
 
-test('parts that have left do not count, and are not called', () => {
+test('parts that have been removed do not count and are not called', () => {
   const room = createRoom(SIZE, LEAST);
   const [one, two] = ['a', 'a'].map(room.join) as [RoomShare, RoomShare];
   one.take(3_000);
@@ -128,7 +128,7 @@ test('parts that have left do not count, and are not called', () => {
 });
 
 interface Exchanging extends Part {
-  /** What it can hold after the exchange in progress. */
+  /** The room after the exchange in progress. */
   limit: number | undefined;
   isWanted: boolean;
   readonly want: () => void;
@@ -147,8 +147,7 @@ function createExchanging(part: Part): Exchanging {
 }
 
 /**
- * Begins or ends an exchange of a random part, as in `exchange-loop.ts`. Endpoints are
- * slow, so few claims end.
+ * Starts or ends an exchange of a random part, as in `exchange-loop.ts`. Endpoints are slow, so only a few claims end.
  */
 function exchangeAll(parts: readonly Exchanging[], { below, pick }: Random, check: () => void): void {
   for (let step = 0; step < 20_000; step++) {
@@ -191,7 +190,7 @@ test.each([
   expect(SIZE - room.free()).toBe(parts.reduce((sum, { held }) => sum + held, 0));
 });
 
-test('what is reserved does not count as held, is used first, and ends when something is given', () => {
+test('reserved room does not count as held, is used first, and ends when room is assigned', () => {
   const room = createRoom(SIZE, LEAST);
   const [one, two] = ['a', 'a'].map(room.join) as [RoomShare, RoomShare];
   one.reserve(1_000);
@@ -207,7 +206,7 @@ test('what is reserved does not count as held, is used first, and ends when some
   expect([room.free(), two.free(), one.free()]).toEqual([SIZE, 2_048, 2_048]);
 });
 
-test('what becomes free only calls as many parts of a workspace as it is enough for', () => {
+test('released room only calls as many parts of a workspace as it is sufficient for', () => {
   const room = createRoom(SIZE, LEAST);
   const [busy, ...others] = Array.from('aaaaaaaaaaaaaaaaaaaaa', room.join) as [RoomShare, ...RoomShare[]];
   busy.take(2_304);

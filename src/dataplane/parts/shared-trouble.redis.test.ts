@@ -9,11 +9,11 @@ import { type Sink, startSink } from './testing/sink.ts';
 import { READY_MS } from './watch.ts';
 
 const soon = { timeout: 20_000, interval: 10 };
-/** The claims of a dispatcher, and the most of one part. */
+/** The number of claims of a dispatcher, and the maximum for one part. */
 const [ROOM, MOST] = [4_608, 2_048];
-/** More events than there is room for. */
+/** A number of events that exceeds the room. */
 const BATCHES = 80;
-/** The bytes of large bodies of a dispatcher, and the most of one workspace. */
+/** The bytes of large bodies for a dispatcher, and the maximum for one workspace. */
 const [BODY_ROOM, MOST_BYTES] = [64 * 2 ** 20, 32 * 2 ** 20];
 
 /** The size of the largest event. */
@@ -23,7 +23,7 @@ const own = useOwnRedis();
 
 const delivered = { outcome: 'delivered', reason: 'http_2xx', status: 200, latencyMs: 1 } as const;
 
-/** An endpoint that does not answer before the test calls `answer`. */
+/** An endpoint that does not respond before the test calls `answer`. */
 function createHanging() {
   const { promise: answered, resolve } = Promise.withResolvers<AttemptResult>();
   const answer = () => resolve({ ...delivered, responseBody: Buffer.alloc(0), truncated: false });
@@ -52,7 +52,7 @@ test('slow endpoints of one part leave room for the events of other parts', asyn
   onTestFinished(answer);
   await busy.flood();
   await vi.waitFor(async () => expect(await busy.claims()).toBe(MOST), soon);
-  // Nothing is pushed any more to a worker that was idle for this time.
+  // After this time, nothing is pushed to an idle worker.
   await delay(READY_MS + 100);
   const [body] = await calm.send('k');
   await vi.waitFor(() => expect(sink.bodies()).toEqual([body]), soon);
@@ -78,7 +78,7 @@ test('slow endpoints of several parts leave room for the events of other workspa
   );
   await delay(READY_MS + 100);
   expect(await second.claims()).toBeGreaterThan(0);
-  // What was offered to a part may be used later, after other parts of the workspace have taken more.
+  // The room offered to a part can be used later, after other parts of the workspace have used more.
   expect(room.free()).toBeGreaterThanOrEqual(ROOM / 4);
   const bodies: string[] = [];
   for (let i = 0; i < keys.length; i += 50) bodies.push(...(await calm.send(...keys.slice(i, i + 50))));
@@ -99,7 +99,7 @@ test('many parts of a workspace that find waiting events at the same time do not
     attempt,
     async exchange(...call) {
       const answered = await exchange(...call);
-      // Some of the answers arrive after the next exchange of another part has begun.
+      // Some responses arrive after the next exchange of another part has started.
       await delay(Math.random() * 20);
       most = Math.max(most, ROOM - room.free());
       return answered;
@@ -152,7 +152,7 @@ test('large bodies of slow endpoints only use a part of the memory, and small bo
   expect(bodyRoom.free()).toBe(BODY_ROOM);
 });
 
-test('an event that cannot be read stops its own lane only, and is not claimed again all the time', async () => {
+test('an event that cannot be read only stops its own lane, and is not claimed again continuously', async () => {
   const world = await createPartWorld(own.redis, own.server.url);
   const sink = await startSink();
   await world.subscribe('a', sink, ['bad', 'g0', 'g1']);
@@ -172,6 +172,6 @@ test('an event that cannot be read stops its own lane only, and is not claimed a
   await delay(2_000);
   const most = Math.ceil((performance.now() - sinceMs) / 500) + 1;
   expect(claimed - before).toBeLessThanOrEqual(most);
-  // Nothing is lost: the event waits in its lane, and the one behind it.
+  // No events are lost. The event and the next event are waiting in the lane.
   expect((await world.counts('a')).slice(1)).toEqual([5, expect.any(Number), 3, 0, 0]);
 });

@@ -7,7 +7,7 @@ const soon = { timeout: 10_000, interval: 5 };
 
 const own = useOwnRedis();
 
-/** A worker that is stopped during an attempt. Each exchange after its end runs `fault` first. */
+/** A worker that is stopped during an attempt. `fault` runs before each exchange after the end of the attempt. */
 async function startStopping(fault: (exchanges: number) => void) {
   const world = await createPartWorld(own.redis, own.server.url);
   const answers: (() => void)[] = [];
@@ -31,7 +31,7 @@ async function startStopping(fault: (exchanges: number) => void) {
   return { world, sink, clock, stopped, exchanges: () => exchanges };
 }
 
-test('keeps completed deliveries while Redis does not respond, and sends nothing again', async () => {
+test('keeps completed deliveries while Redis does not respond, and does not send them again', async () => {
   const { world, sink, stopped } = await startStopping(exchanges => {
     if (exchanges <= 3) throw new Error('no answer');
   });
@@ -41,7 +41,7 @@ test('keeps completed deliveries while Redis does not respond, and sends nothing
   expect(sink.arrivals).toHaveLength(1);
 });
 
-test('where Redis stays away, stopping takes 10 s at most', async () => {
+test('stopping takes at most 10 s while Redis is unavailable', async () => {
   const clock = { add: (_ms: number) => {} };
   const it = await startStopping(() => {
     clock.add(4_000);

@@ -117,7 +117,7 @@ onEachRedis(redis => {
     await vi.waitFor(() => expect(noted.at(-1)).toBe(0));
   });
 
-  test('adds counts to the account and the series once, and then sleeps', async () => {
+  test('adds counts to the account and the series once, and then does nothing', async () => {
     const { t } = await startPart(redis(), { a: {} }, ['k']);
     const account = newAccount();
     await setPlan(account, 'Metered', 0);
@@ -137,7 +137,7 @@ onEachRedis(redis => {
   });
 
   describe('a part that waits for tokens', () => {
-    test('gets some at once, as often as it needs more', async () => {
+    test('receives some tokens immediately, as often as it requires more', async () => {
       const { t } = await startPart(redis(), { a: { send: 'held' } }, ['k']);
       const account = newAccount();
       await setPlan(account, 'Free', 100);
@@ -203,7 +203,7 @@ onEachRedis(redis => {
     await vi.waitFor(async () => expect(await routed()).toBe(2), { timeout: 4_000 });
   });
 
-  test('continues after errors, and does nothing after it was stopped', async () => {
+  test('continues after errors, and does nothing after it has stopped', async () => {
     const { t } = await startPart(redis(), { a: {} }, ['k']);
     let calls = 0;
     const tokens = createTokens(t.client);

@@ -22,7 +22,7 @@ import { useOwnRedis } from './testing/own-redis.ts';
 import { rootKey } from './testing/part-world.ts';
 import { createPipeline, INGRESS_KEY } from './testing/pipeline.ts';
 
-/** Wall clock of the dispatcher: what a rotation and the timestamp of a delivery go by. */
+/** The wall clock of the dispatcher, which is used for rotations and for the timestamps of deliveries. */
 const wall = { aheadMs: 0 };
 const wallMs = () => Date.now() + wall.aheadMs;
 
@@ -74,7 +74,7 @@ function parse({ head, body }: RawRequest): Delivered {
 
 let published = 0;
 
-/** Publishes a body at the ingress and answers what came to the endpoint. */
+/** Publishes a body using ingress. Returns the request received by the endpoint. */
 async function deliver(body: Buffer, headers: Readonly<Record<string, string>> = {}): Promise<Delivered> {
   const id = `event-${published++}`;
   const own = { 'x-api-key': INGRESS_KEY, 'x-sluice-group-key': 'k', 'x-sluice-event-type': 'order.created' };
@@ -93,11 +93,13 @@ async function deliver(body: Buffer, headers: Readonly<Record<string, string>> =
   );
 }
 
-/** Whether one of the signatures is that of the secret, by the public package where it can read the body. */
+/**
+ * Returns whether one of the signatures was created with the secret, using the public package if it can read the body.
+ */
 function isVerified({ headers, body }: Delivered, secret: string): boolean {
   const { 'webhook-id': id = '', 'webhook-timestamp': seconds = '', 'webhook-signature': signatures = '' } = headers;
   const text = body.toString('utf8');
-  // The package signs text only.
+  // The package only signs text.
   const expected = Buffer.from(text, 'utf8').equals(body)
     ? new Webhook(secret).sign(id, new Date(Number(seconds) * 1_000), text)
     : `v1,${createHmac('sha256', Buffer.from(secret.slice('whsec_'.length), 'base64'))
@@ -144,7 +146,7 @@ const BODIES: readonly (readonly [what: string, contentType: string | undefined,
   ['a type in capitals', 'TEXT/Plain;Charset=US-ASCII', bytes('abc')],
 ];
 
-describe('what a producer sends arrives as it was, signed, and as a CloudEvent', () => {
+describe('an event of a producer is delivered unchanged, signed, and as a CloudEvent', () => {
   test.each(BODIES)('%s', async (_what, contentType, body) => {
     const got = await deliver(body, contentType === undefined ? {} : { 'content-type': contentType });
     expect(got.body.equals(body)).toBe(true);
@@ -154,7 +156,7 @@ describe('what a producer sends arrives as it was, signed, and as a CloudEvent',
     expect(isVerified(got, secretOf(1))).toBe(true);
     expect(isVerified({ ...got, body: Buffer.concat([body, bytes(' ')]) }, secretOf(1))).toBe(false);
     expect(isVerified(got, secretOf(2))).toBe(false);
-    // Its body is another matter: the package reads what is said to be JSON.
+    // The body is not compared here because the package parses bodies that are declared as JSON.
     const event = HTTP.toEvent({ headers: { ...got.headers, 'content-type': 'text/plain' }, body: '' });
     if (!(event instanceof CloudEvent)) throw new TypeError('more or less than one event');
     expect(event).toMatchObject({
@@ -167,7 +169,7 @@ describe('what a producer sends arrives as it was, signed, and as a CloudEvent',
     expect(event.validate()).toBe(true);
   });
 
-  test('the public verifier itself takes it, and reads the event that was sent', async () => {
+  test('the public verifier accepts it, and reads the event that was sent', async () => {
     const body = bytes('{"order":1}');
     const got = await deliver(body, { 'content-type': 'application/json', 'x-order': 'caf\xe9' });
     expect(new Webhook(secretOf(1)).verify(got.body, { ...got.headers })).toEqual({ order: 1 });
@@ -175,7 +177,7 @@ describe('what a producer sends arrives as it was, signed, and as a CloudEvent',
     expect(got.headers['x-order']).toBe('caf\xe9');
   });
 
-  test('a structured CloudEvent is delivered as it was written', async () => {
+  test('a structured CloudEvent is delivered unchanged', async () => {
     const written = {
       specversion: '1.0',
       id: 'ce-1',
@@ -218,7 +220,7 @@ test('accepts either secret during a rotation, and only the new one after 24 hou
   expect(await verifies()).toEqual([1, 2]);
   wall.aheadMs = ROTATION_OVERLAP_MS + 1_000;
   expect(await verifies()).toEqual([2]);
-  // Another one within the 24 hours: the last two, never the first.
+  // This is another rotation within 24 hours: the last two secrets are used, and never the first.
   await subscribe(3, wallMs());
   await expect.poll(verifies).toEqual([2, 3]);
 });

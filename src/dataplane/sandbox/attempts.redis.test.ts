@@ -10,10 +10,10 @@ import { createSandbox, sealed } from './testing/sandbox.ts';
 const SPECIAL = [undefined, 300, 301, 399, 400, 404, 408, 410, 429, 499, 500, 503, 599];
 const CODES = [...SPECIAL, ...Array.from({ length: 15 }, (_, i) => 304 + 20 * i)];
 const COUNTS = [undefined, ...Array.from({ length: 21 }, (_, i) => i)];
-/** Runs take 1,000 events at most, so that the combinations come to one run each half. */
+/** Runs have at most 1,000 events, so the combinations require two runs. */
 const HALVES = [CODES.filter((_code, i) => i % 2 === 0), CODES.filter((_code, i) => i % 2 === 1)];
 
-/** What the rulings say, in other words than the code's: statuses of the attempts, in order. */
+/** Returns the statuses of the attempts in order, as specified by the rulings. Does not use the code of the product. */
 function ruled({ failCode, failCount }: Simulation, most: number): number[] {
   const code = failCode ?? 500;
   const asked = failCount ?? (failCode === undefined ? 0 : most);
@@ -26,7 +26,7 @@ describe('a run', () => {
     ['the default schedule', DEFAULT_RETRY_SCHEDULE_MS],
     ['no retries', []],
   ])(
-    'with %s every code and every count lead to the attempts that are expected',
+    'with %s, every code and every count result in the expected attempts',
     async (_name, retryMs) => {
       const redis = await connectRedis(redisUrl(), createLogger({ level: 'silent' }));
       const s = createSandbox(redis);
@@ -88,7 +88,7 @@ function compare(event: RunEvent, simulation: Simulation, most: number): void {
   });
   for (const [i, planned] of (delivery?.expected?.attempts ?? []).entries()) {
     const jitter = planned.jitteredDelayMs - planned.delayMs;
-    // Never early, at most 20 % late; and the run waits its share of that, never less.
+    // Attempts are never early, and at most 20% late. The run waits at least for its share of the delay.
     expect(jitter >= 0 && jitter <= 0.2 * planned.delayMs).toBe(true);
     const late = (delivery?.attempts[i]?.waitedMs ?? -1) - planned.compressedDelayMs;
     expect({ id: event.id, i, late: late >= 0 && late <= 250 }).toEqual({ id: event.id, i, late: true });

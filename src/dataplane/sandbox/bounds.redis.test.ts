@@ -26,7 +26,7 @@ describe('a run', () => {
     return { s, read, say };
   }
 
-  test('a run that has made all its deliveries makes no more, and reports the events that it did not route', async () => {
+  test('a run that has made all of its deliveries does not make any more, and reports the events that it did not route', async () => {
     const { s, read, say } = await start(['x', 'y'], { ...SANDBOX_LIMITS, deliveriesOfRun: 130 });
     await say({ route: 'paused' });
     for (let i = 0; i < 300; i++) await s.publish(RUN, 'a', {}, `e${i}`);
@@ -34,7 +34,7 @@ describe('a run', () => {
     await s.finish(RUN);
     const { totals, nextCursor } = await read();
     expect(totals).toMatchObject({ events: 300, pending: 0 });
-    // One step beyond the bound at most: of 256 events.
+    // The maximum is exceeded by at most one step, for 256 events.
     expect(totals.deliveries).toBe(2 * 256);
     const last = await s.report(RUN, { cursor: nextCursor ?? '' });
     expect(last?.data.at(-1)?.integrations.map(({ verdict, reason }) => [verdict, reason])).toEqual([
@@ -54,7 +54,7 @@ describe('a run', () => {
     expect((await read()).totals).toMatchObject({ events: 3, deliveries: 6, delivered: 6 });
   });
 
-  test('an event with more deliveries than one step makes is routed by the driver, and counts', async () => {
+  test('an event with more deliveries than a step makes is routed by the driver, and counted', async () => {
     const names = Array.from({ length: 1_100 }, (_, i) => `w${i}`);
     const { s, read, say } = await start(names);
     await say({ endpoint: '' });
@@ -69,7 +69,7 @@ describe('a run', () => {
     expect(await s.store.readRoom(s.t.tenant, RUN)).toBe(SANDBOX_LIMITS.deliveriesOfRun - 1_100);
   }, 60_000);
 
-  test('after each few attempts others go first, and after its turn the run is given back', async () => {
+  test('after every few attempts, other runs are processed, and after its turn, the run is returned', async () => {
     const { s, read } = await start(['x']);
     for (let i = 0; i < 200; i++) await s.publish(RUN, 'a', {}, `e${i}`);
     let clock = 0;
@@ -85,7 +85,7 @@ describe('a run', () => {
     const { totals } = await read();
     expect(totals.delivered).toBeGreaterThan(0);
     expect(totals.delivered).toBeLessThan(200);
-    // After the routing, and after every 32 attempts.
+    // This is after the routing, and after every 32 attempts.
     expect(ways.length).toBe(1 + totals.delivered / 32);
     expect(Math.min(...ways)).toBeGreaterThan(0);
     expect(next).toBeLessThan(s.t.clock.ms + 100);
@@ -93,7 +93,7 @@ describe('a run', () => {
     expect((await read()).totals).toMatchObject({ delivered: 200, pending: 0 });
   });
 
-  test('pages bring every event once, in order, and as many verdicts as one answer may hold', async () => {
+  test('pages contain every event once, in order, and at most as many results as a response may contain', async () => {
     const names = Array.from({ length: 30 }, (_, i) => `p${i}`);
     const { s } = await start(names);
     for (let i = 0; i < 70; i++) {

@@ -9,13 +9,13 @@ import { createSandbox, driverOn, sealed, sumUp } from './testing/sandbox.ts';
 
 const DEATH = 'this process is dead';
 
-/** Whether it died, and did not fail in another way. */
+/** Returns whether the process crashed instead of failing in another way. */
 function isDeath(error: unknown): boolean {
   if (error instanceof Error && error.message === DEATH) return true;
   throw error;
 }
 
-/** Redis for a process that dies: after `most` commands nothing is sent any more. */
+/** Returns a Redis client for a process that crashes: after `most` commands, no commands are sent. */
 function dyingClient(redis: RedisClient, most: number): RedisClient {
   let left = most;
   const alive = () => {
@@ -32,7 +32,7 @@ function dyingClient(redis: RedisClient, most: number): RedisClient {
   };
 }
 
-test('wherever a process dies, another one brings the run to the same end', async () => {
+test('if a process crashes at any step, another process completes the run with the same result', async () => {
   const redis = await connectRedis(redisUrl(), createLogger({ level: 'silent' }));
   const s = createSandbox(redis);
   const { t } = s;
@@ -57,7 +57,7 @@ test('wherever a process dies, another one brings the run to the same end', asyn
         break;
       }
     }
-    // Its lease of the run passes by.
+    // The lease of the run expires.
     if (died) t.clock.ms += 30_000;
     await s.finish(run);
     const report = await s.report(run);

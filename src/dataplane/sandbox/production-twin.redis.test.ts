@@ -30,7 +30,7 @@ test('a run records the same as production, in the same order', async () => {
   expect(await readOutcome(ofRun, part, sandbox.t, ids)).toEqual(produced);
   expect(await dumpProduction(redis, sandbox.t)).toEqual(before);
 
-  // What was compared is not all of one sort.
+  // The compared events have different outcomes.
   const states = Object.values(produced.outcome).flatMap(each => (each as { state?: string }).state ?? []);
   expect(Object.groupBy(states, state => state)).toMatchObject({ delivered: {}, dead: {}, pending: {} });
   expect(Number(produced.counters.delivered)).toBeGreaterThan(0);

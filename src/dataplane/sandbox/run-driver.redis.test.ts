@@ -10,7 +10,10 @@ const RETRY_MS = [5_000, 300_000];
 
 describe('a run', () => {
   onEachRedis(redis => {
-    /** `x` and `y` subscribe, `z` is granted and does not; group key `a` is open for both, `b` for y alone. */
+    /**
+     * `x` and `y` subscribe, `z` has a grant without a subscription. The group key `a` is open for `x` and `y`, and `b`
+     * only for `y`.
+     */
     async function start(sub: object = {}): Promise<Sandbox> {
       const s = createSandbox(redis());
       const { t } = s;
@@ -31,7 +34,7 @@ describe('a run', () => {
       return report;
     }
 
-    test('an event is routed according to the gate, with the requested answers', async () => {
+    test('an event is routed according to the gate, with the requested responses', async () => {
       const s = await start();
       expect(await s.publish(RUN, 'a', { failCode: 503, failCount: 1 }, 'first')).toMatchObject({ answer: 'OK' });
       await s.publish(RUN, 'b', { failCount: 1 }, 'second');
@@ -63,7 +66,7 @@ describe('a run', () => {
       expect(JSON.stringify(report)).not.toContain('a secret of the partner');
     });
 
-    test('a CloudEvent shows the attributes that a delivery would have', async () => {
+    test('a CloudEvent contains the attributes that a delivery would have', async () => {
       const s = await start();
       const attributes = { specversion: '1.0', id: 'c1', source: '/shop', type: 'order.paid', subject: 'caf%C3%A9' };
       await s.publish(RUN, 'a', {}, 'binary', 'body', { attributes });
@@ -91,7 +94,7 @@ describe('a run', () => {
       expect(keys.length).toBeGreaterThan(12);
     });
 
-    test('an answer of 410 shows that it would disable the endpoint, and the retries go on', async () => {
+    test('a 410 shows that it would disable the endpoint, and the retries continue', async () => {
       const s = await start();
       await s.publish(RUN, 'a', { failCode: 410, failCount: 1 }, 'gone');
       await s.publish(RUN, 'a', {}, 'next');
@@ -110,7 +113,7 @@ describe('a run', () => {
       ]);
     });
 
-    test('a later event of a group key waits for the earlier one, another key does not', async () => {
+    test('a later event of a group key waits for the earlier event, and other keys do not', async () => {
       const s = await start();
       await s.t.activate('x', 'b');
       await s.publish(RUN, 'a', { failCode: 500, failCount: 2 }, 'first');
@@ -128,7 +131,7 @@ describe('a run', () => {
       expect((at.get('beside')?.[0] ?? '') < last).toBe(true);
     });
 
-    test('a pause holds covered events, which continue after it', async () => {
+    test('a pause holds affected events, which continue after it', async () => {
       const s = await start();
       const { t } = s;
       await s.publish(RUN, 'a', { failCode: 500, failCount: 1 }, 'before');
@@ -179,7 +182,7 @@ describe('a run', () => {
       ]);
     });
 
-    test('parks events of a closed group key, and continues when it is opened again', async () => {
+    test('holds events of a closed group key, and continues when it is opened again', async () => {
       const s = await start();
       await s.publish(RUN, 'a', { failCode: 500, failCount: 1 }, 'one');
       const drive = s.driver();
@@ -192,14 +195,14 @@ describe('a run', () => {
       expect(sumUp(s, await read(s))[0]).toContain('x routed delivered 500 200');
     });
 
-    test('a subscription without an endpoint gets its events without attempts', async () => {
+    test('a subscription without an endpoint receives its events without attempts', async () => {
       const s = await start({ endpoint: '' });
       await s.publish(RUN, 'a', {}, 'one');
       await s.finish(RUN);
       expect(sumUp(s, await read(s))[0]).toContain('x routed pending held by no_endpoint');
     });
 
-    test('an account without tokens pauses production, and no run', async () => {
+    test('an account without tokens pauses production, but no run', async () => {
       const s = await start();
       const { t } = s;
       await t.control.setAccount(1, t.account, 'Free', 0);
@@ -220,7 +223,7 @@ describe('a run', () => {
       expect(sumUp(s, await read(s))[0]).toContain('y routed delivered 200');
     });
 
-    test('runs do not see each other: each has its own ids, and its own order', async () => {
+    test('runs are isolated: each of them has separate ids and a separate order', async () => {
       const s = await start();
       const answers = [];
       for (const run of [RUN, RUN, 'run-2']) answers.push(await s.publish(run, 'a', {}, 'same'));

@@ -13,9 +13,9 @@ import { createSandbox, sealed, sumUp } from './testing/sandbox.ts';
 const RUN = 'run-1';
 type Subs = Readonly<Record<string, Partial<SubscriptionRoute>>>;
 
-describe('what a run takes over', () => {
+describe('the copy of the state of production for a run', () => {
   onEachRedis(redis => {
-    /** Integrations with these subscriptions, active for the group keys `a` and `b`. */
+    /** Integrations with these subscriptions, and the active group keys `a` and `b`. */
     async function start(subs: Subs = { x: {} }) {
       const s = createSandbox(redis());
       const { t } = s;
@@ -59,7 +59,7 @@ describe('what a run takes over', () => {
       };
     }
 
-    test('copies its row, except for the data of the endpoint', async () => {
+    test('contains the row, except for the data of the endpoint', async () => {
       const { takeKey, row, say } = await start({ x: { cap: 5, maxPerSecond: 7, unordered: true } });
       expect(await takeKey()).toBe(true);
       expect(await row()).toMatchObject({ route: 'open', send: 'open', cap: 5, unordered: true });
@@ -72,7 +72,7 @@ describe('what a run takes over', () => {
       expect((await row())?.send).toBe('held');
     });
 
-    test('that an endpoint is disabled, until its owner enables it', async () => {
+    test('contains a disabled endpoint until its owner enables it', async () => {
       const { t, takeKey, row, say } = await start();
       await t.disable('x');
       await takeKey();
@@ -85,7 +85,7 @@ describe('what a run takes over', () => {
       expect((await row())?.send).toBe('open');
     });
 
-    test('one group key alone, and nothing else of its subscriptions changes', async () => {
+    test('contains a single group key without changing the rest of its subscriptions', async () => {
       const { t, say, s, publish, row, lines } = await start({ x: {}, y: {} });
       await publish('first', 'a');
       await t.deactivate('x', 'a');
@@ -106,7 +106,7 @@ describe('what a run takes over', () => {
       ]);
     });
 
-    test('a pause that was skipped when it ended, also where another one has begun', async () => {
+    test('contains a pause that was skipped when it ended, even if another one has started', async () => {
       const { t, say, s, publish, lines } = await start();
       await say({ x: { route: 'paused', onUnblock: 'skip' } });
       await publish('first');
@@ -136,7 +136,7 @@ describe('what a run takes over', () => {
       expect(await lines()).toEqual(['one, x routed delivered 200']);
     });
 
-    test('a pause that is not skipped leaves out nothing, whatever was skipped before the run', async () => {
+    test('does not skip anything for a pause that is not skipped, regardless of earlier skips', async () => {
       const { t, say, s, publish, lines } = await start({ x: { route: 'paused', onUnblock: 'skip' } });
       await t.ingest(['a']);
       t.clock.ms += 1_000;
@@ -148,7 +148,7 @@ describe('what a run takes over', () => {
       expect(await lines()).toEqual(['waits, x routed delivered 200']);
     });
 
-    test('which pauses were skipped, whatever becomes of the record', async () => {
+    test('contains the skipped pauses, even if the record changes', async () => {
       const { t, say, s, publish, lines, loseRecord } = await start({ x: { route: 'paused', onUnblock: 'skip' } });
       await publish('skipped');
       await say({ x: {} });
@@ -163,7 +163,7 @@ describe('what a run takes over', () => {
       expect(await lines()).toEqual(['skipped, x not_routed skipped_to_now', 'waits, x routed delivered 200']);
     });
 
-    test('two pauses that were skipped in the same millisecond', async () => {
+    test('contains two pauses that were skipped in the same millisecond', async () => {
       const { say, s, publish, lines } = await start({ x: { route: 'paused', onUnblock: 'skip' } });
       await say({ x: {} });
       await say({ x: { route: 'paused', onUnblock: 'skip' } });
@@ -173,7 +173,7 @@ describe('what a run takes over', () => {
       expect(await lines()).toEqual(['skipped, x not_routed skipped_to_now']);
     });
 
-    test('a subscription that replaces another one', async () => {
+    test('contains a subscription that replaces another one', async () => {
       const { t, say, s, publish, row, lines } = await start();
       await publish('first');
       await s.finish(RUN);
@@ -186,7 +186,7 @@ describe('what a run takes over', () => {
       expect((await lines())[1]).toBe('second, x routed delivered 200');
     });
 
-    test('copies group keys with several fields, and their closed subscriptions', async () => {
+    test('contains group keys with several fields, and their closed subscriptions', async () => {
       const names = Array.from({ length: 300 }, (_, i) => `s${i}`);
       const { t, takeKey, takeAll, viewOfRun, viewOfProduction } = await start(
         Object.fromEntries(names.map(name => [name, {}])),
@@ -207,7 +207,7 @@ describe('what a run takes over', () => {
       await same(101);
     });
 
-    test('nothing while control data are missing, and that a stream is gone', async () => {
+    test('is empty if control data is missing, and shows that a stream was deleted', async () => {
       const { t, takeKey, takeAll, row } = await start();
       const tenant = tenantKeys(t.tenant);
       await takeKey();

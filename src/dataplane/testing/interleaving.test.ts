@@ -3,7 +3,7 @@ import { type Actor, type Bounds, everySchedule, interleave } from './interleavi
 
 const FAULTS: Actor['faults'] = ['crash', 'answer lost', 'not done'];
 
-/** Makes so many calls, and goes on whatever comes of them. */
+/** Makes this number of calls, and continues after failures. */
 function caller(name: string, calls: number, faults: Actor['faults']): Actor {
   return {
     name,
@@ -14,7 +14,7 @@ function caller(name: string, calls: number, faults: Actor['faults']): Actor {
   };
 }
 
-/** Runs the schedules of two actors with five calls each, and returns what happened in each of them. */
+/** Runs the schedules of two actors with five calls each. Returns the calls of each schedule. */
 async function schedules(bounds: Bounds, faults: Actor['faults'] = FAULTS): Promise<string[][]> {
   const traces: string[][] = [];
   await everySchedule(bounds, async choose => {
@@ -28,20 +28,20 @@ const leftAfter = (trace: readonly string[]): string => {
   const [first = ''] = trace;
   return `${first[0]} is left after ${trace.findIndex(line => line[0] !== first[0])}`;
 };
-/** Which calls the first actor had made, and which one failed. */
+/** Returns the number of calls of the first actor, and the call that failed. */
 const placesOf = (trace: readonly string[]): string => `${leftAfter(trace)}; ${failureIn(trace)?.split(':')[0]} fails`;
 const sorted = (lines: readonly (string | undefined)[]) =>
   [...new Set(lines)].map(String).sort((a, b) => a.localeCompare(b));
 
 describe('every schedule', () => {
-  test('with pre-emptions only: each once', async () => {
+  test('only with pre-emptions: each schedule once', async () => {
     const traces = await schedules({ preemptions: 1, faults: 0 }, []);
-    // One first, which is left after any of its calls, or after all of them.
+    // One actor starts, and is pre-empted after any of its calls, or after all of them.
     expect(traces).toHaveLength(2 * 5);
     expect(new Set(traces.map(trace => trace.join())).size).toBe(traces.length);
   });
 
-  test('pairwise: each place to leave an actor meets each call that fails, and each call fails in each way', async () => {
+  test('pairwise: each pre-emption is combined with each call that fails, and each call fails in each way', async () => {
     const all = await schedules({ preemptions: 1, faults: 1 });
     const some = await schedules({ preemptions: 1, faults: 1, pairwise: true });
     const every = new Set(all.map(trace => trace.join()));
@@ -54,7 +54,7 @@ describe('every schedule', () => {
   test.each([
     { preemptions: 2, faults: 0 },
     { preemptions: 1, faults: 1 },
-  ])('one in three with $preemptions pre-emptions and $faults faults: each place to leave an actor', async bounds => {
+  ])('one in three with $preemptions pre-emptions and $faults faults: each pre-emption', async bounds => {
     const faults = bounds.faults > 0 ? FAULTS : [];
     const all = await schedules(bounds, faults);
     const some = await schedules({ ...bounds, oneIn: 3 }, faults);

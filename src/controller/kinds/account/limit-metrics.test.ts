@@ -43,7 +43,7 @@ test('the ten accounts that are closest to a limit have series for all of their 
   expect(listed).toHaveLength(11);
   expect(listedOnes).toEqual(['full', ...Array.from({ length: 9 }, (_, n) => `a-${9 - n}`)]);
   expect(listed).toEqual(expect.arrayContaining([`${id('full')} blocks 1`, `${id('full')} streams 0.01`]));
-  // The eleventh.
+  // This is the eleventh account.
   expect(listed.join()).not.toContain(id('a-0'));
   shares.delete('full');
   expect(await series()).toHaveLength(10);

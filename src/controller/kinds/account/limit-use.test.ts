@@ -4,7 +4,7 @@ import type { ChangeHandler } from '../../../kube/reflected.ts';
 import type { Caches } from '../../caches/caches.ts';
 import { createLimitUse } from './limit-use.ts';
 
-/** The account `acme`, with the workspace `shop` in which objects are created and deleted. */
+/** The account `acme` with the workspace `shop`, in which objects are created and deleted. */
 function setUp(limits: AccountLimits, onRead = () => {}) {
   const handlers = new Map<string, ChangeHandler<unknown>[]>();
   const account = {
@@ -47,7 +47,7 @@ function setUp(limits: AccountLimits, onRead = () => {}) {
   };
 }
 
-test('an account is enqueued when a level changes, rather than for each object', () => {
+test('an account is enqueued when a level changes, and not for each object', () => {
   const { enqueued, levels, listen, make, remove } = setUp({ streams: 100 });
   listen();
   make(89);
@@ -66,7 +66,7 @@ test('an account is enqueued when a level changes, rather than for each object',
   expect([enqueued, levels()]).toEqual([['acme'], { reached: [], near: [] }]);
 });
 
-test('nothing is enqueued for limits that do not exist, or without a listener', () => {
+test('nothing is enqueued for missing limits, or without a listener', () => {
   const unlimited = setUp({ streams: 0 });
   unlimited.listen();
   unlimited.make(10);
@@ -85,7 +85,7 @@ test('the usage is a fraction of each limit, except for limits of 0', () => {
   expect(shares()).toEqual({ streams: 1.25, packages: 0 });
 });
 
-test('the highest share is that of the limit that is used most, and the limits of a spec are only computed once', () => {
+test('the highest share is the share of the limit with the highest usage, and the limits of a spec are only computed once', () => {
   let reads = 0;
   const { highest, shares, make } = setUp({ streams: 10, blocks: 0 }, () => reads++);
   expect(highest()).toBe(0);

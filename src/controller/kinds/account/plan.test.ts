@@ -9,7 +9,7 @@ const limitReached = (levels: LimitLevels, hadLimitReached = false) =>
     .conditions.filter(({ type }) => type === 'LimitReached')
     .map(({ status, reason, message }) => `${status} ${reason}: ${message}`);
 
-test('an account that was never near a limit does not have the condition', () => {
+test('an account that has never been near a limit does not have the condition', () => {
   expect(limitReached(NONE)).toEqual([]);
   expect(planAccount({ name: 'acme', limits: {}, levels: NONE, hadLimitReached: false }).conditions).toEqual([
     expect.objectContaining({ type: 'Ready', status: 'True', reason: 'LedgerReady' }),
@@ -22,13 +22,13 @@ test('the message contains limits that are reached or near, and what to change',
   ]);
 });
 
-test('a limit that is near is not reached', () => {
+test('a limit that is near is not reported as reached', () => {
   expect(limitReached({ reached: [], near: ['packages'] })).toEqual([
     'False NearLimit: the account is near its limits of packages',
   ]);
 });
 
-test('an account that was near a limit keeps the condition', () => {
+test('an account that has been near a limit keeps the condition', () => {
   expect(limitReached(NONE, true)).toEqual(['False WithinLimits: the account is within its limits']);
 });
 

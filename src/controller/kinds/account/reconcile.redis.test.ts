@@ -44,13 +44,13 @@ onEachRedis(redis => {
         metadata: { name },
         spec: { owners: [], plan: 'Free', includedTokens },
       });
-    /** Sends one event with this price to a separate part and returns the token request of the part and its result. */
+    /** Stores an event with this price in a separate part. Returns the token request of the part, and its result. */
     async function send(tokens: number): Promise<() => Promise<string>> {
       const t = createTestPart(redis());
       await t.setUp({ a: { send: 'held' } }, ['k']);
       await t.change({ kind: 'meta', field: 'payer', value: account }, { kind: 'meta', field: 'plan', value: 'Free' });
       await t.ingest(event('k', { body: Buffer.alloc(tokens * TOKEN_BYTES) }));
-      // The caller that advances the part finds out how many tokens are required.
+      // The client that advances the part receives the number of required tokens.
       await t.advanceAll();
       return async () => {
         const { answer } = await createTokens(t.client).settle(t.part, NOW_MS);
@@ -68,7 +68,7 @@ onEachRedis(redis => {
       objectOf<'Workspace'>(name, { account, owners: [], ingressKeys: [] }, { namespace: undefined, metadata });
     const leaving = { deletionTimestamp: '2026-01-01T00:00:00Z' };
 
-    test('stays while a workspace refers to it, lists the workspaces, and still applies its plan', async () => {
+    test('is kept while a workspace refers to it, lists the workspaces, and still applies its plan', async () => {
       const { name, finalize, ask } = start();
       const answer = await finalize(10, [workspace('b', name), workspace('a', name), workspace('other', 'another')]);
       if (answer === 'done') throw new Error('let go');
@@ -79,14 +79,14 @@ onEachRedis(redis => {
       expect(await ask(10)).toBe('routed');
     });
 
-    test('is removed with its last workspace, without asking Redis', async () => {
+    test('is removed with its last workspace, without a call to Redis', async () => {
       const { name, finalize, ask } = start();
       expect(await finalize(10, [workspace('a', name, leaving), workspace('other', 'another')])).toBe('done');
       expect(await ask(1)).toBe('CLOSED');
     });
   });
 
-  test('reports plan and tokens; an account that was never short is reported once', async () => {
+  test('reports plan and tokens; an account that never had a shortage is reported once', async () => {
     const { name, reconcile, ask, news } = start();
     expect(await ask(1)).toBe('CLOSED');
     expect(await reconcile(10)).toMatchObject({ status: { limits: { streams: 5 } }, requeueAfterMs: undefined });
@@ -95,7 +95,7 @@ onEachRedis(redis => {
     expect(await ask(10)).toBe('routed');
   });
 
-  describe('short', () => {
+  describe('a shortage of tokens', () => {
     test('is reported once, read again, and ends with a top-up', async () => {
       const { name, reconcile, send, news, gauge } = start();
       await reconcile(2);
@@ -113,7 +113,7 @@ onEachRedis(redis => {
       expect(await ask()).toBe('routed');
     });
 
-    test('a shortage stays after a top-up that does not suffice', async () => {
+    test('remains after a top-up that is not sufficient', async () => {
       const { reconcile, ask, news } = start();
       await reconcile(0);
       await ask(5);
@@ -122,7 +122,7 @@ onEachRedis(redis => {
       expect(news).toHaveLength(2);
     });
 
-    test('ends with a plan that only counts', async () => {
+    test('ends with a plan that does not limit the tokens', async () => {
       const { reconcile, ask, gauge } = start();
       await reconcile(0);
       await ask(5);

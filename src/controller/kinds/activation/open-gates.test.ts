@@ -17,7 +17,7 @@ function activation(name: string, groupKey: string, more: { revoked?: boolean; s
   );
 }
 
-/** The workspace `acme` with an integration. It also records the entries of indexes that were read. */
+/** The workspace `acme` with an integration. Records the index entries that were read. */
 function setUp(...activations: Cached<'Activation'>[]) {
   const integration = (name: string, namespace = 'acme') =>
     objectOf<'Integration'>(name, { workspace: 'partner' }, { namespace });
@@ -34,7 +34,7 @@ function setUp(...activations: Cached<'Activation'>[]) {
   return { gates: openGatesOf({ caches, nowMs: context.nowMs }, 'acme'), read, remove };
 }
 
-test('a group key is open since its earliest Activation, and closed if one of them is revoked', () => {
+test('a group key is open since its earliest Activation, and closed if one of its Activations is revoked', () => {
   const { gates } = setUp(
     activation('a', 'x', { since: '2026-02-01T00:00:00Z' }),
     activation('b', 'x', { since: OPENED }),
@@ -48,7 +48,7 @@ test('a group key is open since its earliest Activation, and closed if one of th
   ]);
 });
 
-test('only reads the Activations of the integration, and keeps the result', () => {
+test('only reads the Activations of the integration, and caches the result', () => {
   const { gates, read, remove } = setUp(activation('a', 'x'));
   expect(read).toEqual([]);
   const first = gates.get(globex);
@@ -58,7 +58,7 @@ test('only reads the Activations of the integration, and keeps the result', () =
   expect(read).toEqual(['acme/globex']);
 });
 
-test('nothing is open for an integration without Activations, of another workspace, or that does not exist', () => {
+test('no group key is open for an integration without Activations, of another workspace, or that does not exist', () => {
   const { gates } = setUp(activation('a', 'x'));
   for (const [namespace, name] of [
     ['acme', 'initech'],

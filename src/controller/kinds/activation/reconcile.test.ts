@@ -14,7 +14,7 @@ const attempt = {
   log: createLogger({ level: 'silent' }),
 };
 
-/** The pair of an activation in a namespace without a Workspace, including the controller clock. */
+/** The pair of an activation in a namespace without a Workspace, with the clock of the controller. */
 function setUp() {
   const activation = objectOf<'Activation'>('k', { integration: 'globex', groupKey: 'k' });
   const { context } = createTestContext({ Activation: [activation] });

@@ -44,13 +44,13 @@ const tellStatus = (groupKey: string) =>
 const exists = async (groupKey: string) =>
   (await client.get(ACTIVATIONS, { namespace, name: nameOf(groupKey) })) !== undefined;
 
-/** When the facade changed the object last, ms. */
+/** Returns the time of the last change by the facade, in milliseconds. */
 function changedMs({ metadata }: AnyObject): number {
   const { managedFields = [] } = metadata as OwnedActivation['metadata'];
   return Date.parse(managedFields.find(({ manager }) => manager === FIELD_MANAGER.facade)?.time ?? '');
 }
 
-/** A single pass at this time, with the objects of the API server in the cache. */
+/** Runs a single pass at this time, with the objects of the API server in the cache. */
 async function look(wallMs: number): Promise<void> {
   const { items } = await client.list(ACTIVATIONS, (object: Cached<'Activation'>) => object, { namespace });
   const { context } = createTestContext({ Activation: items });
@@ -64,8 +64,8 @@ async function look(wallMs: number): Promise<void> {
   await turn('all', attempt);
 }
 
-describe('what REST revoked', () => {
-  test('is removed after 30 days, and nothing else is', async () => {
+describe('an Activation that was revoked using REST', () => {
+  test('is removed after 30 days, and other Activations are not', async () => {
     const awkward = 'a=b,c\\d/e';
     for (const groupKey of [awkward, 'open', 'in-git', 'sibling']) {
       await apply(groupKey, false);
@@ -81,7 +81,7 @@ describe('what REST revoked', () => {
     for (const groupKey of ['open', 'in-git', 'sibling']) expect(await exists(groupKey), groupKey).toBe(true);
   });
 
-  test('counts from when it was revoked, not from when it was made', async () => {
+  test('is removed based on the time when it was revoked, and not when it was created', async () => {
     const madeMs = changedMs(await apply('late', false));
     await tellStatus('late');
     // Field manager times are in whole seconds, so wait until the next second.
@@ -95,7 +95,7 @@ describe('what REST revoked', () => {
     expect(await exists('late')).toBe(false);
   });
 
-  test('stays if it is activated again before the removal', async () => {
+  test('is kept if it is activated again before the removal', async () => {
     await apply('raced', true);
     const { items } = await client.list(ACTIVATIONS, (object: Cached<'Activation'>) => object, { namespace });
     const { context } = createTestContext({ Activation: items.filter(({ spec }) => spec.groupKey === 'raced') });

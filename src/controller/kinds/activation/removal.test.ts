@@ -28,12 +28,12 @@ function activation(
   ) as Cached<'Activation'> & OwnedActivation;
 }
 
-describe('an activation that REST revoked', () => {
-  test('is named as the pair’s id', () => {
+describe('an activation that was revoked using REST', () => {
+  test('is named after the id of the pair', () => {
     expect(NAME).toMatch(/^act-[0-9a-z]{20}$/);
   });
 
-  test('may go after 30 days, not sooner', () => {
+  test('can be removed after 30 days, and not before', () => {
     expect(planRemoval(pair, [activation()], DUE_MS)).toBe('now');
     expect(planRemoval(pair, [activation()], DUE_MS - 1)).toEqual({ notBeforeMs: DUE_MS });
   });
@@ -50,12 +50,12 @@ describe('an activation that REST revoked', () => {
     ['one that was made otherwise', [activation(NAME, { managedFields: [{ manager: 'kubectl', time: REVOKED }] })]],
     ['one without managed fields', [activation(NAME, { managedFields: [] })]],
     ['one without a time', [activation(NAME, { managedFields: [{ manager: 'sluice-facade' }] })]],
-  ])('%s stays', (_what, objects) => {
+  ])('is kept if %s', (_what, objects) => {
     expect(planRemoval(pair, objects, DUE_MS * 2)).toBe('never');
   });
 });
 
-describe('the hourly look', () => {
+describe('the hourly check', () => {
   function look(
     cached: readonly Cached<'Activation'>[],
     live: readonly OwnedActivation[] = cached as OwnedActivation[],
@@ -90,13 +90,13 @@ describe('the hourly look', () => {
     return { turn, attempt, asked, removed, passMs: (ms: number) => (nowMs += ms) };
   }
 
-  test('removes the version that was checked, and runs again', async () => {
+  test('removes the version that was checked and runs again', async () => {
     const { turn, attempt, removed } = look([activation()]);
     expect(await turn()('all', attempt)).toEqual({ requeueAfterMs: 3_600_000 });
     expect(removed).toEqual([{ name: NAME, uid: `uid-${NAME}`, resourceVersion: '1' }]);
   });
 
-  test('only asks the API server about Activations that may be due', async () => {
+  test('only reads Activations from the API server that may be due', async () => {
     const { turn, attempt, asked, removed } = look([
       activation(NAME, { since: '2026-01-01T00:00:01Z' }),
       activation('by-hand'),
@@ -111,13 +111,13 @@ describe('the hourly look', () => {
     expect(paused.asked).toEqual([]);
   });
 
-  test('keeps an Activation if the cache does not know another one of its pair yet', async () => {
+  test('keeps an Activation if the cache does not contain another Activation of its pair yet', async () => {
     const { turn, attempt, removed } = look([activation()], [activation(), activation('new', { revoked: false })]);
     await turn()('all', attempt);
     expect(removed).toEqual([]);
   });
 
-  test('asks once about an Activation that was revoked later than its condition, and again when it is due', async () => {
+  test('reads an Activation once if it was revoked later than its condition, and again when it is due', async () => {
     const later = activation(NAME, { managedFields: [{ ...rest, time: '2026-01-11T00:00:00Z' }] });
     const { turn, attempt, asked, removed, passMs } = look([later]);
     const pass = turn();
@@ -131,7 +131,7 @@ describe('the hourly look', () => {
     expect({ asked: asked.length, removed: removed.length }).toEqual({ asked: 2, removed: 1 });
   });
 
-  test('continues if one is activated again at the same time, and fails for other errors', async () => {
+  test('continues if an Activation is activated again at the same time, and fails for other errors', async () => {
     const { turn, attempt } = look([activation()]);
     const refuse = (status: number) => () => Promise.reject(errorFromStatus('DELETE', status, undefined));
     await expect(turn(refuse(409))('all', attempt)).resolves.toBeDefined();

@@ -42,7 +42,7 @@ describe('a block', () => {
     expect(outcome.status).toMatchObject({ pausedSubscriptions: 2, publicId: expect.stringMatching(/^blk_/) });
   });
 
-  test('is enforced when it is applied together with its target, and reports how many subscriptions are paused', async () => {
+  test('is enforced when it is applied together with its target, and reports the number of paused subscriptions', async () => {
     const { context, inForce } = createTestContext(
       { Workspace: [workspace], Integration: [integration], Package: [pkg()] },
       { paused: new Map([['uid-b', 3]]) },
@@ -53,13 +53,13 @@ describe('a block', () => {
     expect(outcome.status?.pausedSubscriptions).toBe(3);
   });
 
-  test('is applied also while its target does not exist', async () => {
+  test('is applied even if its target does not exist', async () => {
     const { context, inForce } = createTestContext({ Workspace: [workspace] });
     expect(listConditions(await reconcileBlock(context)(block)).at(-1)).toBe('Enforced=Unknown/WaitingForIntegration');
     expect(inForce).toEqual(['acme b']);
   });
 
-  test('is not enforced before its package is protected: that could go from under it', async () => {
+  test('is not enforced before its package is protected because the package could be deleted', async () => {
     const { context } = createTestContext({
       Workspace: [workspace],
       Integration: [integration],

@@ -4,7 +4,7 @@ import { planDraining, planStream } from './plan.ts';
 
 describe('stream', () => {
   const facts = { namespace: 'acme', name: 'orders', published: true, workspaceExists: true };
-  test('published, deprecated, waiting, draining', () => {
+  test('is published, deprecated, waiting, or draining', () => {
     expect(listConditions(planStream(facts))).toEqual(['Ready=True/QueueReady', 'Published=True/Published']);
     expect(listConditions(planStream({ ...facts, published: false }))).toEqual([
       'Ready=True/QueueReady',
@@ -37,7 +37,7 @@ describe('stream', () => {
     [3_000, 3_000],
     [45_000, 45_000],
     [86_400_000, 60_000],
-  ])('draining for %d ms is checked again after %d ms', (drainingForMs, waitingMs) => {
+  ])('after draining for %d ms, is checked again after %d ms', (drainingForMs, waitingMs) => {
     expect(planDraining(facts, { unrouted: 1, open: 2 }, drainingForMs).waitingMs).toBe(waitingMs);
   });
   test('keeps its message while draining until the number of events changes by an order of magnitude', () => {

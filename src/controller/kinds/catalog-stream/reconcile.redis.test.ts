@@ -29,7 +29,7 @@ onEachRedis(redis => {
       caches: t.caches,
       tenants: t.tenants,
       control: t.control,
-      // A draining stream must not call the API server at every look.
+      // A draining stream must not send a request to the API server for each check.
       client: { get: () => Promise.reject(new Error('the namespace is cached')) },
       deletingForMs: () => 0,
       explain: (error: unknown) => error,
@@ -59,7 +59,7 @@ onEachRedis(redis => {
           if (answer.answer !== 'OK' || !answer.more) return;
         }
       },
-      /** `gone`, or the message while waiting. */
+      /** Returns `gone`, or the message while waiting. */
       finalize: async (): Promise<string> => {
         t.put('CatalogStream', deleting);
         const outcome = await finalizeStream(context)(deleting);
@@ -75,7 +75,7 @@ onEachRedis(redis => {
     `the stream does not accept new events and is still delivering the remaining events: ${inInboxes} in inboxes and ${toRoute} to route`;
 
   describe('a stream with deletionPolicy Retain whose subscription is suspended', () => {
-    test('is removed after retention has removed its last events', async () => {
+    test('is removed after its last events have expired', async () => {
       const { finalize, suspend, send, expireAll } = await start();
       await suspend();
       expect(await send('red')).toBe('OK');
@@ -92,7 +92,7 @@ onEachRedis(redis => {
       expect(await finalize()).toBe('gone');
     });
 
-    test('stays with an event that it was routed, until that is delivered or too old', async () => {
+    test('is kept with a routed event until the event is delivered or expired', async () => {
       const { finalize, suspend, send, advanceAll, routed, expireAll } = await start();
       await send('red');
       await advanceAll();
@@ -104,7 +104,7 @@ onEachRedis(redis => {
     });
   });
 
-  test('a stream that is being deleted takes no more events', async () => {
+  test('a stream that is being deleted does not accept events', async () => {
     const { finalize, send } = await start();
     await send('red');
     expect(await finalize()).not.toBe('gone');

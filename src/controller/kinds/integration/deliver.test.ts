@@ -28,7 +28,7 @@ interface Asked {
   readonly told: string[];
   readonly counted: string[];
   readonly read: string[];
-  /** Mails given back to the limit. */
+  /** Emails that were returned to the limit. */
   readonly released: string[];
 }
 
@@ -110,12 +110,12 @@ async function deliver(
 }
 
 describe('an invitation', () => {
-  test('is mailed once, and the status is updated', async () => {
+  test('is emailed once, and the status is updated', async () => {
     const first = await deliver(invited());
     expect(first.mails).toEqual([{ to: invitedEmail, producer: 'acme', token, expiresAt: issued.expiresAt }]);
     expect(first).toMatchObject({ told: [KEY], counted: ['sent'], secrets: [] });
     expect(deliveries.of(KEY, id)).toEqual({ sentAt: '2026-01-02T03:04:10Z', as: 'Sent' });
-    // The status is not written yet.
+    // The status has not been written yet.
     expect((await deliver(invited())).mails).toEqual([]);
     const written = invited({}, { status: { invitation: { ...issued, sentAt: NOW } } });
     expect((await deliver(written)).mails).toEqual([]);
@@ -128,13 +128,13 @@ describe('an invitation', () => {
     ['a server that refuses the address', new MailError('550', true), []],
     ['a connection that was lost', new MailError('ESOCKET', false), []],
     ['another failure', new Error('a defect'), []],
-  ])('counts unless it is certain that it was not sent: %s', async (_what, error, released) => {
+  ])('counts towards the limit unless it is certain that it was not sent: %s', async (_what, error, released) => {
     const send = () => Promise.reject(error);
     const turn = await deliver(invited(), { send });
     expect([turn.counted, turn.released]).toEqual([['failed'], released]);
   });
 
-  test('that was not sent is reported, although it cannot be given back', async () => {
+  test('that was not sent is reported, even if it cannot be returned to the limit', async () => {
     const send = () => Promise.reject(new MailError('ESOCKET', false, true));
     const turn = await deliver(invited(), { send, release: () => Promise.reject(new Error('no Redis')) });
     expect(turn).toMatchObject({ released: [KEY], told: [KEY], error: expect.any(Error) });
@@ -149,12 +149,12 @@ describe('an invitation', () => {
     ['deleted', undefined],
     ['being deleted', invited({}, { status: { invitation: issued }, metadata: { deletionTimestamp: NOW } })],
     ['another of that name', invited({}, { status: {}, metadata: { uid: 'another' } })],
-  ])('that was %s a moment ago is not mailed, whatever the cache says', async (_what, live) => {
+  ])('that was just %s is not emailed, even if the cache is outdated', async (_what, live) => {
     const turn = await deliver(invited(), { live });
     expect(turn).toMatchObject({ mails: [], secrets: [], told: [], error: undefined });
   });
 
-  test('is not mailed while the workspace is paused, nor out of a namespace that is not its own', async () => {
+  test('is not emailed while the workspace is paused, or for a namespace that does not belong to the workspace', async () => {
     const paused = workspace({ annotations: { 'sluice.dev/paused': 'true' } });
     expect((await deliver(invited(), { workspace: paused })).mails).toEqual([]);
     expect((await deliver(invited(), { namespaceDeleting: true })).mails).toEqual([]);
@@ -162,14 +162,14 @@ describe('an invitation', () => {
     expect((await deliver(invited(), { workspace: leaving })).mails).toEqual([]);
   });
 
-  test('is not mailed by a process that has lost the lease', async () => {
+  test('is not emailed by a process that has lost the lease', async () => {
     const turn = await deliver(invited(), { signal: AbortSignal.abort() });
     expect(turn.mails).toEqual([]);
     expect(turn.error).toBeDefined();
     expect(deliveries.of(KEY, id)).toBeUndefined();
   });
 
-  test('that the server does not take now is tried again with growing pauses', async () => {
+  test('that the server does not accept now is tried again with increasing delays', async () => {
     const error = new MailError('451', false);
     const turn = await deliver(invited(), { send: () => Promise.reject(error) });
     expect(turn).toMatchObject({ error, told: [KEY], counted: ['failed'] });
@@ -187,7 +187,7 @@ describe('an invitation', () => {
     });
   });
 
-  test('goes into a Secret where there is no mail server, owned by the integration', async () => {
+  test('is written to a Secret that the integration owns if there is no mail server', async () => {
     const turn = await deliver(invited(), { send: 'no server' });
     expect(turn.secrets).toEqual([
       {
@@ -204,14 +204,14 @@ describe('an invitation', () => {
     expect(deliveries.of(KEY, id)).toMatchObject({ as: 'SecretWritten' });
   });
 
-  test('whose Secret cannot be written says why', async () => {
+  test('whose Secret cannot be written reports the reason', async () => {
     const error = Object.assign(new Error('refused'), { reason: 'Forbidden' });
     const turn = await deliver(invited(), { send: 'no server', apply: () => Promise.reject(error) });
     expect(turn).toMatchObject({ error, told: [KEY] });
     expect(deliveries.of(KEY, id)).toEqual({ failed: 'SecretFailed', code: 'Forbidden' });
   });
 
-  test('of an integration that is gone leaves nothing behind', async () => {
+  test('of a deleted integration does not leave any data', async () => {
     deliveries.note(KEY, id, { sentAt: NOW, as: 'Sent' });
     await deliver(undefined);
     expect(deliveries.of(KEY, id)).toBeUndefined();
@@ -222,7 +222,7 @@ describe('an email beyond a limit', () => {
   const nowMs = Date.parse(NOW) + 5_000;
   const hourLater = nowMs + 3_600_000;
 
-  test('waits for its address until the time in the status, without asking again before', async () => {
+  test('waits until the time in the status for its address, without another check before that', async () => {
     const hold: MailHold = { by: 'address', untilMs: hourLater };
     const first = await deliver(invited(), { hold });
     expect(first).toMatchObject({
@@ -235,13 +235,13 @@ describe('an email beyond a limit', () => {
     expect(await deliver(invited(), { hold })).toMatchObject({ mails: [], told: [], read: [] });
   });
 
-  test('is sent once it may be', async () => {
+  test('is sent once the limit allows it', async () => {
     deliveries.note(KEY, id, { held: 'AddressLimitReached', until: '2026-01-02T03:04:10Z' });
     expect((await deliver(invited())).mails).toHaveLength(1);
     expect(deliveries.of(KEY, id)).toMatchObject({ as: 'Sent' });
   });
 
-  test('of an account that is known to be full reads nothing, and has its status written once', async () => {
+  test('of an account that has reached the limit is not checked, and its status is written once', async () => {
     const known: MailHold = { by: 'account', untilMs: hourLater };
     const first = await deliver(invited(), { known });
     expect(first).toMatchObject({ mails: [], read: [], told: [KEY], answer: { requeueAfterMs: 3_600_000 } });
@@ -255,7 +255,7 @@ describe('an email beyond a limit', () => {
     expect(await deliver(shown, { known })).toMatchObject({ mails: [], told: [] });
   });
 
-  test('no limit concerns Secrets', async () => {
+  test('is not limited if it is written to a Secret', async () => {
     const hold: MailHold = { by: 'address', untilMs: hourLater };
     const turn = await deliver(invited(), { send: 'no server', hold, known: hold });
     expect(turn.secrets).toHaveLength(1);

@@ -32,7 +32,7 @@ const facts: InvitationTaskFacts = {
 };
 
 describe('the token of an invitation', () => {
-  test('is mailed to the invited address, and matches the hash in the status', () => {
+  test('is emailed to the invited address, and matches the hash in the status', () => {
     const task = planInvitationTask(facts);
     expect(task).toEqual({ do: 'mail', to, token, issuedAt: issued.issuedAt, expiresAt: issued.expiresAt });
     expect(hashInvitationToken(token)).toBe(issued.tokenHash);
@@ -57,13 +57,13 @@ describe('the token of an invitation', () => {
     ['once it is revoked', { spec: { invitedEmail: to, revoked: true } }],
     ['once it has ended', { nowMs: Date.parse(issued.expiresAt) }],
     ['of a direct grant', { spec: { workspace: 'globex' }, status: {} }],
-  ])('is not handed over %s', (_when, change) => {
+  ])('is not sent %s', (_when, change) => {
     for (const hasMailServer of [true, false]) {
       expect(planInvitationTask({ ...facts, hasMailServer, ...change })).toEqual({ do: 'nothing' });
     }
   });
 
-  test('is handed over until the last moment', () => {
+  test('is sent until the last moment', () => {
     expect(planInvitationTask({ ...facts, nowMs: Date.parse(issued.expiresAt) - 1 }).do).toBe('mail');
   });
 
@@ -95,7 +95,7 @@ describe('the Secret with a token', () => {
     }
   });
 
-  test('that is mended is no second invitation', () => {
+  test('that is restored is not another invitation', () => {
     expect(planInvitationTask({ ...facts, ...written })).toMatchObject({ do: 'write-secret', token, again: true });
   });
 });

@@ -25,12 +25,12 @@ describe('an integration that is pending', () => {
     expect(needsInvitation(keyRingOf(rootKey), 'uid', current)).toBe(expected);
   });
 
-  test('of another uid cannot use what was issued for its namesake', () => {
+  test('with another uid cannot use an invitation issued for an earlier object with the same name', () => {
     expect(needsInvitation(keyRingOf(rootKey), 'uid-of-another', issued)).toBe(true);
   });
 });
 
-describe('a status says of the invitation', () => {
+describe('the status of the invitation', () => {
   const facts: InvitationFacts = { state: 'Pending', invitation: issued, delivery: undefined, recorded: undefined };
   const said = (status: 'True' | 'False', reason: string): Condition => ({
     type: 'InvitationSent',
@@ -73,7 +73,7 @@ describe('a status says of the invitation', () => {
       [],
       [],
     ],
-    // The email was already being sent when the integration was revoked.
+    // When the integration was revoked, the email was already being sent.
     [
       'that it was mailed, though it is revoked',
       { state: 'Revoked', delivery: { sentAt, as: 'Sent' } },
@@ -86,16 +86,16 @@ describe('a status says of the invitation', () => {
     expect(plan.events.map(({ type, reason }) => `${type} ${reason}`)).toEqual(events);
   });
 
-  test('when it was sent, and keeps what was issued', () => {
+  test('contains when it was sent, and keeps the issued invitation', () => {
     expect(planInvitation({ ...facts, delivery: { sentAt, as: 'Sent' } }).invitation).toEqual({ ...issued, sentAt });
     expect(planInvitation({ ...facts, delivery: failed }).invitation).toEqual(issued);
-    // It is not changed by a later attempt.
+    // A later attempt does not change this.
     const before = { ...issued, sentAt };
     const delivery = { sentAt: '2026-02-02T00:00:00Z', as: 'Sent' } as const;
     expect(planInvitation({ ...facts, invitation: before, delivery }).invitation).toEqual(before);
   });
 
-  test('of a failure the code and nothing else', () => {
+  test('only contains the code of a failure', () => {
     const [condition] = planInvitation({ ...facts, delivery: failed }).conditions;
     expect(condition?.message).toBe('the mail server did not accept the invitation (451). The controller will retry');
   });

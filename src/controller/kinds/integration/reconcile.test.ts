@@ -24,7 +24,7 @@ function reconcile(
 }
 
 describe('an integration', () => {
-  test('is invited with its first Ready, which does not wait for the mail', async () => {
+  test('is invited with its first Ready condition, which does not wait for the email', async () => {
     const outcome = await reconcile(invited());
     expect(outcome.conditions.map(({ type, status, reason }) => `${type}=${status}/${reason}`)).toEqual([
       'Ready=True/Pending',
@@ -41,7 +41,7 @@ describe('an integration', () => {
     expect(JSON.stringify(outcome)).not.toContain(invitedEmail);
   });
 
-  test('is invited once: later turns change nothing, until it ends', async () => {
+  test('is invited once: later turns do not change anything until the invitation ends', async () => {
     const { status } = await reconcile(invited());
     const later = await reconcile(invited({}, status), Date.parse(NOW) + 13 * DAY_MS);
     expect(later.status).toEqual(status);
@@ -132,13 +132,13 @@ describe('an integration', () => {
     expect(await said('initech', subscriptionOf('initech', 'globex'))).toMatch(/^True\/Subscribed/);
   });
 
-  test('of a namespace that is not the workspace’s sends no invitation, and waits', async () => {
+  test('in a namespace that does not belong to the workspace does not send an invitation, and waits', async () => {
     const outcome = await reconcile(invited(), Date.parse(NOW), { namespaceDeleting: true });
     expect(outcome.status?.invitation).toBeUndefined();
     expect(outcome.conditions[0]).toMatchObject({ type: 'Ready', status: 'Unknown', reason: 'WaitingForWorkspace' });
   });
 
-  test('without a Workspace sends no invitation', async () => {
+  test('without a Workspace does not send an invitation', async () => {
     const { context } = createTestContext({ Integration: [invited()] }, { wallMs: Date.parse(NOW) });
     const outcome = await reconcileIntegration(context)(invited());
     expect(outcome.status?.invitation).toBeUndefined();

@@ -24,7 +24,7 @@ describe('a package', () => {
     expect(outcome.status).toMatchObject({ streamCount: 1, publicId: expect.stringMatching(/^pkg_/) });
   });
 
-  test('names missing streams in the order of the alphabet, ten at most', () => {
+  test('lists at most ten missing streams in alphabetical order', () => {
     const streams = Array.from({ length: 12 }, (_, i) => `s${String(11 - i).padStart(2, '0')}`);
     const facts = { namespace: 'acme', name: 'sales', streams: [...streams, 's03'], workspaceExists: true };
     const { conditions } = planPackage({ ...facts, streamExists: () => false });
@@ -34,7 +34,7 @@ describe('a package', () => {
     expect(one.conditions.at(-1)?.message).toMatch(/: s03$/);
   });
 
-  test('waits for a workspace, and asks nothing of Redis meanwhile', async () => {
+  test('waits for a workspace without calling Redis', async () => {
     const { context, inForce } = createTestContext({});
     expect(listConditions(await reconcilePackage(context)(pkg({})))).toEqual([
       'Ready=Unknown/WaitingForWorkspace',
@@ -44,7 +44,7 @@ describe('a package', () => {
     expect(inForce).toEqual([]);
   });
 
-  test('stays while a Block refers to it, and lists the Blocks', async () => {
+  test('is kept while a Block refers to it, and lists the Blocks', async () => {
     const { context } = createTestContext({ Workspace: [workspace], Block: [blockOf('b2'), blockOf('b1')] });
     const answer = await finalizePackage(context)(pkg({}));
     expect(answer).toMatchObject({ waitingMs: expect.any(Number), events: [{ reason: 'StillBlocking' }] });

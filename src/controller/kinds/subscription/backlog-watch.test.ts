@@ -8,7 +8,7 @@ import { createBacklogWatch } from './backlog-watch.ts';
 const HOUR_MS = 3_600_000;
 const MINUTE_MS = 60_000;
 
-/** A tenant with subscriptions of one stream with a retention of an hour; the test sets what waits. */
+/** A tenant with subscriptions of one stream with a retention of one hour. The test sets the waiting events. */
 function start(names: readonly string[] = ['a']) {
   const clock = createManualClock();
   const said = new Map<string, 'True' | 'False'>();
@@ -28,7 +28,7 @@ function start(names: readonly string[] = ['a']) {
       return new Map(names.map(name => [`uid-${name}`, { ready, live: 'Live' }]));
     },
   } as unknown as CompiledTenant;
-  // Here the ids derive from the names of the subscriptions alone.
+  // In this test, ids are only derived from the names of the subscriptions.
   const order: string[] = [];
   const watch = createBacklogWatch({
     store: {
@@ -122,7 +122,7 @@ describe('the backlog watch', () => {
     expect(state.calls).toEqual([]);
   });
 
-  test('continues in a long inbox until it finds an open event or is past the limit', async () => {
+  test('continues in a long inbox until it finds an open event or has passed the limit', async () => {
     const { clock, watch, state } = start();
     const old = clock.wallMs() - HOUR_MS;
     state.open.set('a', [
@@ -143,7 +143,7 @@ describe('the backlog watch', () => {
     expect(state2.settled).toEqual(['0-0', '1-0']);
   });
 
-  test('ignores subscriptions that are not admitted, survives a missing Redis, and starts again with each term', async () => {
+  test('ignores subscriptions that are not admitted, tolerates an unavailable Redis, and starts again with each term', async () => {
     const { clock, watch, state, over } = start();
     state.failing = true;
     watch.begin(over.signal);

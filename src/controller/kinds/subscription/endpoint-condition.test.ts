@@ -30,7 +30,7 @@ const saidFailing = (reason: string, status: 'True' | 'False' = 'True') => ({ st
 const said = (facts: EndpointFacts) => failingCondition(facts).map(({ status, reason }) => `${status}/${reason}`);
 const told = (facts: EndpointFacts) => endpointEvents(facts).map(({ type, reason }) => `${type} ${reason}`);
 
-test('a working endpoint has no condition, no read and no Event', () => {
+test('a working endpoint has no condition, no read, and no Event', () => {
   expect([endpointStatus(works), said(works), told(works), nextWarningInMs(works)]).toEqual([
     undefined,
     [],
@@ -40,7 +40,7 @@ test('a working endpoint has no condition, no read and no Event', () => {
 });
 
 describe('disabled', () => {
-  test('is kept with its time to the millisecond, and reported once, with the remedy', () => {
+  test('is stored with its time in milliseconds, and reported once along with the solution', () => {
     expect(endpointStatus(gone)).toEqual(saidGone);
     const [event] = endpointEvents(gone);
     expect(event).toMatchObject({ type: 'Warning', reason: 'EndpointDisabled' });
@@ -52,30 +52,30 @@ describe('disabled', () => {
     ['Redis has lost that', { ...works, recorded: saidGone }],
     ['a new leader has not looked yet', { ...works, health: 'unknown', recorded: saidGone }],
     ['it was enabled before', { ...works, recorded: saidGone, enabledMs: Date.parse(saidGone.disabledAt) }],
-  ])('stays so when %s', (_what, facts) => {
+  ])('is kept if %s', (_what, facts) => {
     expect(endpointStatus(facts)).toEqual(saidGone);
     expect(told(facts)).toEqual([]);
   });
 
-  test('ends by a later word of its owner, whatever the data plane has not heard yet', () => {
+  test('ends if the owner enables the endpoint later, even if the data plane does not know this yet', () => {
     const enabled = { ...gone, recorded: saidGone, enabledMs: NOW_MS };
     expect(endpointStatus(enabled)).toBeUndefined();
     expect(told(enabled)).toEqual(['Normal EndpointEnabled']);
   });
 
-  test('anew counts anew', () => {
+  test('starts again with a new time', () => {
     const again: EndpointFacts = { ...gone, recorded: { ...saidGone, disabledAt: '2026-03-01T00:00:00.000Z' } };
     expect(endpointStatus(again)).toEqual(saidGone);
     expect(told(again)).toEqual(['Warning EndpointDisabled']);
   });
 
-  test('is over without an endpoint', () => {
+  test('ends without an endpoint', () => {
     expect(endpointStatus({ ...gone, recorded: saidGone, exists: false })).toBeUndefined();
     expect(told({ ...gone, recorded: saidGone, exists: false })).toEqual([]);
   });
 });
 
-describe('nothing but failures', () => {
+describe('only failures', () => {
   test.each<[EndpointFacts, string[], string[], number | undefined]>([
     [failingFor(0.9), [], [], 0.1],
     [failingFor(1), ['True/FailingOneDay'], ['Warning FailingOneDay'], 2],
@@ -116,7 +116,7 @@ describe('nothing but failures', () => {
     );
   });
 
-  test('say since when, and when it will be disabled', () => {
+  test('contain their start, and when the endpoint will be disabled', () => {
     const [condition] = failingCondition(failingFor(3));
     expect(condition?.message).toContain('since 2026-03-07T00:00:00Z');
     expect(condition?.message).toContain('disabled at 2026-03-12T00:00:00Z');

@@ -20,7 +20,7 @@ function start() {
   return { redis, news, healths, reads: () => reads };
 }
 
-test('an endpoint that was not read is unknown, a working one is not read again', async () => {
+test('an endpoint that was not read is unknown, and a working endpoint is not read again', async () => {
   const { healths, reads } = start();
   expect(await healths.current(inbox)).toBe('unknown');
   healths.noteAll(['sub_1'], new Map());
@@ -51,7 +51,7 @@ test('reports only new information from the audit', () => {
   expect(news).toEqual(['sub_1 first', 'sub_2', 'sub_2', 'sub_2']);
 });
 
-test('a word of the data plane is heard at once', async () => {
+test('a message of the data plane is used immediately', async () => {
   const { healths, news, redis } = start();
   healths.noteAll(['sub_1'], new Map());
   redis.set('sub_1', GONE);
@@ -60,7 +60,7 @@ test('a word of the data plane is heard at once', async () => {
   await expect.poll(() => news).toEqual(['sub_1 first', 'sub_1']);
 });
 
-test('forgets deleted subscriptions and the state of an earlier leader', async () => {
+test('removes deleted subscriptions and the state of an earlier leader', async () => {
   const { healths } = start();
   healths.noteAll(['sub_1', 'sub_2'], new Map());
   healths.prune(sub => sub === 'sub_1');

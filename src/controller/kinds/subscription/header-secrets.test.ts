@@ -73,7 +73,7 @@ function start() {
 }
 
 describe('header secrets', () => {
-  test('are read once for each version, and only the fields that are named are kept', async () => {
+  test('are read once for each version, and only the referenced fields are stored', async () => {
     const { secrets, reads, add, put } = start();
     const object = add(subscription('orders', [['token', 'bearer']]));
     put('token', '1', { bearer: base64('Bearer 1'), other: base64('unnamed') });
@@ -87,7 +87,7 @@ describe('header secrets', () => {
     expect(reads).toHaveLength(2);
   });
 
-  test('are read again for a key that is named for the first time', async () => {
+  test('are read again when a key is referenced for the first time', async () => {
     const { secrets, reads, add, put } = start();
     add(subscription('orders', [['token', 'a']]));
     put('token', '1', { a: base64('A'), b: base64('B') });
@@ -105,7 +105,7 @@ describe('header secrets', () => {
     expect(reads).toHaveLength(2);
   });
 
-  test('of other tenants are not read, nor those that are not there', async () => {
+  test('of other tenants, and missing Secrets, are not read', async () => {
     const { secrets, reads, add, put } = start();
     add(subscription('foreign', [['token', 'a']], 'initech'));
     const object = add(subscription('orders', [['absent', 'a']]));
@@ -116,7 +116,7 @@ describe('header secrets', () => {
     expect(secrets.fieldsOf(objectOf<'Subscription'>('plain', {} as never))).toBeUndefined();
   });
 
-  test('that are gone have no value, though one was read', async () => {
+  test('that were deleted have no value, even if they were read before', async () => {
     const { secrets, add, put, forget } = start();
     const object = add(subscription('orders', [['token', 'a']]));
     put('token', '1', { a: base64('A') });
@@ -125,7 +125,7 @@ describe('header secrets', () => {
     expect(secrets.fieldsOf(object)).toEqual([{ fault: 'secret_missing' }]);
   });
 
-  test('of a type that holds credentials of the cluster are not there, even if the watch shows one', async () => {
+  test('with credentials of the cluster are treated as missing, even if the watch contains one', async () => {
     const { secrets, add, put } = start();
     const object = add(subscription('orders', [['robot', 'token']]));
     put('robot', '1', { token: base64('eyJ') }, 'kubernetes.io/service-account-token');
@@ -151,7 +151,7 @@ describe('header secrets', () => {
     expect(again).toHaveLength(2);
   });
 
-  test('that are many are read a few at a time', async () => {
+  test('are read a few at a time if there are many', async () => {
     const { secrets, reads, add, put, mostAtOnce } = start();
     for (let n = 0; n < 100; n++) {
       add(subscription(`s${n}`, [[`token-${n}`, 'a']]));
@@ -164,7 +164,7 @@ describe('header secrets', () => {
   });
 });
 
-test('of one Secret that thousands of subscriptions name are read once, in no time that grows with their square', async () => {
+test('are read once if thousands of subscriptions reference one Secret, and the time does not grow quadratically', async () => {
   const { secrets, reads, add, put } = start();
   for (let n = 0; n < 5_000; n++) add(subscription(`s${n}`, [['token', 'a']]));
   put('token', '1', { a: base64('A') });

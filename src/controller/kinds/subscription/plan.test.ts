@@ -68,12 +68,12 @@ describe('subscription', () => {
     ['address_refused', 'SLUICE_ALLOWED_NETWORKS'],
     ['address_refused', 'SLUICE_REFUSED_NETWORKS'],
     ['port_refused', 'SLUICE_ALLOWED_PORTS'],
-  ] as const)('a refused endpoint says what to change: %s', (detail, words) => {
+  ] as const)('the message of a refused endpoint says what to change: %s', (detail, words) => {
     const verdict = { ready: 'Admitted', live: 'EndpointRefused', detail } as const;
     expect(planSubscription({ ...facts, verdict }).conditions.at(-1)?.message).toContain(words);
   });
 
-  test('a header without a value says which one, and where it is looked for', () => {
+  test('the message of a header without a value contains its name and where the value is expected', () => {
     const about = 'header Authorization, Secret orders-endpoint, key token';
     const verdict = { ready: 'Admitted', live: 'WaitingForSecret', detail: 'key_missing', about } as const;
     expect(planSubscription({ ...facts, verdict }).conditions.at(-1)?.message).toBe(
@@ -81,7 +81,7 @@ describe('subscription', () => {
     );
   });
 
-  test('a signing secret whose root key is missing says which key, and what to do', () => {
+  test('the message of a signing secret without a root key contains the key and what to do', () => {
     const about = 'root key AAAAAAAAAA';
     const verdict = { ready: 'Admitted', live: 'SigningKeyMissing', detail: 'root_key_missing', about } as const;
     expect(planSubscription({ ...facts, verdict }).conditions.at(-1)).toMatchObject({
@@ -92,7 +92,7 @@ describe('subscription', () => {
     });
   });
 
-  test('a sealed value that does not open says which header, and how to set it again', () => {
+  test('the message of a sealed value that cannot be decrypted contains the header and how to set it again', () => {
     const about = 'header Authorization';
     const verdict = { ready: 'Admitted', live: 'HeaderNotReadable', detail: 'seal_not_opened', about } as const;
     expect(planSubscription({ ...facts, verdict }).conditions.at(-1)?.message).toBe(
@@ -103,21 +103,21 @@ describe('subscription', () => {
   test.each([
     ['globex', 'Ask the producer to set spec.workspace of its Integration to globex'],
     ['acme', 'Check the namespace because a Subscription must be in the namespace of the receiving workspace'],
-  ])('without a grant in the namespace %s, it says which one is asked for', (namespace, words) => {
+  ])('the message names the missing grant in the namespace %s', (namespace, words) => {
     const verdict = { ready: 'WaitingForGrant', live: 'NotAdmitted' } as const;
     const [ready] = planSubscription({ ...facts, namespace, verdict }).conditions;
     expect(ready?.message).toMatch(new RegExp(`${words.replaceAll('?', String.raw`\?`)}.*$`));
     expect(ready?.message.includes('Check the namespace')).toBe(namespace === 'acme');
   });
 
-  test('of two for one stream, the younger names the older', () => {
+  test('the younger of two subscriptions for one stream contains the name of the older one', () => {
     const verdict = { ready: 'Duplicate', live: 'NotAdmitted', about: 'acme-orders' } as const;
     expect(planSubscription({ ...facts, name: 'again', verdict }).conditions[0]?.message).toBe(
       'an older Subscription acme-orders exists for the same integration and stream. Change the older Subscription and delete this one',
     );
   });
 
-  test('is admitted once, and remembers when', () => {
+  test('is admitted once and keeps the time', () => {
     expect(planSubscription(facts).status?.admittedAt).toBe(facts.now);
     expect(planSubscription({ ...facts, admittedAt: '2025-01-01T00:00:00Z' }).status?.admittedAt).toBe(
       '2025-01-01T00:00:00Z',
@@ -127,7 +127,7 @@ describe('subscription', () => {
     ).toBeUndefined();
   });
 
-  test('a higher secret version is a rotation, now; the same one is none; the salt stays', () => {
+  test('a higher secret version is a rotation at the current time, and the same version is not; the salt does not change', () => {
     const signing = { salt: 'a-salt', version: 1, rotatedAt: '2025-01-01T00:00:00Z' };
     const rotated = { salt: 'a-salt', version: 2, rotatedAt: facts.now, key: facts.firstKey };
     const keyed = { ...signing, key: 'older-key-' };
@@ -139,7 +139,7 @@ describe('subscription', () => {
     expect(planSubscription({ ...facts, signing: keyed, secretVersion: undefined }).status?.signing).toEqual(keyed);
   });
 
-  test('a secret without the id of its root key gets that of the oldest one', () => {
+  test('a secret without the id of a root key receives the id of the oldest one', () => {
     const { oldestKey, firstKey } = facts;
     const signing = { salt: 'a-salt', version: 1, rotatedAt: '2025-01-01T00:00:00Z' };
     const signingOf = (changed: Partial<SubscriptionFacts>) =>
@@ -163,14 +163,14 @@ describe('a disabled endpoint', () => {
     },
   };
 
-  test('is written before the routes that derive from it', () => {
+  test('is written before the routes that are derived from it', () => {
     const outcome = planSubscription(facts);
     expect(listConditions(outcome)).toEqual(['Ready=True/Admitted', 'Live=False/EndpointDisabled']);
     expect(outcome.status?.endpoint).toEqual({ disabledAt: '2026-01-02T03:04:05.678Z', disabledBy: 'Gone' });
     expect(outcome.events?.map(({ reason }) => reason)).toEqual(['EndpointDisabled']);
   });
 
-  test('is not the reason where something else holds the subscription', () => {
+  test('is not the reason if the subscription is held for another reason', () => {
     const blocked = planSubscription({ ...facts, verdict: { ready: 'Admitted', live: 'Blocked' } });
     expect(listConditions(blocked)).toEqual(['Ready=True/Admitted', 'Live=False/Blocked']);
   });
@@ -188,7 +188,7 @@ describe('the backlog of a subscription', () => {
     [{ backlogAtRisk: false, recordedBacklog: near }, 'False/WithinRetention', ['Normal WithinRetention']],
     [{ backlogAtRisk: false, recordedBacklog: within }, 'False/WithinRetention', []],
     [{ backlogAtRisk: true, recordedBacklog: within }, 'True/NearRetention', ['Warning NearRetention']],
-    // Has not been checked yet, for example after a new leader was elected, so the previous value is kept.
+    // The backlog has not been checked yet, for example after a new leader was elected, so the previous value is kept.
     [{ recordedBacklog: near }, 'True/NearRetention', []],
     [{ recordedBacklog: within }, 'False/WithinRetention', []],
     [{ recordedBacklog: near, verdict: { ready: 'WaitingForGrant', live: 'NotAdmitted' } }, undefined, []],

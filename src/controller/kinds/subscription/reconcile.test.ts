@@ -32,7 +32,7 @@ describe('a subscription to a paused workspace', () => {
     return outcome.conditions.map(({ type, status, reason }) => `${type}=${status}/${reason}`);
   }
 
-  test('is only shown to a partner with a grant, and only before it is applied', async () => {
+  test('only shows the pause to a partner with a grant, and only before it is applied', async () => {
     const expected = ['Ready=Unknown/WorkspacePaused', 'Live=True/Live'];
     expect(await said([grantTo('globex')], subscription(2, [ready, live]))).toEqual(expected);
     expect(await said([grantTo('globex')], subscription(1, [ready, live]))).toEqual([
@@ -53,7 +53,7 @@ describe('a subscription to a paused workspace', () => {
     ['somebody else', [grantTo('initech')]],
     ['a partner that declined', [grantTo('globex', { declined: true })]],
     ['a partner that lost it', [grantTo('globex', { revoked: true })]],
-  ])('tells nothing of the workspace to %s', async (_who, integrations) => {
+  ])('does not show anything about the workspace to %s', async (_who, integrations) => {
     for (const generation of [1, 2]) {
       const [first, , second] = await said(integrations, subscription(generation, [ready, live]));
       expect([first, second]).toEqual(['Ready=Unknown/WaitingForGrant', 'Live=False/NotAdmitted']);

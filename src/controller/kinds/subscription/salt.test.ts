@@ -23,7 +23,7 @@ const subscription = (status?: SubscriptionStatus, endpoint: object = { endpoint
 
 const keys = keyRingOf(Buffer.alloc(32, 7));
 
-/** A client that records statuses, each of which must use the version that was read. */
+/** A client that records statuses. Each status must use the version that was read. */
 function clientOf(writes: { metadata: AnyObject['metadata']; status: SubscriptionStatus }[]): Context['client'] {
   return {
     apply: async (_resource: object, _name: object, body: (typeof writes)[number]) => {
@@ -34,7 +34,7 @@ function clientOf(writes: { metadata: AnyObject['metadata']; status: Subscriptio
 }
 
 describe('the salt', () => {
-  test('is random, and written for the version that was read, beside the rest of the status', async () => {
+  test('is random, and is written for the version that was read, along with the rest of the status', async () => {
     const writes: Parameters<typeof clientOf>[0] = [];
     const before = subscription({ admittedAt: '2026-01-01T00:00:00Z', signing: { version: 3 } });
     const results = [await ensureSalt({ client: clientOf(writes), keys }, before)];
@@ -57,7 +57,7 @@ describe('the salt', () => {
   test.each([
     ['has one', subscription({ signing: { salt: 'a-salt' } })],
     ['has no endpoint', subscription({}, {})],
-  ])('is not written where the Subscription %s', async (_what, object) => {
+  ])('is not written if the Subscription %s', async (_what, object) => {
     const writes: Parameters<typeof clientOf>[0] = [];
     expect(await ensureSalt({ client: clientOf(writes), keys }, object)).toEqual({
       subscription: object,
@@ -66,7 +66,7 @@ describe('the salt', () => {
     expect(writes).toEqual([]);
   });
 
-  test('is in the status before the routes are applied, and stays there', async () => {
+  test('is part of the status before the routes are applied, and does not change', async () => {
     const { context, inForce, statuses } = createTestContext({});
     let written = -1;
     const tenants = {

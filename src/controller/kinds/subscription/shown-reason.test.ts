@@ -27,7 +27,7 @@ test.each([
   expect(shownReason([ready, live, said('EndpointFailing', 'False', 'Recovered')])).toEqual({ reason });
 });
 
-test('before anything was judged of Live, the reason of Ready; before that, none', () => {
+test('shows the reason of Ready before there is a Live condition, and nothing before that', () => {
   expect(shownReason([said('Ready', 'Unknown', 'WorkspacePaused')])).toEqual({ reason: 'WorkspacePaused' });
   expect(shownReason([])).toEqual({});
 });

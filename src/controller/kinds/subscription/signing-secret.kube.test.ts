@@ -31,12 +31,12 @@ async function mirror(name: string) {
 }
 
 describe('mirroring a signing secret', () => {
-  test('writes it', async () => {
+  test('writes the Secret', async () => {
     expect(await mirror('free')).toBeUndefined();
     expect(await client.get(SECRETS, { namespace, name: signingSecretName('free') })).toBeDefined();
   });
 
-  test('leaves a Secret of another type alone, and reports it', async () => {
+  test('does not change a Secret of another type, and reports it', async () => {
     const target = { namespace, name: signingSecretName('taken') };
     const data = { own: 'c2VjcmV0' };
     await client.apply(SECRETS, target, { type: 'Opaque', data }, { fieldManager: FIELD_MANAGER.facade });
@@ -44,15 +44,15 @@ describe('mirroring a signing secret', () => {
     expect(await client.get(SECRETS, target)).toMatchObject({ type: 'Opaque', data });
   });
 
-  test('is refused where the quota of the namespace is spent', async () => {
+  test('is refused if the quota of the namespace is exhausted', async () => {
     const hard = { 'count/secrets': '0' };
     const quota = { namespace, name: 'none' };
     await client.create(QUOTAS, quota, { spec: { hard } });
-    // The status is sufficient here. In a cluster, it is written by a Kubernetes controller, which is not running in
-    // this test.
+    // For this test, the status is sufficient. In a cluster, a Kubernetes controller writes it, which is not running
+    // here.
     const status = { hard, used: { 'count/secrets': '0' } };
     await client.apply(QUOTAS, quota, { status }, { fieldManager: 'test', force: true, subresource: 'status' });
-    // The admission plugin caches quotas for a moment.
+    // The admission plugin caches quotas for a short time.
     await expect.poll(() => mirror(`spent-${Date.now()}`), { timeout: 20_000 }).toMatchObject({ reason: 'Refused' });
   });
 });

@@ -17,7 +17,7 @@ const subscription = objectOf<'Subscription'>(
   { namespace: 'globex', status: { signing: { salt: 'a-salt' } } },
 );
 
-/** Reconciles where the API server answers the Secret with `status` and holds `existing`. */
+/** Reconciles with an API server that responds to the Secret with `status` and contains `existing`. */
 async function reconcile(status: number, reason: string, message: string, existing?: object) {
   const { context } = createTestContext({});
   const body = { kind: 'Status', reason, message };
@@ -59,7 +59,7 @@ describe('a signing secret that cannot be mirrored', () => {
     expect(fault?.message).not.toContain('c2VjcmV0');
   });
 
-  test.each([0, 429, 500, 503])('is a failure that is tried again where the API server answers %i', async status => {
+  test.each([0, 429, 500, 503])('is a failure that is retried if the API server responds with %i', async status => {
     await expect(reconcile(status, 'Whatever', 'later')).rejects.toThrow('Whatever');
   });
 });

@@ -13,7 +13,7 @@ const METADATA = { name: 'shop', namespace: 'acme', uid: 'uid-1', resourceVersio
 const base64 = (text: string) => Buffer.from(text).toString('base64');
 const project = (data?: Record<string, string>) => projectIngressKey({ metadata: METADATA, ...(data && { data }) });
 
-test('of a good key its digest is kept, and nothing else', () => {
+test('only keeps the digest of a valid key', () => {
   expect(project({ key: base64('an-ingress-key-of-the-shop') })).toEqual({
     namespace: 'acme',
     sha256: expect.stringMatching(/^[0-9a-f]{64}$/),
@@ -28,14 +28,17 @@ test.each([
   ],
   [{ key: base64('abc') }, 'it has 3 bytes; use 20 or more'],
   [{ key: base64('an-ingress-key-of-the-shop\n') }, 'Remove line breaks'],
-])('%j opens nothing: no digest of it comes into force, and the message says why, without the key', (data, words) => {
-  const { sha256, unusable } = project(data);
-  expect(sha256).toBeUndefined();
-  expect(unusable).toEqual({ message: expect.stringContaining(words), metadata: METADATA });
-  expect(unusable?.message).not.toContain('an-ingress-key-of-the-shop');
-});
+])(
+  '%j does not give access: its digest is not in force, and the message contains the reason without the key',
+  (data, words) => {
+    const { sha256, unusable } = project(data);
+    expect(sha256).toBeUndefined();
+    expect(unusable).toEqual({ message: expect.stringContaining(words), metadata: METADATA });
+    expect(unusable?.message).not.toContain('an-ingress-key-of-the-shop');
+  },
+);
 
-test('each Secret that opens nothing gets a Warning; those that open get none', async () => {
+test('each Secret that does not give access is reported by a Warning, and others are not', async () => {
   const store = createStore<IngressKeySecret>();
   store.set('acme/shop', project({ key: base64('abc') }));
   store.set('acme/good', project({ key: base64('an-ingress-key-of-the-shop') }));

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { quotaOfLimits } from './limit-quota.ts';
 
-test('only limits of the account itself are part of the quota, and none above the ceiling', () => {
+test('the quota only contains limits of the account, and none of them exceed the ceiling', () => {
   expect(quotaOfLimits({ streams: 5, packages: 0, integrations: 50, subscriptions: 3 }, { integrations: 20 })).toEqual({
     'count/catalogstreams.sluice.dev': '5',
     'count/packages.sluice.dev': '0',
@@ -11,6 +11,6 @@ test('only limits of the account itself are part of the quota, and none above th
   expect(quotaOfLimits(undefined, { streams: 5 })).toEqual({});
 });
 
-test('has no quota for kinds that can close a route, or for limits that do not count objects', () => {
+test('the quota does not contain kinds that can close a route, or limits that do not count objects', () => {
   expect(quotaOfLimits({ activations: 1, blocks: 1, storedBytes: 1, requestsPerMinute: 10 })).toEqual({});
 });

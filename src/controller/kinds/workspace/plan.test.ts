@@ -29,14 +29,14 @@ describe('workspace', () => {
     [true, ['Warning WaitingForAccount']],
     [false, []],
   ])(
-    'whose account is missing records an Event if it was Ready (%s): the account was deleted',
+    'with a missing account records an Event if it was Ready (%s) because the account was deleted',
     (wasReady, expected) => {
       const { events = [] } = planWorkspace({ ...facts, accountExists: false, wasReady });
       expect(events.map(({ type, reason }) => `${type} ${reason}`)).toEqual(expected);
     },
   );
 
-  test('looks again at a namespace that is not its own: its deletion is not seen, it has no label', () => {
+  test('checks a namespace again that does not belong to it, because its deletion is not seen without a label', () => {
     expect(planWorkspace({ ...facts, namespace: 'foreign' }).requeueAfterMs).toBe(60_000);
   });
 
@@ -50,7 +50,7 @@ describe('workspace', () => {
       { instance: 'blue' },
       'have the labels of this workspace. Add the labels sluice.dev/workspace=acme and sluice.dev/instance=blue, or choose another name',
     ],
-  ])('lists the labels that a namespace needs: %j', (change, expected) => {
+  ])('lists the required labels of a namespace: %j', (change, expected) => {
     const { conditions } = planWorkspace({ ...facts, namespace: 'foreign', ...change });
     expect(conditions[0]?.message).toBe(`namespace acme exists but does not ${expected}`);
   });
@@ -70,7 +70,7 @@ describe('workspace', () => {
       { dataPlaneReachable: { ...spent, type: 'DataPlaneReachable' } },
       ['Ready=True/NamespaceReady', 'DataPlaneReachable=True/RedisAnswers'],
     ],
-    // Has not been checked yet, so the previous value is kept.
+    // This has not been checked yet, so the previous value is kept.
     [{ insufficientTokens: spent }, ['Ready=True/NamespaceReady', 'InsufficientTokens=True/TokensSpent']],
   ] as const)('%j', (change, expected) => {
     expect(listConditions(planWorkspace({ ...facts, ...change }))).toEqual(expected);

@@ -33,7 +33,7 @@ async function makeNamespace(): Promise<string> {
 type QuotaObject = AnyObject & { readonly spec: { readonly hard: Quota } };
 
 const read = async (namespace: string) => client.get<QuotaObject>(RESOURCE_QUOTAS, { namespace, name: QUOTA_NAME });
-/** Writes the quota as a new leader would. */
+/** Writes the quota like a new leader. */
 const write = (namespace: string, quota: Quota | undefined) =>
   createWorkspaceQuotas({ client, quota, log }).ensure(namespace);
 
@@ -44,7 +44,7 @@ test('writes the limits, and removes those that are no longer configured', async
   expect((await read(namespace))?.spec.hard).toEqual({ 'count/activations.sluice.dev': '20' });
 });
 
-test('clears the limits that an earlier process has written, and reads all of them once', async () => {
+test('removes limits that an earlier process has written, and reads all quotas once', async () => {
   const [cleared, foreign, none] = [await makeNamespace(), await makeNamespace(), await makeNamespace()];
   await write(cleared, { 'count/packages.sluice.dev': '5' });
   const blocks = { 'count/blocks.sluice.dev': '7' };
@@ -82,7 +82,7 @@ test('keeps changes and additions of an administrator', async () => {
   expect((await read(namespace))?.spec.hard).toEqual({ ...hard, 'count/packages.sluice.dev': '6' });
 });
 
-test('writes once, until the namespace is forgotten', async () => {
+test('writes once until the namespace is deleted', async () => {
   const namespace = await makeNamespace();
   const quotas = createWorkspaceQuotas({ client, quota: { 'count/packages.sluice.dev': '5' }, log });
   await quotas.ensure(namespace);
@@ -94,7 +94,7 @@ test('writes once, until the namespace is forgotten', async () => {
   expect(await read(namespace)).toBeDefined();
 });
 
-test('restores a deleted quota or limit within two minutes, and writes no others', async () => {
+test('restores a deleted quota or limit within two minutes, without other writes', async () => {
   const quota = { 'count/activations.sluice.dev': '10', 'count/packages.sluice.dev': '5' };
   const [deleted, reduced, changed, intact, lost] = [
     await makeNamespace(),
@@ -138,7 +138,7 @@ test('restores a deleted quota or limit within two minutes, and writes no others
   expect(written).toEqual([deleted, reduced, intact]);
 });
 
-test('limits of a workspace are written, changed and removed again, and the default overrides them', async () => {
+test('limits of a workspace are written, changed, and removed again, and the default takes precedence', async () => {
   const namespace = await makeNamespace();
   const written: unknown[] = [];
   const apply: KubeClient['apply'] = (resource, name, ...rest) => {
@@ -179,7 +179,7 @@ test('limits of a workspace are written, changed and removed again, and the defa
   expect((await read(other))?.spec.hard).toEqual({ ...quota, 'count/catalogstreams.sluice.dev': '1' });
 });
 
-test('writes none without a default, and survives a refusal', async () => {
+test('does not write a quota without a default, and tolerates a refusal', async () => {
   const namespace = await makeNamespace();
   await write(namespace, undefined);
   await write(namespace, {});

@@ -26,7 +26,7 @@ describe('a producer', () => {
     (await reconcileWorkspace(roomOf(streams))({ ...workspace, ...(status === undefined ? {} : { status }) })).status
       ?.producer;
 
-  test('is one from its first stream on, and stays one after its last', async () => {
+  test('is a producer from its first stream, and remains one after its last stream', async () => {
     expect(await judge([])).toBe(false);
     expect(await judge([objectOf('orders', { deletionPolicy: 'Retain', retention: '168h' } as never)])).toBe(true);
     expect(await judge([], { producer: true })).toBe(true);
@@ -72,7 +72,7 @@ describe('an outage of Redis', () => {
     return outcome.conditions.map(({ type, status, reason }) => `${type}=${status}/${reason}`);
   };
 
-  test('does nothing for a minute, and then reports it with the applied conditions', async () => {
+  test('is ignored for a minute, and then reported with the applied conditions', async () => {
     const ready = said('True', 'NamespaceReady');
     await expect(judge(59_999, [ready])).rejects.toBe(away);
     const reported = ['Ready=True/NamespaceReady', 'DataPlaneReachable=False/RedisUnavailable'];
@@ -80,7 +80,7 @@ describe('an outage of Redis', () => {
     expect(await judge(60_000, [ready, said('True', 'RedisAnswers', 'DataPlaneReachable')])).toEqual(reported);
   });
 
-  test('leaves a generation that is not applied unready', async () => {
+  test('does not make a generation ready that is not applied', async () => {
     expect(await judge(60_000, [{ ...said('True', 'NamespaceReady'), observedGeneration: 0 }])).toEqual([
       'Ready=False/RedisUnavailable',
       'Reconciling=True/Retrying',
@@ -88,7 +88,7 @@ describe('an outage of Redis', () => {
     ]);
   });
 
-  test('is over when Redis answers', async () => {
+  test('ends when Redis responds', async () => {
     const account = objectOf<'Account'>(
       'acme',
       { plan: 'Free', includedTokens: 1, owners: [] },
@@ -105,7 +105,7 @@ describe('an outage of Redis', () => {
 });
 
 describe('the deletion of a workspace', () => {
-  test('waits for Redis for one minute of its own clock, not that of the API server', async () => {
+  test('waits for Redis for one minute, based on its own clock and not the clock of the API server', async () => {
     const early = roomWithoutRedis(59_999);
     await expect(finalizeWorkspace(early.context)(workspace)).rejects.toThrow('Redis is away');
     const late = roomWithoutRedis(60_000);

@@ -6,8 +6,8 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createAnswerReader } from './answer-reader.ts';
 
 /**
- * Compares the reader with undici, which uses Node's own parser, on random answers: some valid, most with something
- * wrong. FUZZ=20000 SEED=7 runs more of them.
+ * Compares the reader with undici, which uses the parser of Node, on random responses. Some of them are valid, and most
+ * of them have a fault. FUZZ=20000 SEED=7 runs more of them.
  */
 const CASES = Number(process.env.FUZZ ?? 1_500);
 const SEED = Number(process.env.SEED ?? 1);
@@ -111,7 +111,7 @@ function makeAnswer(): string {
   return text;
 }
 
-/** Half of a line break. */
+/** A single character of a line break. */
 const HALF_BREAK = /\r(?!\n)|(?<!\r)\n/;
 
 interface Result {
@@ -201,19 +201,19 @@ function split(text: string): Buffer[] {
   return [0, ...cuts].map((from, i) => bytes.subarray(from, cuts[i] ?? bytes.length)).filter(part => part.length > 0);
 }
 
-test(`reads ${CASES} random answers as Node's parser does`, { timeout: 30_000 + CASES * 20 }, async () => {
+test(`reads ${CASES} random responses like the parser of Node`, { timeout: 30_000 + CASES * 20 }, async () => {
   let whole = 0;
   let refused = 0;
   for (let n = 0; n < CASES; n++) {
     const text = makeAnswer();
     const parts = split(text);
     const read = askReader(parts);
-    // Before and in a status line, Node's parser accepts some of them.
+    // The parser of Node accepts some of these characters before and within a status line.
     if (read.status === 0 && HALF_BREAK.test(text)) continue;
     expect(read, JSON.stringify(parts.map(part => part.toString('latin1')))).toEqual(await askUndici(parts));
     if (read.isWhole) whole++;
     if (read.status === 0) refused++;
   }
-  // Both kinds are many.
+  // There are many responses of both kinds.
   expect(Math.min(whole, refused)).toBeGreaterThan(CASES / 4);
 });

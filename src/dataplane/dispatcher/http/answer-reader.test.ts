@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { createAnswerReader, type Progress } from './answer-reader.ts';
 
-/** Reads an answer that arrives in `parts`. */
+/** Reads a response that arrives in `parts`. */
 function read(...parts: (string | Buffer)[]) {
   const reader = createAnswerReader();
   const got = { status: 0, retryAfter: undefined as string | undefined, body: '', heads: 0 };
@@ -28,11 +28,11 @@ const CHUNKED =
   'HTTP/1.1 103 Hints\r\nlink: x\r\n\r\nHTTP/1.1 500 X\r\nTransfer-Encoding: gzip, chunked\r\n\r\n' +
   '3;a="b;c"\r\nhel\r\n2\r\nlo\r\n0\r\nx-trailer: y\r\n\r\n';
 
-describe('an answer in pieces', () => {
+describe('a response in several parts', () => {
   test.each([
     ['with a length', ANSWER, 200],
     ['in chunks', CHUNKED, 500],
-  ])('%s reads the same for every split', (_name, text, status) => {
+  ])('%s is read in the same way for every split', (_name, text, status) => {
     for (let at = 0; at <= text.length; at++) {
       const result = read(text.slice(0, at), text.slice(at));
       expect(result, `cut at ${at}`).toMatchObject({ status, body: 'hello', heads: 1, progress: 'end' });
@@ -40,20 +40,20 @@ describe('an answer in pieces', () => {
     expect(read(...text)).toMatchObject({ status, body: 'hello', heads: 1, progress: 'end' });
   });
 
-  test('without a length ends when the connection is closed', () => {
+  test('ends when the connection is closed if it has no length', () => {
     const result = read('HTTP/1.1 200 OK\r\n\r\nhel', 'lo');
     expect(result).toMatchObject({ progress: 'more', body: 'hello', isWholeWhenClosed: true, idleMs: 0 });
     expect(read(ANSWER.slice(0, -1))).toMatchObject({ progress: 'more', isWholeWhenClosed: false, idleMs: 0 });
   });
 
-  test('with a wrong first byte is refused before its end', () => {
+  test('is refused before its end if its first byte is wrong', () => {
     expect(read('HTTP/2.0 200 OK')).toMatchObject({ progress: 'invalid_response' });
     expect(read('HT', 'TQ')).toMatchObject({ progress: 'invalid_response' });
     expect(read('HT', 'TP')).toMatchObject({ progress: 'more' });
   });
 });
 
-describe('an ambiguous answer', () => {
+describe('an ambiguous response', () => {
   test.each([
     ['two equal lengths', 'content-length: 5\r\ncontent-length: 5'],
     ['a list of lengths', 'content-length: 5, 5'],
@@ -69,7 +69,7 @@ describe('an ambiguous answer', () => {
   });
 });
 
-describe('bounds', () => {
+describe('limits', () => {
   const filler = (bytes: number) => `x: ${'y'.repeat(bytes - 5)}\r\n`;
   const START = 'HTTP/1.1 200 OK\r\n';
   const END = 'content-length: 0\r\n\r\n';
@@ -80,7 +80,7 @@ describe('bounds', () => {
     expect(read(START + filler(room + 1) + END)).toMatchObject({ progress: 'headers_too_large', heads: 0 });
   });
 
-  test('an answer of more than 128 KiB is not read to its end', () => {
+  test('a response of more than 128 KiB is not read to its end', () => {
     const hints = 'HTTP/1.1 103 Early Hints\r\n\r\n';
     const many = (bytes: number) => Array.from({ length: Math.ceil(bytes / hints.length) }, () => hints);
     expect(read(...many(128 * 1024 - 100), ANSWER)).toMatchObject({ progress: 'end', status: 200 });
@@ -110,12 +110,12 @@ describe('idle time of the connection', () => {
     expect(idleMs(fields)).toBe(expected);
   });
 
-  test('HTTP/1.0 connections are kept only with Connection: keep-alive', () => {
+  test('HTTP/1.0 connections are only kept with Connection: keep-alive', () => {
     expect(idleMs('', '1.0')).toBe(0);
     expect(idleMs('connection: keep-alive\r\n', '1.0')).toBeUndefined();
   });
 
-  test('connections with bytes after the answer are not used again', () => {
+  test('connections with data after the response are not reused', () => {
     expect(read(`${ANSWER}x`)).toMatchObject({ progress: 'end', body: 'hello', idleMs: 0 });
     expect(read(ANSWER)).toMatchObject({ progress: 'end', idleMs: undefined });
   });

@@ -38,7 +38,7 @@ function use(connection: PooledConnection): Promise<void> {
   );
 }
 
-test('the connection that was used last is used first', async () => {
+test('reuses the connection that was used last', async () => {
   const { pool, origin } = await setUp();
   const [first, second] = [pool.take(origin), pool.take(origin)];
   expect(first).not.toBe(second);
@@ -49,7 +49,7 @@ test('the connection that was used last is used first', async () => {
   expect(pool.take(origin)).toBe(first);
 });
 
-test('an idle connection ends after its time and is forgotten', async () => {
+test('closes an idle connection after its time', async () => {
   const { endpoint, pool, origin } = await setUp();
   const connection = pool.take(origin);
   await use(connection);
@@ -60,7 +60,7 @@ test('an idle connection ends after its time and is forgotten', async () => {
   expect(pool.take(origin)).not.toBe(connection);
 });
 
-test('does not use a connection again that the server will close soon', async () => {
+test('does not reuse a connection that the server will close soon', async () => {
   const { endpoint, pool, origin } = await setUp({ headers: ['keep-alive: timeout=2'], idleTimeoutMs: 60_000 });
   const connection = pool.take(origin);
   await use(connection);
@@ -70,7 +70,7 @@ test('does not use a connection again that the server will close soon', async ()
   expect(endpoint.connections()).toBe(1);
 });
 
-test('uses a connection again until 2 s before the server closes it', async () => {
+test('reuses a connection until 2 s before the server closes it', async () => {
   const { endpoint, pool, origin } = await setUp({ headers: ['keep-alive: timeout=3, max=9'], idleTimeoutMs: 60_000 });
   const connection = pool.take(origin);
   await use(connection);
@@ -84,7 +84,7 @@ test('uses a connection again until 2 s before the server closes it', async () =
   expect(origin.idle).toEqual([]);
 });
 
-test('does not take back a connection that was dropped', async () => {
+test('does not accept a connection that was removed', async () => {
   const { pool, origin } = await setUp();
   const connection = pool.take(origin);
   pool.drop(connection);

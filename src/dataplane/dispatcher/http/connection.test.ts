@@ -8,7 +8,7 @@ afterEach(() => {
   for (const each of opened.splice(0)) each.destroy();
 });
 
-/** Returns both ends of a connection on loopback. Nobody reads from `theirs` yet. */
+/** Returns both ends of a connection on loopback. `theirs` does not read any data yet. */
 async function connectPair(): Promise<{ ours: Socket; theirs: Socket }> {
   const server = createServer({ pauseOnConnect: true }).listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -36,10 +36,10 @@ function send(socket: Socket, letter: string): void {
   connection.send(exchange);
 }
 
-test('a request that has to wait for the receiver stays the same while others are sent', async () => {
+test('a request that waits for the receiver does not change while others are sent', async () => {
   const slow = await connectPair();
   const fast = await connectPair();
-  // More than the kernel buffers for a receiver that does not read.
+  // This is more than the kernel buffers for a receiver that does not read.
   const ahead = Buffer.alloc(32 * 1024 * 1024);
   slow.ours.write(ahead);
   send(slow.ours, 'a');

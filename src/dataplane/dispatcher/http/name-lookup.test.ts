@@ -27,7 +27,7 @@ const answering =
 const failing: ResolveName = (_name, _options, done) =>
   done(Object.assign(new Error('not found'), { code: 'ENOTFOUND' }), []);
 
-test('only permitted addresses are left, in their order', async () => {
+test('only returns permitted addresses, in their order', async () => {
   const mixed = answering('10.0.0.1', '2606:4700::1111', '127.0.0.1', 'fe80::1%lo', '127.0.0.2', '::1');
   expect(await lookupWith(mixed, true)).toEqual([
     { address: '2606:4700::1111', family: 6 },
@@ -42,7 +42,7 @@ test('distinguishes refused addresses, missing addresses, and errors of the reso
   expect(await lookupWith(failing, true)).toBe('ENOTFOUND');
 });
 
-test('shares a lookup between concurrent callers, and looks up again after that', async () => {
+test('shares a lookup between concurrent callers, and starts another lookup after that', async () => {
   const asked: Parameters<ResolveName>[2][] = [];
   const lookup = createNameLookup(policy, (_name, _options, done) => asked.push(done));
   const answers: unknown[] = [];
@@ -68,7 +68,7 @@ describe('the resolver of deliveries', () => {
     const clock = { ms: 0 };
     const config = { searchDomains: [], hosts: new Map(), prefersIpv6: false, nameServers: [names.address], ...given };
     const resolveName = createNameResolver({ readConfig: () => config, monotonicMs: () => clock.ms });
-    /** Its addresses, or the code of the failure. */
+    /** Returns the addresses, or the code of the failure. */
     const resolve = (hostname: string) =>
       new Promise<unknown>(done => {
         resolveName(hostname, { all: true }, (error, found) =>
@@ -88,7 +88,7 @@ describe('the resolver of deliveries', () => {
     await expect.poll(() => new Set(asked()).size).toBe(50);
     expect(await resolve('partner.example')).toEqual(['127.0.0.2', '::1']);
     expect(ended).toBe(0);
-    // The threads of `dns.lookup` are for the rest of the process.
+    // The threads of `dns.lookup` are only used by the rest of the process.
     expect(process.getActiveResourcesInfo()).not.toContain('GetAddrInfoReqWrap');
   });
 
@@ -102,12 +102,12 @@ describe('the resolver of deliveries', () => {
     expect(asked().length).toBe(2 * (denied.length + 1));
   });
 
-  test('repeats a question that was lost', async () => {
+  test('repeats a lost query', async () => {
     const { resolve } = await serve(({ nth }) => (nth === 1 ? undefined : FOUND));
     expect(await resolve('partner.example')).toEqual(['127.0.0.2', '::1']);
   });
 
-  test('uses the hosts file for localhost, without asking a name server', async () => {
+  test('uses the hosts file for localhost, without a query to a name server', async () => {
     const { resolve, asked } = await serve(() => UNKNOWN, { hosts: readResolverConfig().hosts });
     expect(await resolve('localhost')).toContain('127.0.0.1');
     expect(asked()).toEqual([]);
@@ -122,7 +122,7 @@ describe('the resolver of deliveries', () => {
   describe('search domains', () => {
     const searchDomains = ['svc.cluster.local', 'cluster.local'];
 
-    test('are put behind a name that has no address itself', async () => {
+    test('are appended to a name that has no address', async () => {
       const known = 'pay.shop.cluster.local';
       const { resolve, asked } = await serve(({ name }) => (name === known ? FOUND : UNKNOWN), { searchDomains });
       expect(await resolve('pay.shop')).toEqual(['127.0.0.2', '::1']);
@@ -133,7 +133,7 @@ describe('the resolver of deliveries', () => {
       ['that has an address', 'pay.shop', FOUND, ['127.0.0.2', '::1']],
       ['that ends with a dot', 'pay.shop.', UNKNOWN, 'ENODATA'],
       ['whose server fails', 'pay.shop', { rcode: 'SERVFAIL' }, 'EAI_AGAIN'],
-    ])('are not put behind a name %s', async (_what, name, answer, expected) => {
+    ])('are not appended to a name %s', async (_what, name, answer, expected) => {
       const { resolve, asked } = await serve(() => answer, { searchDomains });
       expect(await resolve(name)).toEqual(expected);
       expect([...new Set(asked())]).toEqual(['pay.shop']);
@@ -146,7 +146,7 @@ describe('the resolver of deliveries', () => {
     expect(await resolve('a')).toEqual(['::7', '10.0.0.7']);
   });
 
-  test('a family that fails does not take the other with it', async () => {
+  test('an address family that fails does not affect the other one', async () => {
     const { resolve } = await serve(({ type }) => (type === 'A' ? FOUND : { rcode: 'SERVFAIL' }));
     expect(await resolve('partner.example')).toEqual(['127.0.0.2']);
   });
@@ -155,7 +155,7 @@ describe('the resolver of deliveries', () => {
     ['ENODATA', UNKNOWN],
     ['ENODATA', {}],
     ['EAI_AGAIN', { rcode: 'SERVFAIL' }],
-  ])('a failure is kept for three seconds, and the name asked for again then: %s', async (code, answer) => {
+  ])('a failure is cached for three seconds, and the query is repeated afterwards: %s', async (code, answer) => {
     let said = answer;
     const { resolve, asked, clock } = await serve(() => said);
     expect(await resolve('partner.example')).toBe(code);
@@ -166,16 +166,16 @@ describe('the resolver of deliveries', () => {
     clock.ms += 1;
     expect(await resolve('partner.example')).toEqual(['127.0.0.2', '::1']);
     expect(asked().length).toBe(4);
-    // What was found is not kept.
+    // Found addresses are not cached.
     expect(await resolve('partner.example')).toEqual(['127.0.0.2', '::1']);
     expect(asked().length).toBe(6);
   });
 
-  test('of failures the last 10,000 are kept', async () => {
+  test('the last 10,000 failures are cached', async () => {
     const { resolve, asked } = await serve(() => UNKNOWN);
     await resolve('first.example');
     await resolve('second.example');
-    // Names that no name server is asked for (RFC 7686).
+    // Name servers are not queried for these names (RFC 7686).
     await Promise.all(Array.from({ length: 9_999 }, (_, n) => resolve(`n${n}.onion`)));
     await resolve('second.example');
     expect(asked().length).toBe(4);
@@ -183,7 +183,7 @@ describe('the resolver of deliveries', () => {
     expect(asked().length).toBe(6);
   });
 
-  test('the machine’s configuration is read again after ten seconds', async () => {
+  test('the configuration of the machine is read again after ten seconds', async () => {
     const [old, next] = [await serve(() => FOUND), await serve(() => ({ addresses: ['127.0.0.3'] }))];
     expect(await old.resolve('partner.example')).toEqual(['127.0.0.2', '::1']);
     Object.assign(old.config, next.config);

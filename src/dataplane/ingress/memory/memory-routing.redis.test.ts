@@ -31,15 +31,15 @@ async function routeAll(stopRatio: number) {
   }
 }
 
-test('a Redis that takes no new events has the memory to route all of those that it has', async () => {
+test('a Redis that does not accept new events has enough memory to route all of its events', async () => {
   const { stored, routed, neededRatio } = await routeAll(INGRESS_LIMITS.memoryStopRatio);
   expect(stored).toBeGreaterThan(30_000);
   expect(routed).toBe(stored);
-  // About 16 %, as the documentation says.
+  // About 16 %, as documented.
   expect(neededRatio).toBeGreaterThan(0.14);
   expect(neededRatio).toBeLessThan(0.18);
 });
 
-test('with a later stop it would not', async () => {
+test('a higher limit would not leave enough memory', async () => {
   await expect(routeAll(0.9)).rejects.toThrow(/^OOM /);
 });

@@ -21,7 +21,10 @@ import { createIngress } from '../server.ts';
 const log = createLogger({ level: 'silent' });
 const BALLAST_BYTES = 64 * 1024 ** 2;
 
-/** An ingress on a Redis of its own that holds some ballast; its events have an endpoint, and nobody sends them yet. */
+/**
+ * An ingress with a separate Redis that contains some additional data. The events have an endpoint but no dispatcher
+ * yet.
+ */
 async function start() {
   const server = await startRedis();
   onTestFinished(() => server.stop());
@@ -69,12 +72,12 @@ async function start() {
     const { code, detail } = (await reply.body.json()) as { code?: string; detail?: string };
     return { status: reply.statusCode, retryAfter: reply.headers['retry-after'], code, detail };
   }
-  /** The next look that begins has ended; one that is under way says nothing. */
+  /** Waits until the next check has ended. The result of a check in progress is not used. */
   async function looked(): Promise<void> {
     const upTo = info.looks + 2;
     await expect.poll(() => info.looks, { timeout: 30_000, interval: 5 }).toBeGreaterThanOrEqual(upTo);
   }
-  /** Sets the limit so that this much of it is used, and waits until ingress has seen it. */
+  /** Sets the limit so that this fraction of it is used, and waits until ingress has detected this. */
   async function limitTo(percent: number): Promise<void> {
     const said = String((await redis.callAll('INFO', 'memory'))[0]);
     const used = Number(/^used_memory:(\d+)/m.exec(said)?.[1]);
@@ -87,7 +90,7 @@ async function start() {
   return { server, info, endpoint, deliver, looked, limitTo, production, sandbox, bothAnswer };
 }
 
-test('nearly full, Redis takes no new events, delivers those that it has, and takes events again when it has room', async () => {
+test('an almost full Redis does not accept events, delivers stored events, and accepts events again when there is enough memory', async () => {
   const { server, endpoint, deliver, looked, limitTo, production, sandbox, bothAnswer } = await start();
   expect(await bothAnswer()).toEqual([202, 202]);
   await limitTo(79);
@@ -106,7 +109,7 @@ test('nearly full, Redis takes no new events, delivers those that it has, and ta
   await expect.poll(() => endpoint.requests.length, { timeout: 30_000 }).toBe(21);
   expect(await bothAnswer()).toEqual([503, 503]);
 
-  // Not at once: it would be off again with the next few events.
+  // Events are not accepted immediately because the limit would be reached again after a few events.
   await limitTo(79);
   expect(await bothAnswer()).toEqual([503, 503]);
   await server.command('DEL', 'ballast');
@@ -115,7 +118,7 @@ test('nearly full, Redis takes no new events, delivers those that it has, and ta
   await expect.poll(() => endpoint.requests.length, { timeout: 30_000 }).toBe(22);
 });
 
-test('an INFO that fails changes nothing', async () => {
+test('a failed INFO does not change anything', async () => {
   const { info, looked, limitTo, bothAnswer } = await start();
   info.broken = true;
   await limitTo(87);
@@ -131,14 +134,17 @@ test('an INFO that fails changes nothing', async () => {
   expect(await bothAnswer()).toEqual([202, 202]);
 });
 
-test('without maxmemory nothing is too much', async () => {
+test('there is no limit without maxmemory', async () => {
   const { looked, bothAnswer } = await start();
   await looked();
   expect(await bothAnswer()).toEqual([202, 202]);
 });
 
 describe('a flood of one account', () => {
-  /** Two workspaces on one Redis of 64 MiB. Their streams are noted as by an active dispatcher, until `die` is called. */
+  /**
+   * Two workspaces in a Redis of 64 MiB. The bytes of their streams are recorded as by an active dispatcher until `die`
+   * is called.
+   */
   async function startTwo() {
     const server = await startRedis({ maxmemory: '64mb' });
     onTestFinished(() => server.stop());
@@ -183,7 +189,7 @@ describe('a flood of one account', () => {
     return { redis, flood, calm, die, send, usedRatio, stored };
   }
 
-  test('is refused from 70 % on, while the others go on, and nothing that is stored is dropped', async () => {
+  test('is refused from 70 %, while other accounts continue, and stored events are kept', async () => {
     const { flood, calm, send, usedRatio, stored } = await startTwo();
     expect((await send(calm)).status).toBe(202);
     const answers = [];

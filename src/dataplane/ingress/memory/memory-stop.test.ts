@@ -9,7 +9,7 @@ const percent = (used: number) => info(used, 100);
 
 type Stored = Awaited<ReturnType<MemorySource['readStored']>>;
 
-/** The stream `queue` of the only workspace of an account; the master is the first character of its name. */
+/** Returns the stream `queue` of the only workspace of an account. The master is the first character of its name. */
 const stream = (queue: string, bytes: number, payer = `acc_${queue}`) => ({
   tenant: 'ten_a',
   queue,
@@ -18,7 +18,9 @@ const stream = (queue: string, bytes: number, payer = `acc_${queue}`) => ({
   master: queue[0] as string,
 });
 
-/** Returns a memory stop with a manual timer, and masters 0, 1, 2 that answer `says.masters`, which can be promises. */
+/**
+ * Returns a memory stop with a manual timer, and masters 0, 1, and 2 that return `says.masters`, which can be promises.
+ */
 function start() {
   const says: { masters: unknown[]; stored: () => Promise<Stored> } = {
     masters: [percent(0)],
@@ -53,7 +55,7 @@ function start() {
       return () => timers.delete(run);
     },
   });
-  /** The time of a look comes, and it ends unless it hangs. */
+  /** Starts a check and waits until it ends, unless it does not end. */
   async function pass(): Promise<void> {
     for (const run of timers.keys()) run();
     for (let turn = 0; turn < 20; turn++) await Promise.resolve();
@@ -79,7 +81,7 @@ test('checks immediately, and then every second until it is stopped', async () =
   expect(timers.size).toBe(0);
 });
 
-test('is full from 82 % on, and not any more below 77 %', async () => {
+test('is full from 82 %, and not full below 77 %', async () => {
   const { stop, seen } = start();
   await stop.start();
   const steps: [used: number, full: boolean][] = [
@@ -96,7 +98,7 @@ test('is full from 82 % on, and not any more below 77 %', async () => {
   for (const [used, full] of steps) expect([used, await seen(percent(used))]).toEqual([used, full]);
 });
 
-test('the fullest of all masters counts', async () => {
+test('uses the fullest of all masters', async () => {
   const { stop, seen } = start();
   await stop.start();
   expect(await seen(percent(10), percent(86), percent(10))).toBe(true);
@@ -132,7 +134,7 @@ test('only refuses accounts above their share of that master, even if they were 
   expect(stop.refusalOf(stream('0flood', 60))).toBe(undefined);
 });
 
-test('stored bytes that cannot be read are used for an hour, and the failure is reported once', async () => {
+test('uses stored bytes for an hour if they cannot be read anymore, and reports the failure once', async () => {
   const { stop, says, clock, failures, seen } = start();
   says.stored = async () => [stream('0flood', 60), stream('0small', 2)];
   await stop.start();
@@ -167,7 +169,7 @@ test.each([
   ['an answer without its fields', () => ['# Memory\r\nused_memory_human:1M\r\n']],
   ['no answer', () => [null]],
   ['no master', () => []],
-])('%s changes nothing, and is told once', async (_what, answer) => {
+])('%s does not change anything, and is reported once', async (_what, answer) => {
   const { stop, says, failures, pass, seen } = start();
   await stop.start();
   for (const used of [50, 90]) {
@@ -200,7 +202,7 @@ test.each([
   expect(stop.refusalOf(stream('1flood', 60))).toBeDefined();
 });
 
-test('stored bytes that are read slowly do not delay the check of the memory', async () => {
+test('reading stored bytes slowly does not delay the check of the memory', async () => {
   const { stop, says, seen } = start();
   await stop.start();
   says.stored = () => new Promise(() => {});
@@ -211,14 +213,14 @@ test('stored bytes that are read slowly do not delay the check of the memory', a
   expect([stop.refusalOf(stream('0x', 0)), stop.refusalOf(stream('1x', 0))]).toEqual([undefined, 'full']);
 });
 
-test('a master that is not listed any more is forgotten', async () => {
+test('removes a master that is not listed anymore', async () => {
   const { stop, seen } = start();
   await stop.start();
   expect(await seen(percent(10), percent(90))).toBe(true);
   expect(await seen(percent(10))).toBe(false);
 });
 
-test('a check that hangs is not joined by others, and counts when it ends', async () => {
+test('a check that does not end is not started again, and is used when it ends', async () => {
   const { stop, says, asked, pass } = start();
   await stop.start();
   const answer = Promise.withResolvers<unknown>();

@@ -11,7 +11,7 @@ import { createMemoryStop } from './memory-stop.ts';
 
 const log = createLogger({ level: 'silent' });
 
-/** Starts a Cluster whose masters can fail one by one, and a client. */
+/** A Cluster whose masters can fail one by one, and a client. */
 async function start() {
   const cluster = await startRedisCluster();
   onTestFinished(() => cluster.stop());
@@ -35,7 +35,7 @@ async function start() {
   return { nodes: cluster.nodes, redis, clock, stop, streamOn, refusalOf };
 }
 
-/** Sets the limit of a node so that this much of it is used, and returns the bytes that are used. */
+/** Sets the limit of a node so that this fraction of it is used. Returns the number of used bytes. */
 async function fillTo(node: RedisServer, ratio: number): Promise<number> {
   const used = Number(/^used_memory:(\d+)/m.exec(String(await node.command('INFO', 'memory')))?.[1]);
   await node.command('CONFIG', 'SET', 'maxmemory', Math.round(used / ratio));
@@ -47,7 +47,7 @@ async function silence(node: RedisServer): Promise<void> {
   onTestFinished(() => node.kill('SIGCONT'));
 }
 
-test('the other masters of a Cluster are still checked while one of them does not answer', async () => {
+test('the other masters of a Cluster are still checked while one of them does not respond', async () => {
   const { nodes, stop, refusalOf } = await start();
   const [silent, filling, freed] = nodes;
   if (silent === undefined || filling === undefined || freed === undefined) throw new Error('not enough nodes');
@@ -58,11 +58,11 @@ test('the other masters of a Cluster are still checked while one of them does no
   await fillTo(filling, 0.9);
   await fillTo(freed, 0.5);
   const isSeen = () => [silent, filling, freed].map(refusalOf);
-  // Its commands time out after 5 s.
+  // The commands time out after 5 s.
   await expect.poll(isSeen, { timeout: 4_000, interval: 50 }).toEqual(['full', 'full', undefined]);
 }, 60_000);
 
-test('accounts keep their shares while the master with the stored bytes does not answer', async () => {
+test('accounts keep their shares while the master with the stored bytes does not respond', async () => {
   const { nodes, redis, clock, stop, streamOn } = await start();
   const silent = nodes.find(({ port }) => redis.masterOf(CLUSTER_KEYS.stored).endsWith(`:${port}`));
   const [filling, other] = nodes.filter(node => node !== silent);
@@ -77,14 +77,14 @@ test('accounts keep their shares while the master with the stored bytes does not
   expect([excessOf(used), excessOf(1)]).toEqual([{ storedBytes: used, shareBytes: expect.any(Number) }, undefined]);
   await silence(silent);
   clock.aheadMs = 3_000_000;
-  // The shares are computed again from what is used now.
+  // The shares are computed again from the current usage.
   for (const ratio of [0.78, 0.81, 0.79]) {
     const before = excessOf(used);
     await fillTo(filling, ratio);
     await expect.poll(() => excessOf(used), { timeout: 4_000, interval: 50 }).not.toEqual(before);
     expect([excessOf(used), excessOf(1)]).toEqual([{ storedBytes: used, shareBytes: expect.any(Number) }, undefined]);
   }
-  // A command to the silent master has failed.
+  // A command to this master has failed.
   await expect(redis.readHash(CLUSTER_KEYS.stored)).rejects.toThrow();
   await fillTo(other, 0.9);
   await expect.poll(() => stop.refusalOf(streamOn(other)), { timeout: 4_000, interval: 50 }).toBe('full');

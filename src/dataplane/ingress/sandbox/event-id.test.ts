@@ -3,16 +3,16 @@ import { createEventIds, createRandom40 } from './event-id.ts';
 
 const TOP = 2 ** 40 - 1;
 
-test('an id is evt_ and a ULID: 10 characters of time, 16 of randomness', () => {
+test('an id is evt_ followed by a ULID: 10 characters of time and 16 random characters', () => {
   const next = createEventIds(
     () => 1_469_918_176_385,
     () => 0,
   );
-  // The time of the ULID specification's own example, 01ARYZ6S41.
+  // The time in the example of the ULID specification, 01ARYZ6S41.
   expect(next()).toBe('evt_01aryz6s410000000000000000');
 });
 
-test('ids of one millisecond, and after a step back of the clock, still grow', () => {
+test('ids increase within a millisecond, and after the clock was set back', () => {
   const times = [5, 5, 5, 4, 3, 6, 6];
   const next = createEventIds(
     () => times.shift() ?? 7,
@@ -23,7 +23,7 @@ test('ids of one millisecond, and after a step back of the clock, still grow', (
   expect(new Set(ids).size).toBe(10);
 });
 
-test('the random part carries over, at last into the time', () => {
+test('the random part has a carry, which finally changes the time', () => {
   const random = [0, TOP];
   const next = createEventIds(
     () => 1,
@@ -39,7 +39,7 @@ test('the random part carries over, at last into the time', () => {
   expect(full()).toBe('evt_00000000020000000000000000');
 });
 
-test('no random number is given twice, and all 40 bits of each are random', () => {
+test('random numbers are unique, and all 40 bits of each are random', () => {
   let filled = 0;
   const random = createRandom40(bytes => {
     for (let i = 0; i < bytes.length; i += 5) bytes.writeUIntBE(TOP - filled++, i, 5);

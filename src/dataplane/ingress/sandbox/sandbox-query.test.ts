@@ -9,7 +9,7 @@ test.each([
   ['?sb_fail_code=599&sb_fail_count=20&runId=A-z.0_9', { failCode: 599, failCount: 20 }, 'A-z.0_9'],
   ['?%73b_fail_count=%32', { failCount: 2 }, undefined],
   [`?runId=${'r'.repeat(64)}`, {}, 'r'.repeat(64)],
-])('%s asks for %j', (query, simulation, runId) => {
+])('%s requests %j', (query, simulation, runId) => {
   expect(readSandboxQuery(`/events/sandbox/t/q${query}`)).toEqual({ simulation, runId });
 });
 
@@ -39,14 +39,14 @@ test.each([
   ['a=1;runId=b', 'runId'],
   ['a=1#runId=b', 'runId'],
   ['SB_FAIL_CODE=500', 'sb_fail_code'],
-])('%s names what is wrong, and not its value', (query, parameter) => {
+])('%s reports the wrong parameter, but not its value', (query, parameter) => {
   const read = readSandboxQuery(`/events/sandbox/t/q?${query}`);
-  if (!('errors' in read)) throw new Error('it was taken');
+  if (!('errors' in read)) throw new Error('the value was accepted');
   expect(read.errors.map(each => each.parameter)).toEqual([parameter]);
   expect(read.errors[0]?.detail).toMatch(/^(must be|may be given once)/);
 });
 
-test('all faults are named together', () => {
+test('all faults are reported together', () => {
   const read = readSandboxQuery('/e?sb_fail_code=1&sb_fail_count=x&runId=');
   expect('errors' in read && read.errors.map(({ parameter }) => parameter)).toEqual([
     'sb_fail_code',
@@ -60,8 +60,8 @@ test.each([
   ['sb_fail_codes=503', 'sb_fail_codes', 'did you mean sb_fail_code?'],
   ['Run_Id=a', 'Run_Id', 'did you mean runId?'],
   ['sb_fail_code=503&dry=1', 'dry', 'known: sb_fail_code, sb_fail_count, runId'],
-])('%s: a parameter that the sandbox does not know is refused', (query, parameter, words) => {
+])('%s: an unknown parameter is refused', (query, parameter, words) => {
   const read = readSandboxQuery(`/events/sandbox/t/q?${query}`);
-  if (!('errors' in read)) throw new Error('it was taken');
+  if (!('errors' in read)) throw new Error('the value was accepted');
   expect(read.errors).toEqual([{ parameter, detail: expect.stringContaining(words) }]);
 });

@@ -50,13 +50,13 @@ test('stores an event in its run with its parameters, and not in production', as
   expect(metrics).not.toMatch(/sluice_ingress_(requests|events)_total\{[^}]*\} [1-9]/);
 });
 
-test('a compressed body is 415, as in production', async () => {
+test('a compressed body results in 415, as in production', async () => {
   const answer = await run.send({ path: sandbox(), headers: { 'content-encoding': 'gzip' }, body: 'x' });
   expect(answer).toMatchObject({ status: 415, headers: { 'accept-encoding': 'identity' } });
   expect(published).toEqual([]);
 });
 
-test('without a run id each event gets a run of its own', async () => {
+test('without a run id, each event gets a separate run', async () => {
   const answers = [await run.send({ path: sandbox() }), await run.send({ path: sandbox() })];
   const runs = answers.map(({ document }) => (document as { runId?: string }).runId ?? '');
   for (const each of runs) expect(each).toMatch(/^run_[0-9a-hjkmnp-tv-z]{26}$/);
@@ -64,7 +64,7 @@ test('without a run id each event gets a run of its own', async () => {
   expect(published.map(([, , runId]) => runId)).toEqual(runs);
 });
 
-describe('what is refused', () => {
+describe('refused requests', () => {
   const body = 'x'.repeat(256 * 1024 + 1);
   test.each([
     ['no key', { headers: { 'x-api-key': '' } }],
@@ -73,7 +73,7 @@ describe('what is refused', () => {
     ['a group key with a control character', { headers: { 'x-sluice-group-key': 'a\tb' } }],
     ['no JSON in structured mode', { headers: { 'content-type': 'application/cloudevents+json' }, body: '{' }],
     ['another method', { method: 'PUT' as const }],
-  ])('%s: as production refuses it', async (_name, request) => {
+  ])('%s: refused as in production', async (_name, request) => {
     const [ours, theirs] = [
       await run.send({ ...request, path: sandbox() }),
       await run.send({ ...request, path: production() }),
@@ -87,7 +87,7 @@ describe('what is refused', () => {
     [(path: string) => path.replace('/orders', '/unknown')],
     [(path: string) => path.replace('/orders', '/ORDERS')],
     [(path: string) => path.replace(/ten_\w+/, 'ten_0')],
-  ])('a path that names nothing: as production refuses it (%#)', async change => {
+  ])('an unknown path: refused as in production (%#)', async change => {
     const [ours, theirs] = [
       await run.send({ path: change(sandbox()) }),
       await run.send({ path: change(production()) }),
@@ -101,7 +101,7 @@ describe('what is refused', () => {
     expect([answer.status, answer.document.code, published]).toEqual([422, 'invalid_request', []]);
   });
 
-  test('production takes none of the three, and stores nothing', async () => {
+  test('production does not accept any of the three parameters, and does not store anything', async () => {
     for (const query of [
       'sb_fail_code=500',
       'sb_fail_count=',
@@ -124,7 +124,7 @@ describe('what is refused', () => {
     ['%3FrunId=x', 404],
     ['%23runId=x', 404],
     ['/runId=x', 404],
-  ])('production stores nothing for %s behind its path', async (spelled, status) => {
+  ])('production does not store anything for %s after its path', async (spelled, status) => {
     const options = { port: run.port, method: 'POST', path: `${production()}${spelled}` };
     const answer = await new Promise<number | undefined>((resolve, reject) => {
       const headers = { 'x-api-key': run.store.key, 'x-sluice-group-key': 'a' };
@@ -135,7 +135,7 @@ describe('what is refused', () => {
     expect([answer, run.store.stored, published]).toEqual([status, [], []]);
   });
 
-  test('a stream that closes, and a run or a workspace that has no room', async () => {
+  test('a stream that is closing, and a run or a workspace without capacity', async () => {
     run.store.queues.set('orders', { ...QUEUE, state: 'closing' });
     expect((await run.send({ path: sandbox() })).document.code).toBe('stream_closing');
     run.store.queues.set('orders', QUEUE);
@@ -155,7 +155,7 @@ describe('the report of a run', () => {
   const get = (name: string, query?: string, headers: Record<string, string> = {}) =>
     run.send({ method: 'GET', path: path(name, query), headers });
 
-  test('is read by an ingress key of the workspace', async () => {
+  test('can be read using an ingress key of the workspace', async () => {
     const answer = await get('known', '?limit=2&cursor=000000000000000.orders');
     expect([answer.status, answer.document, answer.headers['cache-control']]).toEqual([
       200,
@@ -167,7 +167,7 @@ describe('the report of a run', () => {
     expect((await get('known', '', { 'x-api-key': '' })).status).toBe(401);
   });
 
-  test('of a run that is not there is not found, and bad parameters are named', async () => {
+  test('is not found if there is no such run, and invalid parameters are reported', async () => {
     expect((await get('other')).document.code).toBe('unknown_run');
     expect((await get('a%20b')).document.code).toBe('unknown_run');
     for (const query of ['?limit=0', '?limit=251', '?limit=x', '?cursor=x']) {

@@ -23,6 +23,6 @@ test.each([
   ['no attempt', [ready, live], pushed, {}],
   ['no endpoint any more', [ready, live], { spec: {} }, { lastAttempt: 'ConsentMissing' }],
   ['another reason', [ready, blocked], pushed, { lastAttempt: 'ConsentMissing' }],
-] as const)('with %s, the conditions stay as they are', (_, conditions, subscription, delivery) => {
+] as const)('with %s, the conditions do not change', (_, conditions, subscription, delivery) => {
   expect(withConsent(conditions, subscription, delivery)).toEqual(conditions);
 });

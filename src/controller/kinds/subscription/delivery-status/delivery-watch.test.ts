@@ -118,7 +118,7 @@ test('uses the audit if an alarm is missing or unreadable', async () => {
   expect(it.status()?.lastAttempt).toBe('HttpError');
 });
 
-test('a backlog that one audit meets is not shown before the next one meets it, too', async () => {
+test('a backlog that one audit finds is only shown if the next audit finds it as well', async () => {
   const it = start();
   const waits = { delivery: '- 0 0 1', 'n:routed': '5' };
   it.audit(waits);
@@ -145,14 +145,14 @@ test('does not write a change that was undone while waiting', async () => {
   expect(it.status()?.lastAttempt).toBe('HttpError');
 });
 
-test('of another generation nothing is shown', async () => {
+test('the state of another generation is not shown', async () => {
   const it = start();
   it.audit(FAILS, 'another');
   await it.clock.advance(60_000);
   expect(it.written).toEqual([]);
 });
 
-test('the first dead letter of an hour is an Event with its id, once', async () => {
+test('the first dead letter of an hour is reported once by an Event with its id', async () => {
   const it = start();
   await it.alarm(deadAt(START_MS + 50));
   await it.alarm(deadAt(START_MS + 50));
@@ -166,7 +166,7 @@ test('the first dead letter of an hour is an Event with its id, once', async () 
   expect(it.status()?.deadLetters).toBe(true);
 });
 
-test('a new leader does not repeat the Events of its predecessor, and records those in between', async () => {
+test('a new leader does not repeat the Events of its predecessor, and records Events in between', async () => {
   const known = start({ deadLetters: true, backlog: '0' });
   known.audit(deadAt(START_MS - 1_000));
   expect(known.events).toEqual([]);
@@ -181,7 +181,7 @@ test('a new leader does not repeat the Events of its predecessor, and records th
   expect(recovered.events).toEqual([]);
 });
 
-test('a process that does not lead reads, writes and records nothing', async () => {
+test('a process that does not lead does not read, write, or record anything', async () => {
   const it = start();
   it.term.abort();
   await it.alarm(deadAt(START_MS));

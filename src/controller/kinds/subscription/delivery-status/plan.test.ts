@@ -11,11 +11,11 @@ const QUIET: DeliveryState = {
 };
 const AT = { nowMs: 1_000_000, retentionMs: 10_000 };
 
-test('nothing happened: nothing but that is shown', () => {
+test('without attempts, the status only shows that there were none', () => {
   expect(planDelivery(QUIET, NO_DELIVERY, AT)).toEqual({ ...NO_DELIVERY });
 });
 
-test('another outcome is shown with its time; the same one keeps the time that is shown', () => {
+test('another outcome is shown with its time; the same outcome keeps its time', () => {
   const attempt = { outcome: 'HttpError', sinceMs: Date.UTC(2026, 0, 1, 0, 0, 7, 123) } as const;
   const shown = planDelivery({ ...QUIET, attempt }, NO_DELIVERY, AT);
   expect(shown).toMatchObject({ lastAttempt: 'HttpError', lastAttemptSince: '2026-01-01T00:00:07Z' });
@@ -23,12 +23,12 @@ test('another outcome is shown with its time; the same one keeps the time that i
   expect(planDelivery({ ...QUIET, attempt: later }, shown, AT)).toEqual(shown);
 });
 
-test('a Redis that lost its data takes the last attempt from no status', () => {
+test('the last attempt in the status is kept if Redis has lost its data', () => {
   const said = { lastAttempt: 'Timeout', lastAttemptSince: '2026-01-01T00:00:07Z', deadLetters: true, backlog: '10+' };
   expect(planDelivery(QUIET, said as never, AT)).toEqual({ ...said, deadLetters: false, backlog: '0' });
 });
 
-test('dead letters are shown as long as the retention keeps the youngest', () => {
+test('dead letters are shown until the youngest one has expired', () => {
   const dead = { ...QUIET, dead: 2, youngestDeadMs: AT.nowMs - AT.retentionMs + 1 };
   expect(planDelivery(dead, NO_DELIVERY, AT).deadLetters).toBe(true);
   expect(planDelivery(dead, NO_DELIVERY, { ...AT, nowMs: AT.nowMs + 1 }).deadLetters).toBe(false);

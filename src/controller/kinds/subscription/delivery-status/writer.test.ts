@@ -16,7 +16,7 @@ function start() {
   return { clock, written, writer };
 }
 
-test('one change is written at once', async () => {
+test('a single change is written immediately', async () => {
   const { clock, written, writer } = start();
   writer.offer(at('a'), waits('1+'));
   await clock.advance(0);
@@ -24,7 +24,7 @@ test('one change is written at once', async () => {
   expect(clock.pendingTimers()).toBe(0);
 });
 
-test('200 that change at once are written five a second, the oldest change first, and none is lost', async () => {
+test('200 concurrent changes are written at five per second, starting with the oldest change, and none is lost', async () => {
   const { clock, written, writer } = start();
   for (let n = 0; n < 200; n++) writer.offer(at(`s${n}`), waits('1+'));
   expect(writer.waiting()).toBe(200);
@@ -33,7 +33,7 @@ test('200 that change at once are written five a second, the oldest change first
   expect(writer.waiting()).toBe(0);
 });
 
-test('the latest value wins, and keeps the place of the first change', async () => {
+test('the latest value is written, and keeps the place of the first change', async () => {
   const { clock, written, writer } = start();
   for (const key of ['a', 'b', 'c']) writer.offer(at(key), waits('1+'));
   writer.offer(at('b'), waits('100+'));
@@ -67,7 +67,7 @@ test('writes a subscription that changes often every ten seconds, without delayi
   expect(written).toContain('2000 calm 1+');
 });
 
-test('ten thousand that flap all the time share the turns', async () => {
+test('ten thousand subscriptions that change all the time share the turns', async () => {
   const { clock, written, writer } = start();
   for (let round = 0; round < 5; round++) {
     for (let n = 0; n < 10_000; n++) writer.offer(at(`s${n}`), waits(`1${'0'.repeat(round)}+`));
@@ -78,7 +78,7 @@ test('ten thousand that flap all the time share the turns', async () => {
   expect(writer.waiting()).toBe(9_995);
 });
 
-test('a Subscription that was made again shows nothing of the one before', async () => {
+test('a recreated Subscription does not show the state of the previous one', async () => {
   const { clock, writer } = start();
   writer.offer(at('a', 'old'), waits('1+'));
   await clock.advance(0);
@@ -101,7 +101,7 @@ test('writes nothing outside of a term or from an earlier term', async () => {
   expect(written).toHaveLength(1);
 });
 
-test('forgets deleted subscriptions', async () => {
+test('removes the state of deleted subscriptions', async () => {
   const { clock, written, writer } = start();
   for (const key of ['a', 'b', 'c']) writer.offer(at(key), waits('1+'));
   await clock.advance(0);
