@@ -2,8 +2,8 @@ import { describe, expect, test } from 'vitest';
 import { files, importsOf, targetOf } from './testing/source-files.ts';
 
 /**
- * Who may import whom. Each room is a folder, which lists the rooms and packages it can import. `node:` modules and its
- * own files can always be imported. A room's name with `/*` stands for all rooms below that folder. `core` and `api`
+ * The allowed imports. Each room is a folder, which lists the rooms and packages it can import. `node:` modules and its
+ * own files can always be imported. A room's name with `/*` represents all rooms below that folder. `core` and `api`
  * are pure, so they can only import Node modules that perform calculations.
  */
 interface Rule {
@@ -203,7 +203,7 @@ function wordsOf(text: string): string[] {
   return text.split(/\s+/).filter(word => word !== '');
 }
 
-/** Room names, with those that `/*` stands for. */
+/** Returns room names, replacing `/*` with the rooms that it represents. */
 function withBelow(names: readonly string[]): string[] {
   return names.flatMap(name =>
     name.endsWith('/*') ? Object.keys(RULES).filter(room => room.startsWith(name.slice(0, -1))) : [name],
@@ -215,7 +215,7 @@ function ownerOf(name: string): string {
 }
 
 describe('import rules', () => {
-  test('every file belongs to a room or is one of the few outside', () => {
+  test('every file belongs to a room or is one of the few exceptions', () => {
     expect(files.filter(file => roomOf(file) === undefined && !OUTSIDE.includes(file))).toEqual([]);
     expect(files.length).toBeGreaterThan(80);
   });
@@ -240,7 +240,7 @@ describe('import rules', () => {
   });
 
   test.each(Object.entries(RULES))(
-    '%s names only rooms and packages that it uses',
+    '%s only lists rooms and packages that it uses',
     (room, { rooms, packages = '' }) => {
       const names = files
         .filter(file => roomOf(file) === room)
@@ -254,7 +254,7 @@ describe('import rules', () => {
     },
   );
 
-  test('no two rooms import each other', () => {
+  test('rooms do not import each other in both directions', () => {
     const arrows = new Set<string>();
     for (const file of files) {
       for (const name of importsOf(file).filter(each => each.startsWith('.'))) {

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { files, importsOf, textOf } from './testing/source-files.ts';
 
-test('the facade reads the data plane, and changes only inboxes', () => {
+test('the facade reads the data plane, and only changes inboxes', () => {
   const used = files
     .filter(file => file.startsWith('facade/'))
     .flatMap(importsOf)
@@ -19,7 +19,7 @@ test('the facade reads the data plane, and changes only inboxes', () => {
   expect([...new Set(used)].toSorted()).toEqual([...reads, ...writes].toSorted());
 });
 
-test('OpenTelemetry is loaded by main.ts alone, and only once tracing is on', () => {
+test('OpenTelemetry is only loaded by main.ts, and only if tracing is enabled', () => {
   const users = files.filter(file => importsOf(file).some(name => name.startsWith('@opentelemetry/')));
   expect(users).toEqual(['telemetry/tracing-sdk.ts']);
   const mentions = files.filter(file => textOf(file).includes('tracing-sdk.ts'));
@@ -29,7 +29,7 @@ test('OpenTelemetry is loaded by main.ts alone, and only once tracing is on', ()
   expect(main).toMatch(/config\.tracing &&\s+\(await \(await import\('\.\/telemetry\/tracing-sdk\.ts'/);
 });
 
-test('every dynamic import names its module, so that the import rules see it', () => {
+test('every dynamic import contains the name of its module, so that the import rules can check it', () => {
   for (const file of files) {
     const text = textOf(file).replaceAll(/^ *(?:\/\/|\/?\*).*$/gm, '');
     const named = [...text.matchAll(/\bimport\(\s*['"][^'"]+['"]\s*[,)]/g)];
@@ -39,6 +39,6 @@ test('every dynamic import names its module, so that the import rules see it', (
 
 test('only config.ts reads the environment', () => {
   const readers = files.filter(file => /process\.env\b/.test(textOf(file)));
-  // The entry reads NODE_OPTIONS, which is Node's own.
+  // The entry point reads NODE_OPTIONS, which belongs to Node.
   expect(readers).toEqual(['main.ts', 'sluice.ts']);
 });

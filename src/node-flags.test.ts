@@ -6,7 +6,7 @@ const machine = { given: [], limitBytes: 0, machineBytes: 8 * GIB };
 const container = { given: [], limitBytes: GIB / 2, machineBytes: 8 * GIB };
 
 describe('flags of Node', () => {
-  test('ingress and dispatchers keep the young generation of Node, and all others have a small one', () => {
+  test('ingress and dispatchers keep the default young generation of Node, and all others use a small one', () => {
     for (const word of ['controller', 'facade', 'all']) {
       expect(missingNodeFlags({ ...machine, word })).toEqual(['--max-semi-space-size=4']);
     }
@@ -15,7 +15,7 @@ describe('flags of Node', () => {
     }
   });
 
-  test('roles that keep objects take three quarters of the memory of their container', () => {
+  test('roles that store objects use three quarters of the memory of their container', () => {
     const heap = '--max-old-space-size=384';
     for (const word of ['controller', 'facade', 'all']) {
       expect(missingNodeFlags({ ...container, word })).toEqual(['--max-semi-space-size=4', heap]);
@@ -28,7 +28,7 @@ describe('flags of Node', () => {
     expect(flags).toEqual(['--max-semi-space-size=4']);
   });
 
-  test('flags that are given stay as they are', () => {
+  test('specified flags are not changed', () => {
     const given = ['--max_old_space_size=100', '--max-semi-space-size=8'];
     expect(missingNodeFlags({ ...container, given, word: 'controller' })).toEqual([]);
   });

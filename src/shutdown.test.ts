@@ -43,13 +43,13 @@ test('a pod that is terminated becomes unready, continues to serve, and finishes
 test.each([
   ['SIGINT', 5_000],
   ['SIGTERM', 0],
-] as const)('%s with a wait of %i ms finishes at once', (signal, delayMs) => {
+] as const)('%s with a wait of %i ms finishes immediately', (signal, delayMs) => {
   const { done, shutdown } = start(delayMs);
   shutdown.onSignal(signal);
   expect(done).toEqual(['drain', 'stop']);
 });
 
-test('a second signal ends the wait, a third changes nothing', () => {
+test('a second signal ends the wait, and a third does not change anything', () => {
   const { done, shutdown, fire, timers } = start(5_000);
   for (let i = 0; i < 3; i++) shutdown.onSignal('SIGTERM');
   expect(done).toEqual(['drain', 'stop']);

@@ -7,13 +7,13 @@ import { ROLES } from './config/config.ts';
 const ROOT = join(import.meta.dirname, '..');
 const COMMAND = join(ROOT, 'bin', 'sluice');
 
-// Each test starts programs, which takes a long time on a busy machine.
+// Each test starts programs. On a busy machine, this takes a long time.
 vi.setConfig({ testTimeout: 60_000 });
 
 /** Prints the process id and its flags before running its program. */
 const SPY = '--import=data:text/javascript,console.log(JSON.stringify([process.pid,process.execArgv]))';
 
-/** Runs a command until it ends, without any of our variables. */
+/** Runs a command until it ends, without any variables of Sluice. */
 function run(command: string, args: readonly string[], env: NodeJS.ProcessEnv = {}) {
   const { status, stdout, stderr } = spawnSync(command, args, {
     env: { PATH: process.env.PATH, HOME: process.env.HOME, ...env },
@@ -26,14 +26,14 @@ test('--version prints the version', () => {
   expect(run(COMMAND, ['--version'])).toEqual({ status: 0, stdout: `${packageJson.version}\n`, stderr: '' });
 });
 
-test('--help describes each role and names the page of its settings', () => {
+test('--help describes each role and contains the page of its settings', () => {
   const { status, stdout } = run(COMMAND, ['--help']);
   expect(status).toBe(0);
   for (const role of [...ROLES, 'all']) expect(stdout).toMatch(new RegExp(`^ {2}${role} +\\w.*$`, 'm'));
   expect(stdout).toContain('docs/configuration.md');
 });
 
-test('refuses a wrong role with the usage', () => {
+test('refuses a wrong role and prints the usage', () => {
   const { status, stderr } = run(COMMAND, ['controler']);
   expect(status).toBe(1);
   expect(stderr).toContain(
@@ -44,8 +44,8 @@ test('refuses a wrong role with the usage', () => {
 test.each([
   ['bin/sluice', COMMAND, []],
   ['node src/sluice.ts, as in an image without a shell,', process.execPath, [join(ROOT, 'src', 'sluice.ts')]],
-])('%s gives the controller its flags in the same process, and keeps those it has', (_name, command, args) => {
-  // Without a root key, it exits after reading its settings.
+])('%s sets the flags of the controller in the same process, and keeps existing flags', (_name, command, args) => {
+  // Without a root key, the controller exits after reading its settings.
   const { status, stdout, stderr } = run(command, [...args, 'controller'], { NODE_OPTIONS: SPY });
   const [first, second] = stdout
     .trim()

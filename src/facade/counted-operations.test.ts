@@ -31,7 +31,7 @@ test.each<[Called, unknown, [string, number][]]>([
   [sendTest, { answer: 'OK' }, [['tested', 1]]],
   [start, { answer: 'OK', events: 5 }, [['replayed', 5]]],
   [start, { answer: 'SHORT' }, []],
-])('counts what was done, and passes the answer on: %s %j', async (call, answer, expected) => {
+])('counts the result and returns it: %s %j', async (call, answer, expected) => {
   const { counted, parts } = count(answer);
   expect(await call(parts)).toEqual(answer);
   expect(counted).toEqual(expected);

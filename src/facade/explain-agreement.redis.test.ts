@@ -33,7 +33,10 @@ import type { Cached } from './objects/cached.ts';
 import { gateOfObjects, integrationRoute } from './objects/gate-of-objects.ts';
 import { factsInForce, factsWanted, shortageOf } from './resources/insight/explain.ts';
 
-/** So many that the rarest reason comes about 50 times: of 1,000 one run in ten had no more than 20. */
+/**
+ * The number of states, so that the rarest reason occurs about 50 times. With 1,000 states, one run in ten had no more
+ * than 20.
+ */
 const STATES = 2_000;
 const AT_ONCE = 50;
 const RETENTION_MS = 3_600_000;
@@ -44,7 +47,7 @@ beforeAll(async () => {
 });
 afterAll(() => redis.close());
 
-/** Brings a state into force as the controller does. */
+/** Brings a state into force, like the controller. */
 async function bringIntoForce(
   client: RedisClient,
   given: TenantState,
@@ -102,7 +105,7 @@ async function bringIntoForce(
   }
 }
 
-/** Dispatcher tasks in a part other than deliveries: adding tokens, routing, and removing expired events. */
+/** The tasks of a dispatcher in a part, except for deliveries: adding tokens, routing, and removing expired events. */
 async function keepUp(client: RedisClient, part: Part, nowMs: number): Promise<void> {
   await createTokens(client).settle(part, nowMs);
   const advance = createAdvance(client);
@@ -120,7 +123,7 @@ async function keepUp(client: RedisClient, part: Part, nowMs: number): Promise<v
   }
 }
 
-/** The observed states, to verify that all kinds of states were covered. */
+/** The observed states, to verify that all kinds of states were tested. */
 const seen = new Map<string, number>();
 const see = (what: string) => seen.set(what, (seen.get(what) ?? 0) + 1);
 
@@ -154,7 +157,7 @@ async function check(given: TenantState): Promise<void> {
       const id = publicId('Integration', shop, integration.metadata.name);
       const reading = await reader.readGate(tenant, { ...queue, name: QUEUE }, id, groupKey);
       const inForce = judgeGate(factsInForce(reading, queue, groupKey, short));
-      // In Redis, all pauses look the same.
+      // Redis does not distinguish pauses.
       const paused = ['blocked_stream', 'blocked_package', 'suspended'].includes(verdict.reason ?? '');
       expect(inForce).toEqual(paused ? { ...verdict, reason: 'paused' } : verdict);
       explained.set(`${integration.metadata.name} ${groupKey}`, verdict);
@@ -164,14 +167,14 @@ async function check(given: TenantState): Promise<void> {
 
   const ingress = createPartIngestion({ redis: client, nowMs, alarm: () => {}, onRouted: () => {} });
   const config = await ingress.readQueue(tenant, QUEUE);
-  if (config === null || config === 'unavailable') throw new Error('no stream');
+  if (config === null || config === 'unavailable') throw new Error('the stream is missing');
   const sent = KEYS.toReversed();
   const events = sent.map(groupKey => event(`event ${groupKey}`, groupKey === '' ? undefined : groupKey));
   const { answers } = await ingress.ingest(tenant, QUEUE, config, events);
   const refs = answers.map(answer => ('ref' in answer ? answer.ref : '')).toReversed();
   await keepUp(client, part, clock.ms);
 
-  // By now no later activation brings an event that waits.
+  // From here on, a later activation does not route a waiting event.
   clock.ms += YOUNG_MS + 1;
   const { cursor } = await reader.readQueue(tenant, QUEUE);
   const found = await Promise.all(refs.map(ref => reader.findEvent(tenant, QUEUE, { ref })));
@@ -190,14 +193,14 @@ async function check(given: TenantState): Promise<void> {
     see(verdict.reason ?? 'routed');
 
     expect([name, isThere]).toEqual([name, verdict.wouldRoute]);
-    // Events behind an event without enough tokens have to wait as well regardless of their own outcome.
+    // Events after an event without enough tokens have to wait as well, regardless of their own outcome.
     if (given.plan === 'spent' && disposition.disposition === 'waiting') continue;
     expect([name, disposition.disposition]).toEqual([
       name,
       verdict.wouldRoute ? 'routed' : verdict.held ? 'waiting' : 'not_routed',
     ]);
     if (!verdict.wouldRoute && !verdict.held) expect([name, disposition.reason]).toEqual([name, verdict.reason]);
-    // The disposition for subscribed integrations is the same regardless of whether the event has been routed yet.
+    // For subscribed integrations, the disposition does not depend on whether the event has already been routed.
     const refused = inbox !== undefined && groupKey !== '' && !verdict.wouldRoute && !verdict.held;
     expect([name, read.noted]).toEqual([name, refused ? verdict.reason : undefined]);
   }
@@ -207,7 +210,7 @@ async function check(given: TenantState): Promise<void> {
   await keepUp(client, part, clock.ms);
   const hours = await createPartTrafficReader(redis).readReasons(tenant, QUEUE, '24h', clock.ms);
   const count = (word: string) => [...subscriptions.values()].filter(each => each === word).length;
-  // A paused subscription remains behind for all three events regardless of which of them it would receive.
+  // A paused subscription is behind for all three events, regardless of which of them it would receive.
   const paused = count('paused');
   const unpaid = sent.findIndex(key => PARTNERS.some(name => isUnpaid(explained.get(`${name} ${key}`))));
   const expired = 3 * paused + (unpaid === -1 ? 0 : (3 - unpaid) * count('open'));
@@ -223,7 +226,7 @@ async function lies(part: Part, { sub, inc }: InboxRef, ref: string): Promise<bo
   return members.some(member => member.startsWith(slotOf(sub, inc)) && member.endsWith(`\0${partRefOf(ref)}`));
 }
 
-test(`of ${STATES} random states: what is explained, what is recorded, and what happens agree`, async () => {
+test(`for ${STATES} random states, the explanation, the record, and the outcome match`, async () => {
   const seed = Math.floor(Math.random() * 1_000_000);
   const states = fc.sample(tenantState, { numRuns: STATES, seed });
   for (let at = 0; at < states.length; at += AT_ONCE) {

@@ -40,7 +40,7 @@ beforeAll(async () => {
     metrics: createFacadeMetrics(registry),
     audit: collectAudit().trail,
     version: '0.0.0',
-    // Calls are never rejected because of load, because the event loop of a busy machine may be delayed.
+    // Calls are never refused because of the load. On a busy machine, the event loop may be delayed.
     limits: { eventLoopDelayMs: 0 },
   });
   port = await server.listen(0, '127.0.0.1');
@@ -58,7 +58,7 @@ const render = (method: string, target: string, ...headers: string[]) =>
 describe.each(ROUTES)('$method $path', ({ method, path }) => {
   const target = path.replaceAll('{tenant}', 'ten_0123456789abcdefghjk').replaceAll(/[{}]/g, '');
 
-  test('without a token: 401, whatever else is wrong', async () => {
+  test('without a token: 401, even if other parts of the request are wrong', async () => {
     const { status, headers, body } = await exchange(port, render(method, target));
     expect({ status, touched }).toEqual({ status: 401, touched: [] });
     expect(headers['www-authenticate']).toBe('Bearer realm="sluice"');
@@ -71,7 +71,7 @@ describe.each(ROUTES)('$method $path', ({ method, path }) => {
   });
 });
 
-test('a good token gets past the guard', async () => {
+test('a valid token passes the guard', async () => {
   const line = `Authorization: Bearer ${await material.issuer.sign()}`;
   expect(await exchange(port, render('GET', TARGET, line))).toMatchObject({ status: 500 });
   expect(touched).toEqual(['caches']);
@@ -95,7 +95,7 @@ test.each(BAD_TOKENS)('token, $name: refused', async ({ make, statuses }) => {
 });
 
 test.each(PATH_SPELLINGS)(
-  'path, $name: with a good token, no 5xx but of the route',
+  'path, $name: with a valid token, 5xx is only returned by the route',
   async ({ render: renderSpelling }) => {
     const line = `Authorization: Bearer ${await material.issuer.sign()}`;
     const { status } = await exchange(port, renderSpelling(TARGET, [line]));
@@ -103,7 +103,7 @@ test.each(PATH_SPELLINGS)(
   },
 );
 
-test.each(['good', 'bad'])('with a %s token, each header is there once', async kind => {
+test.each(['good', 'bad'])('with a %s token, each header is sent once', async kind => {
   const token = kind === 'good' ? await material.issuer.sign() : 'x';
   const answer = await new Promise<IncomingMessage>((resolve, reject) => {
     get({ port, path: TARGET, headers: { authorization: `Bearer ${token}` } }, resolve).on('error', reject);

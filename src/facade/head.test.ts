@@ -8,9 +8,9 @@ import { ROUTES } from './routes.ts';
 
 let issuer: TestIssuer;
 let facades: ReturnType<typeof createFacadeServers>;
-/** Whose callers own everything. */
+/** A server whose callers own all resources. */
 let open: StartedFacade;
-/** The callers do not own any resources. */
+/** A server whose callers do not own any resources. */
 let closed: StartedFacade;
 beforeAll(async () => {
   issuer = await startIssuer();
@@ -26,7 +26,7 @@ afterAll(async () => {
   await issuer.stop();
 });
 
-/** The answers to GET and HEAD, without the headers that differ from one answer to the next. */
+/** Returns the responses to GET and HEAD, without headers that differ for each response. */
 async function askBoth(port: number, path: string, bytesOf: (line: string) => Promise<string>) {
   const answers: Omit<RawAnswer, 'body'>[] = [];
   const bodies: string[] = [];
@@ -47,7 +47,7 @@ const withoutLimit = (answer: Omit<RawAnswer, 'body'> | undefined) => ({
   headers: Object.fromEntries(Object.entries(answer?.headers ?? {}).filter(([name]) => !name.startsWith('ratelimit'))),
 });
 
-test('HEAD answers as GET, without the body', async () => {
+test('HEAD has the same response as GET, without the body', async () => {
   const { get, head, bodies } = await askBoth(open.port, CATALOG, withToken);
   const empty = '{"data":[],"nextCursor":null}';
   expect(bodies).toEqual([empty, '']);
@@ -55,7 +55,7 @@ test('HEAD answers as GET, without the body', async () => {
   expect(withoutLimit(head)).toEqual(withoutLimit(get));
 });
 
-describe('HEAD needs the same rights as GET', () => {
+describe('HEAD requires the same permissions as GET', () => {
   const read = ROUTES.filter(({ method }) => method === 'GET');
   const targetOf = (path: string) =>
     path.replaceAll(/\{(\w+)\}/g, (_, name: PathParameter) => `${PATH_PARAMETERS[name].meta()?.example}`);
@@ -88,7 +88,7 @@ test('HEAD counts as the GET of its route in metrics', async () => {
   expect(metrics).not.toContain('route="HEAD');
 });
 
-test('HEAD counts as a call in the rate limit', async () => {
+test('HEAD is counted by the rate limit', async () => {
   const { server, port } = await facades.start({ eventLoopDelayMs: 0, pointsPerMinute: 2 });
   const statuses: number[] = [];
   for (const method of ['HEAD', 'GET', 'HEAD', 'GET']) {
@@ -98,7 +98,7 @@ test('HEAD counts as a call in the rate limit', async () => {
   expect(statuses).toEqual([200, 200, 429, 429]);
 });
 
-test('HEAD of a path that is only written is 405', async () => {
+test('HEAD results in 405 for a path that can only be written', async () => {
   const { status, headers } = await exchange(open.port, await withToken('HEAD /waas/streams'));
   expect([status, headers['allow']]).toEqual([405, 'PUT']);
 });

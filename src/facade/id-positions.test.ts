@@ -21,7 +21,7 @@ function resolve(schema: Schema): Schema {
   return name === undefined ? schema : ((DOCUMENT.components?.schemas?.[name] ?? {}) as Schema);
 }
 
-/** The names of the id fields, at any depth. */
+/** Returns the names of the id fields, at any depth. */
 function idsIn(given: Schema | undefined, at = ''): string[] {
   if (given === undefined) return [];
   const { pattern = '', items, properties = {}, anyOf = [], oneOf = [], allOf = [] } = resolve(given);
@@ -33,7 +33,7 @@ function idsIn(given: Schema | undefined, at = ''): string[] {
   ];
 }
 
-test('the authorization matrix tries others’ ids in each place of a body or a query that takes one', () => {
+test('the authorization matrix tests foreign ids in each place of a body or a query that accepts an id', () => {
   const places = ROUTES.flatMap(route => {
     const { requestBody, parameters = [] } = DOCUMENT.paths[route.path]?.[route.method.toLowerCase()] ?? {};
     const body = idsIn(requestBody?.content['application/json']?.schema as Schema | undefined);

@@ -49,7 +49,7 @@ function problemOf({ status, headers, body }: RawAnswer): string {
   return `${status} ${(JSON.parse(body) as { code: string }).code}`;
 }
 
-describe('a call that went elsewhere', () => {
+describe('a call to the wrong address', () => {
   test.each([
     ['POST /events/ten_0123456789abcdefghjk/orders', 'SLUICE_INGRESS_PORT'],
     ['GET /waas/workspaces/', 'remove the last slash'],
@@ -61,7 +61,7 @@ describe('a call that went elsewhere', () => {
     expect(JSON.parse(answer.body)).toMatchObject({ detail: expect.stringContaining(words) });
   });
 
-  test('the type of a problem leads to its page, for everybody', async () => {
+  test('the type of a problem refers to its page, for all callers', async () => {
     const refused = await exchange(port, 'GET /waas/workspaces HTTP/1.1\r\nHost: x\r\n\r\n');
     const { type, code } = JSON.parse(refused.body) as { type: string; code: string };
     expect([type, code]).toEqual(['/problems/missing_token', 'missing_token']);
@@ -75,7 +75,7 @@ describe('a call that went elsewhere', () => {
     ]);
   });
 
-  test('a body where none is taken names the call that takes one', async () => {
+  test('a body that is not accepted results in the name of the call that accepts one', async () => {
     const line =
       'POST /waas/integrations/int_0123456789abcdefghjk/events/evt_0123456789abcdefghjk000000000000000/replay';
     const body = '{"dryRun":true}';

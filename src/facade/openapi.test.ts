@@ -72,11 +72,11 @@ test('a description contains the points if a call costs more than others', () =>
   expect(description('getEvent')).not.toContain('points');
 });
 
-test('contains nothing that is only used for Kubernetes', () => {
+test('does not contain anything that is only used for Kubernetes', () => {
   expect(JSON.stringify(document)).not.toContain('x-kubernetes');
 });
 
-/** The names of all fields that don't use camelCase, at any depth. */
+/** Returns the names of all fields that do not use camelCase, at any depth. */
 function notCamelCase(schema: unknown): string[] {
   if (typeof schema !== 'object' || schema === null) return [];
   const { properties = {} } = schema as Schema;
@@ -86,14 +86,14 @@ function notCamelCase(schema: unknown): string[] {
   ];
 }
 
-/** All schemas in the document, at any depth. */
+/** Returns all schemas in the document, at any depth. */
 function* schemasOf(node: unknown): Generator<Readonly<Record<string, unknown>>> {
   if (typeof node !== 'object' || node === null) return;
   yield node as Readonly<Record<string, unknown>>;
   for (const child of Object.values(node)) yield* schemasOf(child);
 }
 
-test('numbers of queries are integers, and no number has the bounds of the language', () => {
+test('query parameters with numbers are integers, and numbers do not have the limits of the language', () => {
   const parameters = Object.values(document.paths)
     .flatMap(item => Object.values(item))
     .flatMap(operation => operation.parameters ?? []);
@@ -109,7 +109,7 @@ test('numbers of queries are integers, and no number has the bounds of the langu
   }
 });
 
-test('times say that they are', () => {
+test('times have the format of a time', () => {
   const times = [...schemasOf(document)].filter(
     ({ type, description }) =>
       /RFC 3339/.test(String(description)) && (type === 'string' || (Array.isArray(type) && type.includes('string'))),
@@ -118,14 +118,14 @@ test('times say that they are', () => {
   for (const time of times) expect(time).toMatchObject({ format: 'date-time' });
 });
 
-test('every field of every body is called in camelCase', () => {
+test('every field of every body uses camelCase', () => {
   expect(notCamelCase(document)).toEqual([]);
 });
 
 describe.each(ROUTES)('$operation', route => {
   const operation = document.paths[route.path]?.[route.method.toLowerCase()];
 
-  test('every parameter of the path is known, and has an example that it takes', () => {
+  test('every path parameter is known, and has a valid example', () => {
     for (const name of parametersOf(route.path)) {
       const { example } = PATH_PARAMETERS[name].meta() ?? {};
       expect(PATH_PARAMETERS[name].safeParse(example).success, name).toBe(true);
@@ -137,7 +137,7 @@ describe.each(ROUTES)('$operation', route => {
     expect(bare.map(({ name }) => name)).toEqual([]);
   });
 
-  test('every field of body and answers is described', () => {
+  test('every field of the body and the responses is described', () => {
     const bodies = operation?.requestBody === undefined ? [] : [operation.requestBody];
     const contents = [...bodies, ...Object.values(operation?.responses ?? {})].flatMap(({ content = {} }) =>
       Object.values(content),
@@ -156,22 +156,22 @@ describe.each(ROUTES)('$operation', route => {
   });
 });
 
-test.each(ROUTES.filter(({ body }) => body !== undefined))('$operation says how large its body may be', route => {
-  const operation = document.paths[route.path]?.[route.method.toLowerCase()];
-  expect(operation?.requestBody?.description).toBe(`At most ${bodyLimitOf(route).toLocaleString('en')} bytes.`);
-});
-
 test.each(ROUTES.filter(({ body }) => body !== undefined))(
-  '$operation has an example of its body, and takes it',
+  '$operation specifies the maximum size of its body',
   route => {
     const operation = document.paths[route.path]?.[route.method.toLowerCase()];
-    const content = operation?.requestBody?.content['application/json'];
-    expect(content?.example).toBeDefined();
-    expect(route.body?.safeParse(content?.example).error?.issues).toBeUndefined();
-    const ajv = new Ajv2020({ strict: false });
-    addFormats.default(ajv);
-    ajv.addSchema({ $id: 'document', ...document });
-    const reference = JSON.parse(JSON.stringify(content?.schema).replaceAll('"#/', '"document#/')) as object;
-    expect(ajv.validate(reference, content?.example), ajv.errorsText()).toBe(true);
+    expect(operation?.requestBody?.description).toBe(`At most ${bodyLimitOf(route).toLocaleString('en')} bytes.`);
   },
 );
+
+test.each(ROUTES.filter(({ body }) => body !== undefined))('$operation has a valid example of its body', route => {
+  const operation = document.paths[route.path]?.[route.method.toLowerCase()];
+  const content = operation?.requestBody?.content['application/json'];
+  expect(content?.example).toBeDefined();
+  expect(route.body?.safeParse(content?.example).error?.issues).toBeUndefined();
+  const ajv = new Ajv2020({ strict: false });
+  addFormats.default(ajv);
+  ajv.addSchema({ $id: 'document', ...document });
+  const reference = JSON.parse(JSON.stringify(content?.schema).replaceAll('"#/', '"document#/')) as object;
+  expect(ajv.validate(reference, content?.example), ajv.errorsText()).toBe(true);
+});

@@ -46,16 +46,13 @@ async function call(operation: string, facade: object, body: object): Promise<Re
   return answer.body as Record<string, unknown>;
 }
 
-test.each([true, false])(
-  'a stream is answered with its own status when a later call changes it: %s',
-  async isPublic => {
-    const facade = overtaken(undefined, { public: !isPublic });
-    const { status } = await call('applyStream', facade, { name: 'Orders', isPublic });
-    expect(status).toBe(isPublic ? 'Published' : 'Deprecated');
-  },
-);
+test.each([true, false])('a stream is returned with its own status if a later call changes it: %s', async isPublic => {
+  const facade = overtaken(undefined, { public: !isPublic });
+  const { status } = await call('applyStream', facade, { name: 'Orders', isPublic });
+  expect(status).toBe(isPublic ? 'Published' : 'Deprecated');
+});
 
-test('a package is answered with its own name when a later call renames it', async () => {
+test('a package is returned with its own name if a later call renames it', async () => {
   const made = await call('createPackage', overtaken(undefined, { displayName: 'Other' }), { name: 'Orders' });
   expect(made['name']).toBe('Orders');
   const facade = overtaken({ metadata, spec: { name: 'Orders' } }, { displayName: 'Other', description: 'other' });

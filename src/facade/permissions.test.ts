@@ -25,7 +25,7 @@ function rolesWanted(route: Route): readonly string[] {
   return weakest === 'anybody' ? ROLES : ROLES.slice(0, ROLES.findIndex(role => role === weakest) + 1);
 }
 
-test('each route has an entry with what it needs, and nothing else has one', () => {
+test('each route has an entry with its requirements, and there are no other entries', () => {
   expect(Object.keys(ROUTE_PERMISSIONS).toSorted()).toEqual(ROUTES.map(({ operation }) => operation).toSorted());
 });
 
@@ -35,7 +35,10 @@ let server: FacadeServer;
 let open: FacadeServer;
 let [port, openPort] = [0, 0];
 
-/** Callers use their role as the subject. Whatever a route does besides finding that out is a 500. */
+/**
+ * Callers use their role as the subject. If a route does anything in addition to checking the role, the response is a
+ * 500.
+ */
 const facade = (() => {
   const owned = async ({ identity: { subject: role } }: Caller, publicId: string) => {
     if (role === 'nobody') throw new Refusal('forbidden');
@@ -101,7 +104,7 @@ const IDS: Readonly<Record<string, string>> = {
   event: 'evt_01mxhs0q00000000123456789abcdefghjk',
 };
 
-/** Sends the example from the reference and returns the status and the code of the response. */
+/** Sends the example from the reference. Returns the status and the code of the response. */
 async function call(to: number, route: Route, token: string): Promise<{ outcome: string; challenge?: string }> {
   const path = route.path.replaceAll(/\{(\w+)\}/g, (_all, name: string) => IDS[name] ?? 'any');
   const example = DOCUMENT.paths[route.path]?.[route.method.toLowerCase()]?.requestBody?.content['application/json'];
@@ -115,7 +118,7 @@ async function call(to: number, route: Route, token: string): Promise<{ outcome:
 }
 
 describe.each(ROUTES.map(route => [route.operation, route] as const))('%s', (_, route) => {
-  test('is permitted with its scope and its role only', async () => {
+  test('is only permitted with its scope and its role', async () => {
     const [scope, roles] = [scopeWanted(route), rolesWanted(route)];
     for (const role of ROLES) {
       for (const scopes of [[], ...SCOPES.map(each => [each]), SCOPES.filter(each => each !== scope), SCOPES]) {
@@ -136,7 +139,7 @@ describe.each(ROUTES.map(route => [route.operation, route] as const))('%s', (_, 
     }
   });
 
-  test('asks for no scope unless scopes are required', async () => {
+  test('does not require a scope unless scopes are configured', async () => {
     for (const role of ROLES) {
       const { outcome } = await call(openPort, route, await tokenOf(role, []));
       if (rolesWanted(route).includes(role)) expect(outcome).not.toMatch(/^40[13] /);
@@ -150,7 +153,7 @@ test('an unknown path has no scope', async () => {
   expect(await call(port, route, await issuer.sign({ sub: 'Owner' }))).toEqual({ outcome: '404 not_found' });
 });
 
-test('the reference has the scope and the role of each call', () => {
+test('the reference contains the scope and the role of each call', () => {
   for (const route of ROUTES) {
     const operation = DOCUMENT.paths[route.path]?.[route.method.toLowerCase()];
     expect(operation?.security).toEqual([{ bearer: [scopeWanted(route)] }]);

@@ -13,7 +13,7 @@ import { ROUTE_PRICES } from '../../test/support/facade/route-prices.ts';
 import { createManualClock } from '../../test/support/manual-clock.ts';
 import { ROUTES } from './routes.ts';
 
-/** What calls cost, and how many can wait, through the routes. */
+/** Tests the cost of calls, and the number of waiting calls, using the routes. */
 
 const SUBSCRIPTION = 'sub_0123456789abcdefghjk';
 const OF_INTEGRATION = `POST /waas/integrations/${INTEGRATION}`;
@@ -44,11 +44,11 @@ async function post(path: string, body: object, subject = 'ada') {
   return exchange(facade.port, await facades.request(`${OF_INTEGRATION}${path}`, headers, text, subject));
 }
 
-/** Returns the points of the caller that are left after a call. */
+/** Returns the remaining points of the caller after a call. */
 const leftAfter = ({ headers }: Awaited<ReturnType<typeof post>>) =>
   /"caller";r=(\d+)/.exec(headers['ratelimit'] ?? '')?.[1];
 
-test('each operation costs what has been decided, and each has been decided', () => {
+test('each operation has its specified cost, and each cost is specified', () => {
   const prices = Object.fromEntries(ROUTES.map(({ operation, cost = 1 }) => [operation, cost]));
   expect(prices).toEqual(ROUTE_PRICES);
 });
@@ -70,7 +70,7 @@ test.each([true, false])('searching a range to replay costs 90 more points (dryR
   expect(searches).toHaveLength(10);
 });
 
-test('a range that cannot be paid for is not searched, even if there are points for the call', async () => {
+test('a range that cannot be paid for is not searched, even if there are enough points for the call', async () => {
   const searches: string[] = [];
   const search = async () => searches.push('search') && { answer: 'OK', events: [], tokens: 0 };
   const recover = async (_inbox: unknown, { mayGoOn }: { mayGoOn: () => boolean }) => {
@@ -103,7 +103,7 @@ test('each additional thousand recovered deliveries costs 30 points, and the cal
   expect(steps.filter(may => !may)).toEqual([false]);
 });
 
-test('a caller can have 16 calls that wait for events, and another caller as many', async () => {
+test('each caller can have 16 calls that wait for events', async () => {
   let pulls = 0;
   const pull = async () => {
     pulls++;
@@ -117,7 +117,7 @@ test('a caller can have 16 calls that wait for events, and another caller as man
   expect(problemOf(refused)).toBe('429 rate_limited');
   expect(refused.body).toContain('You have 16 calls that wait for events, and the limit is 16.');
   expect(pulls).toBe(16);
-  // Calls that do not wait are not affected, and neither are others.
+  // Calls that do not wait are not affected, and other callers are not affected.
   expect((await post('/pull', { subscription: SUBSCRIPTION })).status).toBe(200);
   const other = wait('eve');
   await vi.waitFor(() => expect(pulls).toBe(18));

@@ -46,13 +46,13 @@ const request: FacadeServers['request'] = (...given) => facades.request(...given
 
 const MIB = 1_048_576;
 
-describe('what is too large or of the wrong sort', () => {
+describe('requests that are too large or have the wrong type', () => {
   test('refuses a body above 1 MiB before it is sent', async () => {
     const answer = await exchange(port, await request('PUT /waas/streams', [json, `Content-Length: ${MIB + 1}`]));
     expect(problemOf(answer)).toBe('413 body_too_large');
   });
 
-  test('a body above 16 KiB, where a call takes no list and no schema', async () => {
+  test('refuses a body above 16 KiB if a call does not accept a list or a schema', async () => {
     const line = `POST /waas/producer/${TENANT}/packages`;
     const answer = await exchange(port, await request(line, [json, 'Content-Length: 16385']));
     expect(problemOf(answer)).toBe('413 body_too_large');
@@ -63,14 +63,14 @@ describe('what is too large or of the wrong sort', () => {
     );
   });
 
-  test('a query of more than 64 parameters, before the token is looked at', async () => {
+  test('refuses a query of more than 64 parameters before checking the token', async () => {
     const query = Array.from({ length: 65 }, (_, n) => `p${n}`).join('&');
     const answer = await exchange(port, `GET ${CATALOG}?${query} HTTP/1.1\r\nHost: x\r\n\r\n`);
     expect(problemOf(answer)).toBe('400 malformed_request');
     expect(answer.body).toContain('64 parameters');
   });
 
-  test('a path and a query of more than 8,192 characters, before they are parsed', async () => {
+  test('refuses a path and a query of more than 8,192 characters before parsing them', async () => {
     const get = (length: number) => `GET ${CATALOG}?`.padEnd('GET '.length + length, '&');
     const answer = await exchange(port, `${get(8_193)} HTTP/1.1\r\nHost: x\r\n\r\n`);
     expect(problemOf(answer)).toBe('414 uri_too_long');
@@ -88,13 +88,13 @@ describe('what is too large or of the wrong sort', () => {
     expect(problemOf(answer)).toBe('413 body_too_large');
   });
 
-  test('a body of just 1 MiB is read', async () => {
+  test('accepts a body of exactly 1 MiB', async () => {
     const body = `"${'x'.repeat(MIB - 2)}"`;
     const answer = await exchange(port, await request('PUT /waas/streams', [json, `Content-Length: ${MIB}`], body));
     expect(problemOf(answer)).toBe('422 invalid_request');
   });
 
-  test('headers above 32 KiB', async () => {
+  test('refuses headers above 32 KiB', async () => {
     const answer = await exchange(port, await request(`GET ${CATALOG}`, [`X-Long: ${'y'.repeat(40_000)}`]));
     expect(problemOf(answer)).toBe('431 headers_too_large');
     expect((await exchange(port, await request(`GET ${CATALOG}`, [`X-Long: ${'y'.repeat(25_000)}`]))).status).toBe(200);
@@ -105,17 +105,17 @@ describe('what is too large or of the wrong sort', () => {
     ['a form', ['Content-Type: application/x-www-form-urlencoded', 'Content-Length: 2'], '415 unsupported_media_type'],
     ['nothing said', ['Content-Length: 2'], '415 unsupported_media_type'],
     ['an expectation', [json, 'Content-Length: 2', 'Expect: something'], '417 expectation_failed'],
-  ])('%s', async (_what, headers, expected) => {
+  ])('refuses %s', async (_what, headers, expected) => {
     expect(problemOf(await exchange(port, await request('PUT /waas/streams', headers, '{}')))).toBe(expected);
   });
 
-  test('a body that is not JSON is refused with the header to send', async () => {
+  test('refuses a body that is not JSON with the header to send', async () => {
     const headers = ['Content-Type: text/plain', 'Content-Length: 2'];
     const answer = await exchange(port, await request('PUT /waas/streams', headers, '{}'));
     expect(answer.body).toContain('Send a JSON body, with the header Content-Type: application/json.');
   });
 
-  test('null is a body, and none that a call takes', async () => {
+  test('refuses null as a body', async () => {
     const line = `POST /waas/producer/${TENANT}/packages/pkg_0123456789abcdefghjk/archive`;
     expect(problemOf(await exchange(port, await request(line, [json, 'Content-Length: 4'], 'null')))).toBe(
       '422 invalid_request',
@@ -123,8 +123,8 @@ describe('what is too large or of the wrong sort', () => {
   });
 });
 
-describe('what takes too long', () => {
-  /** The data received by a connection until it was closed by the server, and the time until then. */
+describe('requests that take too long', () => {
+  /** Returns the data received by a connection until the server closed it, and the time until then. */
   function untilClosed(port: number, bytes: string): Promise<{ readonly text: string; readonly tookMs: number }> {
     const startedMs = performance.now();
     return new Promise(resolve => {
@@ -136,21 +136,21 @@ describe('what takes too long', () => {
     });
   }
 
-  test('headers that do not end are cut', async () => {
+  test('are cut off if the headers do not end', async () => {
     const { port } = await start({ headersTimeoutMs: 300, requestTimeoutMs: 600 });
     const { text, tookMs } = await untilClosed(port, `GET ${CATALOG} HTTP/1.1\r\nHost: x\r\nX-Slow: `);
     expect(text).toMatch(/^HTTP\/1\.1 408 /);
     expect(tookMs).toBeLessThan(6_000);
   });
 
-  test('a connection that sends nothing is closed without a response', async () => {
+  test('are closed without a response if nothing is sent', async () => {
     const { port } = await start({ headersTimeoutMs: 300, requestTimeoutMs: 600 });
     const { text, tookMs } = await untilClosed(port, '');
     expect(text).toBe('');
     expect(tookMs).toBeLessThan(6_000);
   });
 
-  test('a body that does not come is cut', async () => {
+  test('are cut off if the body does not arrive', async () => {
     const { port } = await start({ headersTimeoutMs: 300, requestTimeoutMs: 600 });
     const bytes = await request('PUT /waas/streams', [json, 'Content-Length: 10'], '{');
     const { text, tookMs } = await untilClosed(port, bytes);
@@ -161,14 +161,14 @@ describe('what takes too long', () => {
 });
 
 describe('methods and headers', () => {
-  test.each(['OPTIONS', 'PATCH', 'QUERY', 'TRACE'])('%s of a path that only has GET', async method => {
+  test.each(['OPTIONS', 'PATCH', 'QUERY', 'TRACE'])('%s of a path that only supports GET', async method => {
     const answer = await exchange(port, await request(`${method} ${CATALOG}`));
     expect(answer.status).toBe(405);
     expect(answer.headers['allow']).toBe('GET, HEAD');
     expect(problemOf(answer)).toBe('405 method_not_allowed');
   });
 
-  test('the root names the page of the reference', async () => {
+  test('the root contains the page of the reference', async () => {
     const answer = await exchange(port, await request('GET /'));
     expect(problemOf(answer)).toBe('404 not_found');
     expect(answer.body).toContain('Open /docs');
@@ -176,7 +176,7 @@ describe('methods and headers', () => {
     expect((await exchange(port, await request('GET /docs'))).status).toBe(200);
   });
 
-  test('the page of the reference loads its own files, over http, too', async () => {
+  test('the page of the reference loads its own files, including over http', async () => {
     const page = await exchange(port, await request('GET /docs/'));
     const policy = page.headers['content-security-policy'] ?? '';
     expect(policy).toContain("script-src 'self'");
@@ -197,7 +197,7 @@ describe('methods and headers', () => {
       );
       expect(loaded.filter(url => !url.startsWith('data:') && !url.startsWith('#'))).toEqual([]);
     }
-    // The document that the page shows.
+    // This is the document that the page shows.
     const start = await exchange(port, await request('GET /docs/static/swagger-initializer.js'));
     expect(start.body).toContain('./json');
     const shown = await exchange(port, await request('GET /docs/json'));
@@ -206,7 +206,7 @@ describe('methods and headers', () => {
     );
   });
 
-  test('the page allows nothing of other origins, and no upgrade to https over http', async () => {
+  test('the page does not allow other origins, and no upgrade to https over http', async () => {
     for (const target of ['/docs/', '/docs/static/index.html', '/docs/static/swagger-initializer.js']) {
       const policy = (await exchange(port, await request(`GET ${target}`))).headers['content-security-policy'] ?? '';
       const sources = policy.split(';').flatMap(directive => directive.trim().split(/\s+/).slice(1));
@@ -234,7 +234,7 @@ describe('methods and headers', () => {
     expect(await read({ method: 'HEAD' })).toEqual({ status: 200, etag, text: '' });
   });
 
-  test('every answer has security headers, and does not reveal the software', async () => {
+  test('every response has security headers and does not reveal the software', async () => {
     for (const target of [CATALOG, '/waas/nothing', '/openapi.json', '/nothing']) {
       const { headers } = await exchange(port, await request(`GET ${target}`));
       expect(headers).toMatchObject({
@@ -273,7 +273,7 @@ describe('too many calls', () => {
     expect((await call('eve')).status).toBe(200);
   });
 
-  test('a call beyond the limit is refused before its body is there', async () => {
+  test('a call beyond the limit is refused before its body arrives', async () => {
     const { port } = await start({ pointsPerMinute: 1, requestTimeoutMs: 60_000 });
     expect((await exchange(port, await request(`GET ${CATALOG}`))).status).toBe(200);
     const never = await request('PUT /waas/streams', [json, `Content-Length: ${MIB}`]);
@@ -293,7 +293,7 @@ describe('too many calls', () => {
     expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([413]));
   });
 
-  test('a process that cannot keep up sheds calls, and takes them again', async () => {
+  test('a process that cannot keep up refuses calls, and accepts them again later', async () => {
     const { port } = await start({ eventLoopDelayMs: 40, eventLoopSampleMs: 1_000 });
     const get = async () => exchange(port, await request(`GET ${CATALOG}`));
     expect((await get()).status).toBe(200);
@@ -320,9 +320,9 @@ describe('too many calls', () => {
     expect(again.status).toBe(200);
   });
 
-  test('a single pause of the process does not shed calls', async () => {
+  test('a single pause of the process does not refuse calls', async () => {
     const { port } = await start({ eventLoopDelayMs: 1_000 });
-    // Blocks the process for longer than a second, which is as if it were not scheduled.
+    // Blocks the process for longer than a second, as if it were not scheduled.
     const untilMs = performance.now() + 1_500;
     while (performance.now() < untilMs);
     const statuses = new Set<number>();
@@ -342,7 +342,7 @@ describe('closing', () => {
     });
   const closed = (socket: Socket) => new Promise<void>(resolve => void socket.once('close', () => resolve()));
 
-  test('answers calls in progress, closes idle connections, and refuses new ones', async () => {
+  test('completes calls in progress, closes idle connections, and refuses new ones', async () => {
     const { promise: released, resolve: release } = Promise.withResolvers<void>();
     const { promise: begun, resolve: begin } = Promise.withResolvers<void>();
     let calls = 0;

@@ -7,7 +7,7 @@ import { createHintIndex } from './hints.ts';
 
 const HOUR_MS = 3_600_000;
 
-// Hints after a clock was set back.
+// Tests hints after a clock was set back.
 onEachRedis(redis => {
   function start() {
     const hints = createHintIndex(redis(), 'a');
@@ -23,7 +23,7 @@ onEachRedis(redis => {
     return { hints, member, pick };
   }
 
-  test('picks the hints of a dead process immediately after the clock was set back', async () => {
+  test('picks the hints of a crashed process immediately after the clock was set back', async () => {
     const { hints, member, pick } = start();
     await hints.lower([{ member, dueMs: START_MS }]);
     expect(await pick(START_MS, 't1')).toBe(true);
@@ -32,7 +32,7 @@ onEachRedis(redis => {
     expect(await pick(START_MS - HOUR_MS + 10_000, 't4')).toBe(true);
   });
 
-  test('those that became due by the clock before, too', async () => {
+  test('picks hints that became due by the earlier clock', async () => {
     const { hints, member, pick } = start();
     await hints.lower([{ member, dueMs: START_MS }]);
     expect(await pick(START_MS, 't1')).toBe(true);
@@ -40,7 +40,7 @@ onEachRedis(redis => {
     expect(await pick(START_MS - HOUR_MS, 't2')).toBe(true);
   });
 
-  test('are leased to one at a time where clocks differ a little', async () => {
+  test('hints are leased to one process at a time if clocks differ slightly', async () => {
     const { hints, member, pick } = start();
     await hints.lower([{ member, dueMs: START_MS - 1_000 }]);
     expect(await pick(START_MS, 't1')).toBe(true);

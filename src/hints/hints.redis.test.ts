@@ -28,7 +28,7 @@ onEachRedis(redis => {
     return { hints, member, partition, pick };
   }
 
-  test('a lowered hint is picked once, and again when its lease has passed', async () => {
+  test('a lowered hint is picked once, and again when its lease has expired', async () => {
     const { hints, member, pick } = await start();
     await hints.lower([{ member, dueMs: START_MS }]);
     expect((await pick(START_MS - 1, 't0')).picked).toBe(false);
@@ -53,7 +53,7 @@ onEachRedis(redis => {
     }
   });
 
-  test('a hint is due at the time of a former holder, even if a successor settles it', async () => {
+  test('a hint is due at the time set by a former holder, even if a successor settles it', async () => {
     const { hints, member, partition, pick } = await start();
     await hints.lower([{ member, dueMs: START_MS }]);
     await pick(START_MS, 'former');
@@ -70,7 +70,7 @@ onEachRedis(redis => {
     expect((await pick(START_MS + 9_000, 'end')).picked).toBe(true);
   });
 
-  test('settle raises to the next time; lowering takes the earlier of two', async () => {
+  test('settling increases the time to the next one; lowering uses the earlier time', async () => {
     const { hints, member, pick } = await start();
     await hints.lower([{ member, dueMs: START_MS }]);
     await pick(START_MS, 't1');
@@ -90,7 +90,7 @@ onEachRedis(redis => {
     await hints.settle(hintPartition(member), member, 't', null);
   });
 
-  test('notifies listeners of lowered hints, and first of possibly lost messages', async () => {
+  test('notifies listeners of lowered hints, and first of messages that may have been lost', async () => {
     const { hints, member, partition, pick } = await start();
     const listener = await connectRedis(
       redis().cluster ? redisClusterUrl() : redisUrl(),
@@ -116,7 +116,7 @@ onEachRedis(redis => {
     expect([...heard.values()].every(([first]) => first === 0)).toBe(true);
     await hints.lower([{ member, dueMs: START_MS - 77 }]);
     await until(() => heard.get(partition)?.includes(START_MS - 77) === true);
-    // If the hint is not lowered, nothing is written, but the current worker is still notified.
+    // If the hint is not lowered, nothing is written, but the current worker is notified.
     await hints.lower([{ member, dueMs: START_MS - 76 }]);
     await until(() => heard.get(partition)?.includes(START_MS - 76) === true);
     expect((await pick(START_MS - 77, 't')).picked).toBe(true);

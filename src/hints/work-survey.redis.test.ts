@@ -50,9 +50,9 @@ test('returns waiting and due members, and the oldest one, in one command', asyn
   expect(await countCommands(redis, () => survey(START_MS))).toBe(1);
 });
 
-test('asks each partition by itself on a Cluster', async () => {
+test('queries each partition separately in a Cluster', async () => {
   const redis = await connect(redisClusterUrl());
-  // Each master is connected when running its first command.
+  // Each master is connected when it runs its first command.
   await redis.callAll('PING');
   const member = `ten_${randomUUID()}:run_x`;
   await createHintIndex(redis, 's').lower([{ member, dueMs: START_MS }]);

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { createAllowedMethods } from './allowed-methods.ts';
 
-test('a path that exists with other methods is answered with them, another is not', () => {
+test('returns the methods of a path that exists with other methods, and nothing for other paths', () => {
   const allowed = createAllowedMethods();
   allowed.add('POST', '/events/:tenant/:queue');
   allowed.add(['GET', 'HEAD'], '/events/:tenant/:queue');

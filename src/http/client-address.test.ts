@@ -9,7 +9,7 @@ const from = (remoteAddress: string | undefined, forwarded?: string) =>
   }) as unknown as IncomingMessage;
 
 const addressOf = createClientAddress(['10.0.0.0/8', '2001:db8:1::/48', '192.0.2.7']);
-/** The key of an address with a direct connection. */
+/** Returns the key of an address with a direct connection. */
 const direct = (address: string) => addressOf(from(address));
 
 describe('the address of a connection', () => {
@@ -35,7 +35,7 @@ describe('the address of a connection', () => {
     expect(addressOf(from('::ffff:10.0.0.1', '203.0.113.9'))).toBe(direct('203.0.113.9'));
   });
 
-  test('counts by /64 of IPv6', () => {
+  test('is counted by /64 for IPv6', () => {
     expect(direct('2001:db8:9:1::1')).toBe(direct('2001:db8:9:1:ffff:ffff:ffff:ffff'));
     expect(direct('2001:db8:9:1::1')).not.toBe(direct('2001:db8:9:2::1'));
     expect(direct('fe80::1%eth0')).toBe(direct('fe80::2'));
@@ -65,7 +65,7 @@ describe('the header of a trusted proxy', () => {
     '::/0',
     '300.1.1.1',
     'a'.repeat(9_000),
-  ])('%s is not read any further, and the proxy counts', forwarded => {
+  ])('%s is not read any further, and the address of the proxy is used', forwarded => {
     expect(addressOf(from('10.0.0.1', forwarded))).toBe(direct('10.0.0.1'));
   });
 
@@ -76,7 +76,7 @@ describe('the header of a trusted proxy', () => {
   });
 });
 
-test('without proxies, the connection counts', () => {
+test('is ignored without proxies', () => {
   const none = createClientAddress([]);
   expect(none(from('10.0.0.1', '203.0.113.9'))).toBe(direct('10.0.0.1'));
 });

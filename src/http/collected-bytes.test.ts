@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { append, trimmed } from './collected-bytes.ts';
 
-test.each([1, 2, 3, 7, 64, 1_000, 4_000])('chunks of %i bytes are put together, within the limit', size => {
+test.each([1, 2, 3, 7, 64, 1_000, 4_000])('chunks of %i bytes are combined within the limit', size => {
   const bytes = Buffer.from(Array.from({ length: 4_000 }, (_, i) => i % 251));
   let buffer: Buffer = Buffer.alloc(0);
   let used = 0;

@@ -15,13 +15,13 @@ function connectTo(limit: ReturnType<typeof createConnectionLimit>) {
     };
     const socket = Object.assign(new EventEmitter(), { remoteAddress, destroy }) as unknown as Socket;
     const isAccepted = limit.accept(socket);
-    /** A request arrives whose body is complete unless its client is slow. */
+    /** Receives a request, whose body is complete unless its client is slow. */
     function request({ complete = true } = {}) {
       const req = { socket, complete } as IncomingMessage;
       const response = Object.assign(new EventEmitter(), { req, writableEnded: false }) as unknown as ServerResponse;
       limit.serve(response);
       return {
-        /** The response is complete, but its client has not read it. */
+        /** Completes the response. The client has not read it yet. */
         end: () => void Object.assign(response, { writableEnded: true }),
         close: () => void response.emit('close'),
       };
@@ -30,7 +30,7 @@ function connectTo(limit: ReturnType<typeof createConnectionLimit>) {
   };
 }
 
-test('connections are limited by address and in total, and count until they are closed', () => {
+test('connections are limited by address and in total, and are counted until they are closed', () => {
   const closed: string[] = [];
   const limit = createConnectionLimit({
     connectionOf: createConnectionAddress([`${PROXY}/32`]),
@@ -51,11 +51,11 @@ test('connections are limited by address and in total, and count until they are 
   expect([accepts('192.0.2.2'), limit.open(), closed]).toEqual([false, 5, ['address', 'total']]);
   opened[0]?.close();
   expect(limit.open()).toBe(4);
-  // A connection that was refused in total does not count for its address.
+  // A connection that exceeds the total is not counted for its address.
   expect([accepts('192.0.2.1'), accepts(PROXY)]).toEqual([true, false]);
 });
 
-test('a new connection takes the place of the one that has waited longest for its client', () => {
+test('a new connection replaces the connection that has waited for its client for the longest time', () => {
   const limit = createConnectionLimit({ perAddress: 1, total: 5 });
   const open = connectTo(limit);
   const [processed, answered, silent, slow, unread] = Array.from({ length: 5 }, () => open('192.0.2.1'));
@@ -73,12 +73,12 @@ test('a new connection takes the place of the one that has waited longest for it
     expect(limit.open()).toBe(5);
   }
   expect(processed?.state.isDestroyed).toBe(false);
-  // A connection that was closed to make room has already left when its socket closes.
+  // A connection that was closed for a new one is not counted anymore when its socket closes.
   silent?.close();
   expect(limit.open()).toBe(5);
 });
 
-test('a connection that was closed to make room does not count for its address', () => {
+test('a connection that was closed for a new one is not counted for its address', () => {
   const limit = createConnectionLimit({ connectionOf: createConnectionAddress([]), perAddress: 1, total: 1 });
   const open = connectTo(limit);
   const opened = ['192.0.2.1', '192.0.2.2', '192.0.2.1'].map(address => open(address));
@@ -87,7 +87,7 @@ test('a connection that was closed to make room does not count for its address',
   expect(open('192.0.2.1').isAccepted).toBe(false);
 });
 
-test('the response to an earlier request does not end the one that is processed', () => {
+test('the response to an earlier request does not end the request in progress', () => {
   const limit = createConnectionLimit({ perAddress: 1, total: 1 });
   const open = connectTo(limit);
   const { request, state } = open('192.0.2.1');

@@ -12,7 +12,7 @@ test.each([
   expect(queryPieces(target)).toEqual(pieces);
 });
 
-test('more parameters than a call may have are not listed; empty ones do not count', () => {
+test('more parameters than a call may have are not listed, not counting empty parameters', () => {
   const full = Array.from({ length: MOST_PARAMETERS }, (_, n) => `p${n}`).join('&');
   expect(queryPieces(`/x?${full}${'&'.repeat(20_000)}`)).toHaveLength(MOST_PARAMETERS);
   expect(queryPieces(`/x?${full}&one`)).toBeUndefined();

@@ -25,7 +25,7 @@ onEachRedis(redis => {
   }
 
   describe('a call with a key', () => {
-    test('is performed once, and answered the same at each replica, also of many at once', async () => {
+    test('is performed once and has the same response on each replica, including concurrent calls', async () => {
       const { one, two, call } = start();
       const begun = await Promise.all(Array.from({ length: 20 }, (_, n) => (n % 2 === 0 ? one : two).begin(call)));
       const [first, ...others] = begun.filter(({ answer }) => answer === 'RUN');
@@ -38,7 +38,7 @@ onEachRedis(redis => {
       expect(stored).not.toContain('secret text');
     });
 
-    test('conflicts with another request, before and after the answer', async () => {
+    test('conflicts with a different request, before and after the response', async () => {
       const { one, call } = start();
       const { end } = running(await one.begin(call));
       expect(await one.begin({ ...call, request: '{"id":1}' })).toEqual({ answer: 'CONFLICT' });
@@ -57,7 +57,7 @@ onEachRedis(redis => {
       clock.ms += 1;
       const second = running(await two.begin(call));
       expect(second.seed).toBe(first.seed);
-      // It stood still and is not dead.
+      // The replica was suspended, and did not crash.
       await first.end('forget');
       await first.end('done', 'of the first');
       expect((await one.begin(call)).answer).toBe('BUSY');
@@ -65,7 +65,7 @@ onEachRedis(redis => {
       expect(await one.begin(call)).toEqual({ answer: 'DONE', text: 'of the second' });
     });
 
-    test('continues after a failure, and frees its key if it was refused', async () => {
+    test('continues after a failure, and releases its key if it was refused', async () => {
       const { one, two, call } = start();
       const first = running(await one.begin(call));
       await first.end('release');
@@ -76,14 +76,14 @@ onEachRedis(redis => {
       expect(third.seed).not.toBe(first.seed);
     });
 
-    test('is not held up when the clock was set back', async () => {
+    test('is not delayed after the clock was set back', async () => {
       const { clock, one, call } = start();
       await one.begin(call);
       clock.ms -= 3_600_000;
       expect(await one.begin(call)).toEqual({ answer: 'BUSY', leftMs: TURN_MS });
     });
 
-    test('is kept for a day, from the beginning on', async () => {
+    test('is stored for a day, from its start', async () => {
       const { clock, one, call } = start();
       const { end } = running(await one.begin(call));
       await end('done', 'text');
@@ -97,7 +97,7 @@ onEachRedis(redis => {
       expect(await redis().call('zcard', callKeys(call.owner).calls)).toBe(1);
     });
 
-    test('is refused if its owner has too many, until one of them is forgotten', async () => {
+    test('is refused if its owner has too many, until one of them is removed', async () => {
       const { clock, one, call } = start();
       const { calls } = callKeys(call.owner);
       const many = Array.from({ length: MOST_CALLS }, (_, n) => [clock.ms + 5_000 + n, `x${n}`]);
@@ -117,7 +117,7 @@ onEachRedis(redis => {
     });
   });
 
-  test('a call that began before a rotation goes on with its root key, and its answer stays readable', async () => {
+  test('that started before a rotation continues with its root key, and its response can still be read', async () => {
     const { clock, call } = start();
     const [old, next] = [7, 8].map(n => ({ name: `${n}`, secret: Buffer.alloc(32, n) }));
     if (old === undefined || next === undefined) throw new Error('two keys');
@@ -136,7 +136,7 @@ onEachRedis(redis => {
     expect(running(await calls.begin({ ...call, key: 'l' })).seed.split('.')[0]).toBe(keys.oldest().id);
   });
 
-  /** Key of the only call of an owner. */
+  /** Returns the key of the only call of an owner. */
   async function nameOf({ owner }: KeyedCall): Promise<string> {
     const names = (await redis().call('zrange', callKeys(owner).calls, 0, -1)) as string[];
     expect(names).toHaveLength(1);

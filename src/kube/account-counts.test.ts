@@ -43,7 +43,7 @@ function setUp() {
   };
 }
 
-test('objects of all workspaces of an account are counted together, by limit', () => {
+test('objects of all workspaces of an account are added up, by limit', () => {
   const { of, stream, block, workspace } = setUp();
   workspace('shop', 'acme');
   workspace('shop-2', 'acme');
@@ -56,7 +56,7 @@ test('objects of all workspaces of an account are counted together, by limit', (
   expect([of('acme', 'streams'), of('nobody', 'streams')]).toEqual([2, 0]);
 });
 
-test('objects count from when their workspace is known until it is removed', () => {
+test('objects are counted from when their workspace is known until they are removed', () => {
   const { of, stream, workspace } = setUp();
   stream('added', 'shop/a');
   stream('added', 'shop/b');
@@ -83,7 +83,7 @@ test('every change of a count is reported, and nothing else', () => {
   expect(changed).toEqual(['acme streams', 'acme streams']);
 });
 
-test('an object counts while it is one that is counted', () => {
+test('an object is only counted while it counts towards a limit', () => {
   const { of, changed, block, workspace } = setUp();
   workspace('shop', 'acme');
   block('added', 'shop/a', undefined, 'set');

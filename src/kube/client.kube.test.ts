@@ -28,7 +28,7 @@ describe('client', () => {
     expect(await client.remove(CONFIG_MAPS, name)).toBe(false);
   });
 
-  it('names the manager that owns a field, and takes it over by force', async () => {
+  it('reports the manager that owns a field, and takes over the field by force', async () => {
     const name = { namespace, name: 'owned' };
     await client.apply(CONFIG_MAPS, name, { data: { a: '1' } }, { fieldManager: 'kubectl-like' });
     const refused = await client.apply(CONFIG_MAPS, name, { data: { a: '2' } }, { fieldManager: 'other' }).then(
@@ -48,14 +48,14 @@ describe('client', () => {
     expect(forced.data).toEqual({ a: '2' });
   });
 
-  it('leaves an unchanged object at its resourceVersion', async () => {
+  it('does not change the resourceVersion of an unchanged object', async () => {
     const name = { namespace, name: 'unchanged' };
     const apply = () => client.apply(CONFIG_MAPS, name, { data: { a: '1' } }, { fieldManager: 'one' });
     const first = await apply();
     expect((await apply()).metadata.resourceVersion).toBe(first.metadata.resourceVersion);
   });
 
-  it('holds preconditions', async () => {
+  it('checks preconditions', async () => {
     const name = { namespace, name: 'guarded' };
     const before = await client.create<ConfigMap>(CONFIG_MAPS, name, { data: { a: '1' } });
     const { uid, resourceVersion } = before.metadata;
@@ -67,7 +67,7 @@ describe('client', () => {
     expect(await client.remove(CONFIG_MAPS, name, { uid })).toBe(true);
   });
 
-  it('lists in chunks, and keeps the projections', async () => {
+  it('lists in chunks and keeps the projections', async () => {
     const names = Array.from({ length: 12 }, (_, i) => `page-${String(i).padStart(2, '0')}`);
     for (const name of names)
       await client.create(CONFIG_MAPS, { namespace, name }, { metadata: { labels: { page: 'y' } } });
@@ -80,20 +80,20 @@ describe('client', () => {
     expect(resourceVersion).toMatch(/^\d+$/);
   });
 
-  it('streams a list from the watch cache, as new as the call', async () => {
+  it('streams a list from the watch cache that is not older than the call', async () => {
     let requests = 0;
     const counted = connect({
       kubeconfig: inject('kubeconfig'),
       metrics: { answered: () => requests++, policiesMissing: () => {} },
     });
-    // When using chunks, this would require a request for each object.
+    // With chunks, this would require a request for each object.
     const selection = { namespace, labelSelector: 'stream=y', streamed: true, limit: 1 };
     const lists = () => counted.list(CONFIG_MAPS, ({ metadata }: AnyObject) => metadata.resourceVersion, selection);
     const names = ['stream-1', 'stream-2', 'stream-3'];
     const metadata = { labels: { stream: 'y' } };
     for (const name of names) {
       const made = await client.create(CONFIG_MAPS, { namespace, name }, { metadata });
-      // Compares with the object that was written immediately before, which would be missing from a stale cache.
+      // Compares with the object that was written immediately before. It would be missing from a stale cache.
       expect((await lists()).items).toContain(made.metadata.resourceVersion);
     }
     requests = 0;
@@ -138,14 +138,14 @@ describe('client', () => {
     expect(items).toEqual(['typed']);
   });
 
-  it('reports a watch from a compacted past as 410', async () => {
+  it('reports a compacted version in a watch as 410', async () => {
     const watching = async () => {
       for await (const event of client.watch(CONFIG_MAPS, { namespace, resourceVersion: '1', timeoutSeconds: 5 })) {
         if (event.type !== 'BOOKMARK') return event;
       }
       return undefined;
     };
-    // etcd has compacted nothing yet in a young cluster: then the whole past is sent instead.
+    // In a new cluster, etcd has not compacted anything, so it sends all earlier changes instead.
     const answer = await watching().catch((error: unknown) => error);
     if (answer instanceof KubeError) expect(answer.status).toBe(410);
     else expect(answer).toHaveProperty('object.metadata.name');
@@ -205,12 +205,13 @@ describe('client', () => {
   it('uses the same connection for consecutive calls', async () => {
     const single = connect({ kubeconfig: inject('kubeconfig') });
     for (let i = 0; i < 20; i++) await single.get(NAMESPACES, { name: 'default' });
-    // The second connection: undici considers a connection busy for a short time after its response has been read.
+    // undici treats a connection as busy for a short time after its response was read, so this may be a second
+    // connection.
     expect(single.connectionsOpened()).toBeLessThanOrEqual(2);
     await single.close();
   });
 
-  it('bounds the connections of many calls at once', async () => {
+  it('limits the connections of many concurrent calls', async () => {
     const busy = connect({ kubeconfig: inject('kubeconfig') });
     await Promise.all(Array.from({ length: 100 }, () => busy.get(NAMESPACES, { name: 'default' })));
     expect(busy.connectionsOpened()).toBeLessThanOrEqual(16);

@@ -59,7 +59,7 @@ const NAME = { name: 'n' };
 const OBJECT = { metadata: { name: 'n', uid: 'u', resourceVersion: '1' } };
 
 describe('client', () => {
-  it('sends its token, and reads its namespace', async () => {
+  it('sends its token and reads its namespace', async () => {
     let authorization: string | undefined;
     const { client } = await serve((request, response) => {
       authorization = request.headers.authorization;
@@ -70,7 +70,7 @@ describe('client', () => {
     expect(client.namespace).toBe('home');
   });
 
-  it('has no namespace of its own if the context has none', async () => {
+  it('has no namespace if the context has none', async () => {
     const { folder } = await serve((_request, response) => answer(response, 200, OBJECT));
     const kubeconfig = join(folder, 'without-namespace');
     const text = await readFile(join(folder, 'kubeconfig'), 'utf8');
@@ -80,12 +80,12 @@ describe('client', () => {
     expect(other.namespace).toBeUndefined();
   });
 
-  it('asks for the Lease on connections of its own, whatever else waits for an answer', async () => {
+  it('uses separate connections for the Lease, even if other calls are waiting', async () => {
     const waiting: (() => void)[] = [];
     const isFull = Promise.withResolvers<void>();
     const { client } = await serve((request, response) => {
       if (request.url?.includes('/leases')) return answer(response, 200, { ...OBJECT, spec: { holderIdentity: 'me' } });
-      // A slow server, which only responds after the Lease request has been answered.
+      // A slow server, which only responds after the request for the Lease has received a response.
       waiting.push(() => answer(response, 200, OBJECT));
       if (waiting.length === 16) isFull.resolve();
     });
@@ -108,7 +108,7 @@ describe('client', () => {
     await Promise.all(writes);
   });
 
-  it('sends again when the connection breaks', async () => {
+  it('sends the request again if the connection is lost', async () => {
     let calls = 0;
     const { client } = await serve((request, response) => {
       calls++;
@@ -119,7 +119,7 @@ describe('client', () => {
     expect(calls).toBe(3);
   });
 
-  it('gives up after three retries, with an error that holds no secret', async () => {
+  it('fails after three retries, with an error that does not contain a secret', async () => {
     let calls = 0;
     const { client } = await serve(request => {
       calls++;
@@ -132,7 +132,7 @@ describe('client', () => {
     expect(calls).toBe(4);
   });
 
-  it('waits when the server asks for patience, and passes a plain refusal on', async () => {
+  it('waits if the server requests this, and returns other refusals', async () => {
     const answers = [429, 200];
     let calls = 0;
     const { client } = await serve((_request, response) => {
@@ -159,7 +159,7 @@ describe('client', () => {
     expect(await client.get(NAMESPACES, NAME)).toEqual(OBJECT);
   });
 
-  it('takes the token that an exec plugin prints', async () => {
+  it('uses the token that an exec plugin prints', async () => {
     const credential = {
       apiVersion: 'client.authentication.k8s.io/v1',
       kind: 'ExecCredential',
@@ -202,7 +202,7 @@ describe('client', () => {
     expect(paths).toEqual(['500 null null', '500 next null', '500 null null', '500 next null']);
   });
 
-  it('reads compressed chunks, and reports incomplete ones', async () => {
+  it('reads compressed chunks and reports incomplete ones', async () => {
     const page = gzipSync(JSON.stringify({ metadata: { resourceVersion: '5' }, items: [OBJECT] }));
     let encodings: string | undefined;
     let body = page;
@@ -216,14 +216,14 @@ describe('client', () => {
     await expect(client.list(NAMESPACES, () => 'projected')).rejects.toMatchObject({ status: 0 });
   });
 
-  it('takes an empty list as Go writes it', async () => {
+  it('accepts an empty list as written by Go', async () => {
     const { client } = await serve((_request, response) =>
       answer(response, 200, { metadata: { resourceVersion: '5' }, items: null }),
     );
     expect(await client.list(SECRETS, () => 1)).toEqual({ items: [], resourceVersion: '5' });
   });
 
-  it('tries a watch once, and asks for bookmarks', async () => {
+  it('tries a watch once and requests bookmarks', async () => {
     const queries: string[] = [];
     const { client } = await serve((request, response) => {
       queries.push(request.url ?? '');
@@ -249,12 +249,12 @@ describe('client', () => {
     await expect(call).rejects.toThrow('shutting down');
   });
 
-  it('gives a call up that is not answered', async () => {
+  it('cancels a call without a response', async () => {
     const { client } = await serve(() => {});
     await expect(client.get(NAMESPACES, NAME, { timeoutMs: 50 })).rejects.toMatchObject({ reason: 'Timeout' });
   });
 
-  it('never addresses a collection by an empty name or a missing namespace', async () => {
+  it('never sends a request to a collection because of an empty name or a missing namespace', async () => {
     let calls = 0;
     const { client } = await serve((_request, response) => {
       calls++;

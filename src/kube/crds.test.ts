@@ -9,7 +9,7 @@ import { KubeError } from './kube-error.ts';
 // biome-ignore lint/suspicious/noExplicitAny: the tests change any part of a schema.
 type Any = any;
 
-/** A CustomResourceDefinition from a different version. */
+/** Returns a CustomResourceDefinition from a different version. */
 function another(change: (schema: Any, version: Any) => void = () => {}): LiveCrd {
   const crd = structuredClone(describeCrd(KINDS.CatalogStream)) as Any;
   crd.metadata.annotations = { 'sluice.dev/schema': 'another' };
@@ -19,7 +19,7 @@ function another(change: (schema: Any, version: Any) => void = () => {}): LiveCr
 
 const lack = (crd: LiveCrd | undefined) => lackOf(crd, KINDS.CatalogStream);
 
-test('the same CustomResourceDefinition lacks nothing, and is known by its annotation', () => {
+test('the same CustomResourceDefinition has no missing fields, and is recognized by its annotation', () => {
   const same = describeCrd(KINDS.CatalogStream) as unknown as LiveCrd;
   expect(same.metadata.annotations?.['sluice.dev/schema']).toMatch(/^[0-9a-f]{16}$/);
   expect(lack(same)).toBeUndefined();
@@ -28,7 +28,7 @@ test('the same CustomResourceDefinition lacks nothing, and is known by its annot
   ).toBe(Object.keys(KINDS).length);
 });
 
-test('a newer one, or one of before the annotation with all fields, lacks nothing', () => {
+test('a newer one, or one without the annotation that has all fields, has no missing fields', () => {
   expect(lack(another())).toBeUndefined();
   const newer = another(({ spec, status }) => {
     spec.properties.future = { type: 'string' };
@@ -49,7 +49,7 @@ test('lists the missing fields of an older version', () => {
   expect(lack(another(properties => delete properties.status))).toBe('is older and does not contain status');
 });
 
-test('reports a missing one, or one without this version', () => {
+test('reports a missing CustomResourceDefinition, or one without this version', () => {
   expect(lack(undefined)).toBe('is missing');
   expect(lack(another((_schema, version) => Object.assign(version, { served: false })))).toBe(
     'does not serve the version v1alpha1',
@@ -74,7 +74,7 @@ const current = (name: string) =>
     .map(kind => describeCrd(kind) as unknown as LiveCrd)
     .find(({ metadata }) => metadata.name === name);
 
-test('waits while one is missing, and checks again', async () => {
+test('waits while a CustomResourceDefinition is missing, and checks again', async () => {
   const gate = startGate(name => (name === 'blocks.sluice.dev' ? undefined : current(name)));
   await gate.clock.advance(30_000);
   expect(gate.passed).toEqual([]);
@@ -103,7 +103,7 @@ test('retries if the API server does not respond, and ignores missing permission
   expect(gate.passed).toEqual([true]);
 });
 
-test('a stop ends the wait', async () => {
+test('a stop ends the waiting', async () => {
   const gate = startGate(() => undefined);
   await gate.clock.advance(0);
   gate.stop.abort();

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { errorFromStatus, isExpired } from './kube-error.ts';
 
 describe('KubeError', () => {
-  it('names the managers of a conflict once each', () => {
+  it('lists each manager of a conflict once', () => {
     const cause = (message: string) => ({ reason: 'FieldManagerConflict', field: '.spec.x', message });
     const error = errorFromStatus('PATCH /x', 409, {
       kind: 'Status',
@@ -20,7 +20,7 @@ describe('KubeError', () => {
     expect(error.message).toBe('PATCH /x: 409 Conflict: Apply failed with 3 conflicts');
   });
 
-  it('keeps refused values away from loggers', () => {
+  it('hides refused values from loggers', () => {
     const error = errorFromStatus('PATCH /x', 422, {
       kind: 'Status',
       reason: 'Invalid',
@@ -39,7 +39,7 @@ describe('KubeError', () => {
     expect(errorFromStatus('GET /x', 429, body).retryAfterSeconds).toBe(9);
   });
 
-  it('leaves a page of a proxy out', () => {
+  it('omits the page of a proxy', () => {
     expect(errorFromStatus('GET /x', 502, '<html>').message).toBe('GET /x: 502 HTTP502');
   });
 

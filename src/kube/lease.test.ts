@@ -5,7 +5,7 @@ import { createLeaseStore, type LeaseMarks, leaseLabels } from './lease.ts';
 
 const { signal } = new AbortController();
 
-/** A store for a Lease of an in-memory API server. */
+/** Returns a store for a Lease of an in-memory API server. */
 function start(marks?: LeaseMarks) {
   let lease: { readonly metadata: Readonly<Record<string, unknown>> } | undefined;
   const write = async (_resource: unknown, _name: unknown, body: { readonly metadata: object }) => {
@@ -16,7 +16,7 @@ function start(marks?: LeaseMarks) {
   return { leases: createLeaseStore(client, { namespace: 'apps', name: 'l' }, marks), lease: () => lease };
 }
 
-test('keeps the id of the Redis of the last leader until the next one knows its own', async () => {
+test("keeps the id of the last leader's Redis until the next leader knows its own", async () => {
   let store: string | undefined;
   const { leases, lease } = start({ labels: leaseLabels('blue'), store: () => store });
   const first = await leases.create({ holderIdentity: 'a' }, signal);
@@ -31,7 +31,7 @@ test('keeps the id of the Redis of the last leader until the next one knows its 
   expect((await leases.update(third, { holderIdentity: 'b' }, signal)).store).toBe('redis-2');
 });
 
-test('writes neither labels nor annotations for a process that is not a controller', async () => {
+test('does not write labels or annotations for a process that is not a controller', async () => {
   const { leases, lease } = start();
   await leases.update({ uid: 'u', resourceVersion: '1', spec: {}, store: 'redis-1' }, {}, signal);
   expect(lease()?.metadata).toEqual({ uid: 'u', resourceVersion: '1' });

@@ -14,7 +14,7 @@ const END: Event = {
   object: { metadata: { resourceVersion: '9', annotations: { [INITIAL_EVENTS_END]: 'true' } } },
 };
 
-/** A list using a watch that yields `events` and then fails with `error` (if there is one). */
+/** Lists objects using a watch that yields `events` and then fails with `error`, if there is one. */
 function listOver(events: readonly Event[], error?: Error) {
   let watches = 0;
   let chunks = 0;
@@ -37,7 +37,7 @@ function listOver(events: readonly Event[], error?: Error) {
 const CHUNKED = { items: [{ uid: 'chunk', resourceVersion: '5' }], resourceVersion: '5' };
 
 describe('a streamed list', () => {
-  it('has the last state of each object up to the bookmark at its end', async () => {
+  it('contains the last state of each object up to the bookmark at its end', async () => {
     const { list, counts } = listOver([
       { type: 'ADDED', object: object('a', '1') },
       { type: 'ADDED', object: object('b', '2') },
@@ -55,14 +55,14 @@ describe('a streamed list', () => {
     ['ends without this bookmark', undefined],
     ['fails', new KubeError({ call: 'WATCH', status: 0, reason: 'ConnectionFailed' })],
     ['is not ready yet', new KubeError({ call: 'WATCH', status: 429, reason: 'TooManyRequests' })],
-  ])('is made in chunks if it %s, and tried again the next time', async (_case, error) => {
+  ])('is read in chunks if it %s, and tried again the next time', async (_case, error) => {
     const { list, counts } = listOver([{ type: 'ADDED', object: object('a', '1') }], error);
     expect(await list()).toEqual(CHUNKED);
     await list();
     expect(counts()).toEqual({ watches: 2, chunks: 2 });
   });
 
-  it('is made in chunks from then on if the server refuses it', async () => {
+  it('is read in chunks from then on if the server refuses it', async () => {
     const { list, counts } = listOver([], new KubeError({ call: 'WATCH', status: 422, reason: 'Invalid' }));
     expect(await list()).toEqual(CHUNKED);
     await list();

@@ -20,7 +20,7 @@ test('returns the fields of a manager with current values', () => {
   expect(ownedPart(object(managed), 'git')).toEqual({ producer: 'shop', endpoint: { url: 'https://a.example' } });
 });
 
-test('returns nothing for managers without fields or for removed fields', () => {
+test('returns nothing for managers without fields, or for removed fields', () => {
   expect(ownedPart(object([]), 'rest')).toEqual({});
   expect(ownedPart(object([{ manager: 'rest', fieldsV1: { 'f:metadata': {} } }]), 'rest')).toEqual({});
   expect(ownedPart(object([{ manager: 'rest', fieldsV1: { 'f:spec': { 'f:suspended': {} } } }]), 'rest')).toEqual({});

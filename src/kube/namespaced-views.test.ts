@@ -17,7 +17,7 @@ const thing = (namespace: string, name: string, color: string, version = 1): Thi
   color,
 });
 
-/** Starts two views, of red and of green things. The server responds with the objects in `things`. */
+/** Starts two views, for red and for green objects. The server responds with the objects in `things`. */
 function start() {
   const things = new Map<string, Thing[]>();
   const forbidden = new Set<string>();
@@ -72,14 +72,14 @@ test('keeps each object in its view, with one list for each namespace', async ()
   expect([...server.green.store.keys()]).toEqual(['a/fern', 'b/moss']);
   expect(server.green.store.byIndex('name', 'moss')).toEqual(['moss']);
 
-  // When an object changes its color, it moves from one view to the other.
+  // When an object changes its color, it moves to the other view.
   server.watches.get('a')?.push({ type: 'MODIFIED', object: thing('a', 'fern', 'red', 2) });
   await server.clock.advance(0);
   expect(server.changes.slice(3)).toEqual(['red added a/fern undefined→fern', 'green deleted a/fern fern→undefined']);
   await server.end();
 });
 
-test('a namespace that is closed takes its objects along', async () => {
+test('a closed namespace removes its objects', async () => {
   const server = start();
   server.things.set('a', [thing('a', 'rose', 'red')]);
   server.views.open('a');
@@ -90,7 +90,7 @@ test('a namespace that is closed takes its objects along', async () => {
   await server.end();
 });
 
-test('is synced once each namespace has an answer, although one is forbidden', async () => {
+test('is synced when there is a response for each namespace, even if one is forbidden', async () => {
   const server = start();
   server.forbidden.add('b');
   server.views.open('a');
@@ -129,7 +129,7 @@ test('keeps its objects if a namespace becomes forbidden', async () => {
   await server.clock.advance(0);
   expect([server.views.access('a'), server.views.wasRead('a')]).toEqual(['forbidden', true]);
   expect([...server.red.store.keys()]).toEqual(['a/rose']);
-  // The request is repeated less and less often.
+  // The interval between the requests increases.
   await server.clock.advance(600_000);
   expect(server.lists.length).toBeLessThan(25);
   await server.end();

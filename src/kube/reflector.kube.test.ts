@@ -22,7 +22,7 @@ const namespace = 'default';
 async function until(holds: () => boolean): Promise<void> {
   const deadline = performance.now() + 30_000;
   while (!holds()) {
-    if (performance.now() > deadline) throw new Error('did not come true within 30 s');
+    if (performance.now() > deadline) throw new Error('the condition was not true within 30 s');
     await delay(20);
   }
 }
@@ -58,7 +58,7 @@ afterAll(async () => {
 });
 
 describe('reflector', () => {
-  it('mirrors, though its handler throws', async () => {
+  it('receives all objects, even if its handler throws', async () => {
     await reflector.synced;
     expect(reflector.store.get('default/before')).toBe('1');
     await put('live', '1');
@@ -75,7 +75,7 @@ describe('reflector', () => {
     ]);
   });
 
-  it('sees everything after the API server was killed and restarted, again and again', async () => {
+  it('receives all changes after the API server was killed and restarted repeatedly', async () => {
     for (const round of ['1', '2', '3']) {
       await cluster.killApiServer();
       await cluster.startApiServer();
@@ -88,7 +88,7 @@ describe('reflector', () => {
     await put('doomed', '1');
     await until(() => reflector.store.get('default/doomed') === '1');
     await cluster.killApiServer();
-    // Longer than one pause of the backoff so that several tries fail.
+    // This is longer than one pause of the backoff, so several attempts fail.
     await delay(3_000);
     await cluster.startApiServer();
     const other = connect({ kubeconfig: cluster.kubeconfig });
@@ -103,7 +103,7 @@ describe('reflector', () => {
     expect(reflector.store.get('default/fresh')).toBe('7');
   });
 
-  it('hears from the API server', () => {
+  it('receives a message from the API server regularly', () => {
     expect(systemClock.nowMs() - (reflector.lastHeardMs() ?? 0)).toBeLessThan(60_000);
   });
 });

@@ -99,7 +99,7 @@ async function start(
 }
 
 describe('reflector', () => {
-  it('lists, then follows the watch from there', async () => {
+  it('lists, and then watches from this version', async () => {
     const server = createServer();
     const clock = createManualClock();
     server.set([thing('a', 5)], 7);
@@ -135,7 +135,7 @@ describe('reflector', () => {
     expect(server.watchedFrom).toEqual(['7', '12']);
   });
 
-  it('moves its cursor with bookmarks', async () => {
+  it('moves its position with bookmarks', async () => {
     const server = createServer();
     const clock = createManualClock();
     const { reflector } = await start(server, clock);
@@ -162,7 +162,7 @@ describe('reflector', () => {
     expect(server.watchedFrom).toEqual(['7', '30']);
   });
 
-  it('reuses known objects of a list, so that nothing is in memory twice', async () => {
+  it('reuses known objects of a list, so that nothing is stored in memory twice', async () => {
     const server = createServer();
     const clock = createManualClock();
     const projected: string[] = [];
@@ -179,7 +179,7 @@ describe('reflector', () => {
     expect(reflector.store.size()).toBe(3);
   });
 
-  it('tries on through every failure of the list, ever more slowly', async () => {
+  it('retries after every failure of the list, with increasing delays', async () => {
     const server = createServer();
     const clock = createManualClock();
     const unauthorized = errorFromStatus('GET', 401, undefined);
@@ -192,7 +192,7 @@ describe('reflector', () => {
     expect(reflector.hasSynced()).toBe(true);
   });
 
-  it('doubts its cursor after watches that bring nothing', async () => {
+  it('does not trust its position after watches without any events', async () => {
     const server = createServer();
     const clock = createManualClock();
     await start(server, clock);
@@ -203,7 +203,7 @@ describe('reflector', () => {
     expect(server.lists()).toBe(2);
   });
 
-  it('takes an older list only when the server stays there', async () => {
+  it('accepts an older list only if the server does not return a newer one', async () => {
     const server = createServer();
     const clock = createManualClock();
     server.set([thing('a', 50)], 70);
@@ -223,12 +223,12 @@ describe('reflector', () => {
     server.set([thing('a', 50, 'before'), thing('b', 40, 'same')], 70);
     const { reflector, changes } = await start(server, clock);
     changes.length = 0;
-    // The previous version 50 was written after the backup.
+    // Version 50 was written after the backup.
     server.set([thing('a', 50, 'restored'), thing('b', 40, 'same')], 60);
     server.endWatch(errorFromStatus('WATCH', 410, undefined));
     await clock.advance(30_000);
     expect(reflector.store.get('ns/a')).toBe('restored');
-    // Whatever was made of an object may be lost as well: each is worked on again.
+    // Everything derived from an object may be lost as well, so each of them is reconciled again.
     expect(changes).toEqual(['updated ns/a before→restored', 'updated ns/b same→same']);
   });
 
@@ -244,7 +244,7 @@ describe('reflector', () => {
     expect(reflector.store.get('ns/a')).toBe('second');
   });
 
-  it('lives with objects that cannot be read', async () => {
+  it('continues if objects cannot be read', async () => {
     const server = createServer();
     const clock = createManualClock();
     server.set([thing('bad', 1), thing('good', 2)], 7);
@@ -256,7 +256,7 @@ describe('reflector', () => {
     expect([...reflector.store.keys()]).toEqual(['ns/good']);
   });
 
-  it('does not keep objects that the projection leaves out', async () => {
+  it('does not store objects that the projection excludes', async () => {
     const server = createServer();
     const clock = createManualClock();
     server.set([thing('a', 1, 'yes')], 7);
@@ -268,7 +268,7 @@ describe('reflector', () => {
     expect(changes).toEqual(['added ns/a undefined→kept', 'deleted ns/a kept→undefined']);
   });
 
-  it('lists again at intervals, when a watch ends', async () => {
+  it('lists again at intervals when a watch ends', async () => {
     const server = createServer();
     const clock = createManualClock();
     await start(server, clock, { relistEveryMs: 60_000 });
@@ -278,7 +278,7 @@ describe('reflector', () => {
     expect(server.lists()).toBe(2);
   });
 
-  it('answers a relist with a list that began after it', async () => {
+  it('responds to a relist with a list that was started afterwards', async () => {
     const server = createServer();
     const clock = createManualClock();
     const { reflector } = await start(server, clock);
@@ -289,7 +289,7 @@ describe('reflector', () => {
     expect(reflector.store.get('ns/late')).toBe('v');
   });
 
-  it('ends with its signal, and then refuses to relist', async () => {
+  it('ends with its signal, and then refuses to list again', async () => {
     const server = createServer();
     const clock = createManualClock();
     const { reflector, stop, running } = await start(server, clock);
@@ -299,7 +299,7 @@ describe('reflector', () => {
     expect(clock.pendingTimers()).toBe(0);
   });
 
-  it('arrives at the server’s state whatever breaks on the way', async () => {
+  it('reaches the state of the server after any failures', async () => {
     const step = fc.oneof(
       fc.record({ do: fc.constant('put' as const), name: fc.constantFrom('a', 'b', 'c') }),
       fc.record({ do: fc.constant('remove' as const), name: fc.constantFrom('a', 'b', 'c') }),
@@ -324,7 +324,7 @@ describe('reflector', () => {
           if (action.do === 'break') server.endWatch(new Error('cut'));
           if (action.do === 'expire') server.endWatch(errorFromStatus('WATCH', 410, undefined));
           if (action.do === 'failList') server.failLists(new Error('500'));
-          // Without this pause, events would be sent before there is a watch, so they would only be found by a list.
+          // Without this pause, events would be sent before the watch starts, so only a list would contain them.
           await clock.advance(20_000);
         }
         server.endWatch(errorFromStatus('WATCH', 410, undefined));

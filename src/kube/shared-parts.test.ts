@@ -13,7 +13,7 @@ const thing = (name: string, status = 'True'): Thing =>
     }),
   ) as Thing;
 
-test('objects stay equal, and equal parts are stored once', () => {
+test('objects remain equal, and equal parts are stored once', () => {
   const share = createPartSharing<Thing>(['of', 'absent']);
   const [a, b, c] = [thing('a'), thing('b'), thing('c', 'False')].map(share) as [Thing, Thing, Thing];
   expect([a, b, c]).toEqual([thing('a'), thing('b'), thing('c', 'False')]);
@@ -22,7 +22,7 @@ test('objects stay equal, and equal parts are stored once', () => {
   expect(b.metadata.finalizers).toBe(a.metadata.finalizers);
 });
 
-test('more parts than are remembered are no mistake', () => {
+test('it is not an error if there are more parts than can be stored', () => {
   const share = createPartSharing<Thing>(['key']);
   for (let i = 0; i < 50_000; i++) expect(share(thing(`n${i % 30_000}`)).spec.key).toBe(`n${i % 30_000}`);
 });

@@ -31,7 +31,7 @@ describe('store', () => {
     );
   });
 
-  it('refuses an index that was not declared', () => {
+  it('refuses an undeclared index', () => {
     expect(() => createStore().byIndex('other', 'x')).toThrow('no index is called other');
   });
 });

@@ -17,7 +17,7 @@ async function collect(body: Readable): Promise<WatchEvent<unknown>[]> {
 }
 
 describe('watch stream', () => {
-  it('reads the same events however the bytes are cut', async () => {
+  it('reads the same events for any split of the bytes', async () => {
     const events = [added('ä€😀'), added('b', '2'), added('c\\n', '3')];
     const bytes = Buffer.from(events.map(event => `${JSON.stringify(event)}\n`).join(''));
     await fc.assert(
@@ -30,7 +30,7 @@ describe('watch stream', () => {
     );
   });
 
-  it('lets the event loop turn while it reads a large chunk', async () => {
+  it('does not block the event loop while it reads a large chunk', async () => {
     const lines = Array.from({ length: 1_000 }, (_, i) => `${JSON.stringify(added(`a${i}`))}\n`);
     let turns = 0;
     let ended = false;
@@ -59,7 +59,7 @@ describe('watch stream', () => {
     await expect(collect(Readable.from([Buffer.from(line)]))).rejects.toMatchObject({ status: 410 });
   });
 
-  it('gives a silent connection up, and only a silent one', async () => {
+  it('closes a connection only if it is silent', async () => {
     const clock = createManualClock();
     const body = new Readable({ read() {} });
     const watch = readWatch<unknown>(body, { call: 'WATCH /x', clock, inactivityMs: 1_000 });

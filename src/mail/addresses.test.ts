@@ -23,7 +23,7 @@ describe('a mailbox', () => {
     'Acme <a@b.example> <c@d.example>',
     'Acme <a@b.example',
     'Acme <not an address>',
-  ])('%j is none', text => {
+  ])('%j is not valid', text => {
     expect(parseMailbox(text)).toBeUndefined();
   });
 });
@@ -72,7 +72,7 @@ describe('the URL of a mail server', () => {
     'smtp://mail.example#x',
     'smtp://user:secret@mail.example:99999',
     'smtp://user:secret%zz@mail.example',
-  ])('%s is none, and is not repeated', text => {
+  ])('%s is not valid, and is not repeated', text => {
     expect(() => parseSmtpUrl(text)).toThrow(TypeError);
     expect(() => parseSmtpUrl(text)).not.toThrow(/secret/);
   });
@@ -82,7 +82,7 @@ describe('the URL of a mail server', () => {
     ['smtp://10.0.0.1', 'sluice@localhost'],
     ['smtp://[::1]', 'sluice@localhost'],
     ['smtp://mail_relay', 'sluice@localhost'],
-  ])('%s: the sender of mails', (text, sender) => {
+  ])('%s: the sender of emails', (text, sender) => {
     expect(defaultSender(parseSmtpUrl(text))).toEqual(parseMailbox(sender));
   });
 });

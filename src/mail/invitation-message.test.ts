@@ -8,7 +8,7 @@ const mail = {
   expiresAt: '2026-12-05T07:03:09Z',
 };
 
-test('an invitation names the producer, the deadline and how to accept', () => {
+test('an invitation contains the producer, the deadline, and how to accept', () => {
   const { subject, text } = writeInvitation(mail, undefined);
   expect(subject).toBe('Invitation to receive events from acme');
   expect(text).toContain('acme has invited you to receive its events.');
@@ -29,7 +29,7 @@ test.each([
   expect(text).toContain('until 5 December 2026, 07:03 UTC');
 });
 
-test('every line fits: no mail program or relay breaks one', () => {
+test('every line is short enough to be kept by mail programs and relays', () => {
   const { text } = writeInvitation(mail, undefined);
   for (const line of text.split('\n')) expect(line.length).toBeLessThanOrEqual(78);
 });

@@ -12,7 +12,7 @@ const mail: InvitationMail = {
   expiresAt: '2026-12-05T17:23:00Z',
 };
 const credentials = { user: 'relay', password: 'secret' };
-/** Refers to this machine without being a loopback address, in the same way as a host in the network. */
+/** A name for this machine that is not a loopback address, like a host in the network. */
 const ELSEWHERE = '0.0.0.0';
 const LOOPBACK = ['127.0.0.1', 'localhost', 'LOCALHOST'];
 
@@ -57,20 +57,20 @@ const failure = (sending: Promise<void>): Promise<MailError> =>
   );
 
 describe('without TLS', () => {
-  test('a server in the network gets neither the login nor the invitation', async () => {
+  test('a server in the network receives neither the login nor the invitation', async () => {
     const { logins, send } = await start();
     expect(await failure(send(ELSEWHERE, false))).toMatchObject({ name: 'MailError', code: 'ETLS', refused: false });
     expect([logins, server.received]).toEqual([[], []]);
   });
 
-  test('a server in the network gets both where the operator allows plain text', async () => {
+  test('a server in the network receives both if the operator allows plain text', async () => {
     const { logins, send } = await start();
     await send(ELSEWHERE, true);
     expect(logins).toEqual([{ user: 'relay', secure: false }]);
     expect(server.received).toHaveLength(1);
   });
 
-  test.each(LOOPBACK)('a server on this machine, %s, gets both', async host => {
+  test.each(LOOPBACK)('a server on this machine, %s, receives both', async host => {
     const { logins, send } = await start();
     await send(host, false);
     expect(logins).toEqual([{ user: 'relay', secure: false }]);
@@ -81,7 +81,7 @@ describe('without TLS', () => {
 describe('a server that offers STARTTLS', () => {
   const certificate = () => createCertificate({ dns: ['mail.example'], ipv4: [[0, 0, 0, 0]] });
 
-  test.each([false, true])('gets the login over TLS; plain text allowed: %s', async plainText => {
+  test.each([false, true])('receives the login over TLS; plain text allowed: %s', async plainText => {
     const offer = certificate();
     setDefaultCACertificates([...trusted, offer.cert]);
     const { logins, send } = await start(offer);
@@ -90,7 +90,7 @@ describe('a server that offers STARTTLS', () => {
     expect(server.received).toHaveLength(1);
   });
 
-  test('with an untrusted certificate gets nothing', async () => {
+  test('with an untrusted certificate receives nothing', async () => {
     const { logins, send } = await start(certificate());
     expect((await failure(send(ELSEWHERE, false))).refused).toBe(false);
     expect([logins, server.received]).toEqual([[], []]);

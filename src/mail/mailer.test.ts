@@ -41,7 +41,7 @@ async function failure(sending: Promise<void>): Promise<MailError> {
 }
 
 describe('a mail server', () => {
-  test('gets the invitation for the one address, from the sender, as plain text', async () => {
+  test('receives the invitation for the single address, from the sender, as plain text', async () => {
     await mailerFor(server.port)(mail);
     expect(server.received).toHaveLength(1);
     const [{ from, to, headers, body }] = server.received as [ReceivedMail];
@@ -55,7 +55,7 @@ describe('a mail server', () => {
     expect(body).toContain(`{"token": "${mail.token}"}`);
   });
 
-  test('gets a mail that is sent again under the same id, and another invitation under another', async () => {
+  test('receives the same id if an email is sent again, and another id for another invitation', async () => {
     const send = mailerFor(server.port);
     for (const token of [mail.token, mail.token, `sinv_${'B'.repeat(43)}`]) await send({ ...mail, token });
     const [first, again, other] = server.received.map(({ headers }) => headers.get('message-id'));
@@ -72,7 +72,7 @@ describe('a mail server', () => {
     '"a@b.example" <c@d.example>',
     'a@b.example>\r\nRCPT TO:<c@d.example',
     '',
-  ])('never sees the address %j', async to => {
+  ])('does not receive the address %j', async to => {
     expect(await failure(mailerFor(server.port)({ ...mail, to }))).toMatchObject({ code: 'EENVELOPE', refused: true });
     expect(server.received).toEqual([]);
   });
@@ -80,7 +80,7 @@ describe('a mail server', () => {
   test.each([
     [550, true],
     [451, false],
-  ])('that answers %i is reported by that number alone', async (code, refused) => {
+  ])('that responds with %i is only reported by this number', async (code, refused) => {
     server.refuseWith(code);
     const error = await failure(mailerFor(server.port)(mail));
     expect(error).toMatchObject({
@@ -101,14 +101,14 @@ describe('a mail server', () => {
       { onData: (stream, _session, answer) => void stream.resume().once('end', () => answer(failing(451))) },
       false,
     ],
-  ])('that defers the %s has been given the address or not', async (_what, more, unsent) => {
+  ])('that defers the %s counts as having received the address or not', async (_what, more, unsent) => {
     const deferring = await startMailServer({ more });
     const error = await failure(mailerFor(deferring.port)(mail));
     expect(error).toMatchObject({ code: expect.stringMatching(/^4/), refused: false, unsent });
     await deferring.close();
   });
 
-  test('that asks for a login gets it; a wrong one does not count as a refused recipient', async () => {
+  test('that requires a login receives it; a wrong login does not count as a refused recipient', async () => {
     const guarded = await startMailServer({ login: { user: 'relay', password: 'p@ss:word' } });
     const at = (password: string) =>
       mailerFor(guarded.port, {
@@ -120,7 +120,7 @@ describe('a mail server', () => {
     await guarded.close();
   });
 
-  test('that is not there is reported as such', async () => {
+  test('that is unreachable is reported', async () => {
     const { port } = server;
     await server.close();
     const error = await failure(mailerFor(port)(mail));
@@ -137,7 +137,7 @@ describe('a mail server', () => {
   });
 });
 
-describe('a server that does not answer', () => {
+describe('a server that does not respond', () => {
   let silent: Server;
   const sockets: Socket[] = [];
   async function listen(onSocket: (socket: Socket) => void): Promise<number> {
@@ -154,7 +154,7 @@ describe('a server that does not answer', () => {
     await new Promise(resolve => silent.close(resolve));
   });
 
-  test('is given up', async () => {
+  test('results in a timeout', async () => {
     const port = await listen(() => {});
     expect(await failure(mailerFor(port, { stepTimeoutMs: 50 })(mail))).toMatchObject({
       code: 'ETIMEDOUT',
@@ -163,7 +163,7 @@ describe('a server that does not answer', () => {
     });
   });
 
-  test('is given up also when it says a little from time to time', async () => {
+  test('results in a timeout even if it sends some data from time to time', async () => {
     let drip: NodeJS.Timeout | undefined;
     const port = await listen(socket => {
       drip = setInterval(() => socket.write('220-please hold the line\r\n'), 20);
@@ -173,7 +173,7 @@ describe('a server that does not answer', () => {
     expect(error.code).toBe('ETIMEDOUT');
   });
 
-  test('ends at once when it is stopped', async () => {
+  test('is disconnected immediately on a stop', async () => {
     const port = await listen(() => {});
     const stop = new AbortController();
     const sending = failure(mailerFor(port)(mail, stop.signal));

@@ -7,7 +7,7 @@ import { partKeys } from './keys.ts';
 
 const root = new URL('./', import.meta.url);
 const PART_KEYS = partKeys({ tenant: 'ten_a', queue: 'q', gen: 'g', number: 0 });
-/** Scripts in another slot than a part's say so in their name. */
+/** Scripts for slots other than those of a part include the slot in their name. */
 const OTHER_SLOTS = {
   account: accountKeys('acc_a'),
   tenant: tenantKeys('ten_a'),
@@ -29,15 +29,15 @@ function isScript(file: string): boolean {
 const scripts = globSync('**/*.lua', { cwd: root }).filter(isScript);
 const screaming = (kind: string, name: string) => `${kind}_${name.replace(/[A-Z]/g, '_$&').toUpperCase()}`;
 
-test('there are scripts and libraries', () => {
+test('finds scripts and libraries', () => {
   expect(scripts.length).toBeGreaterThan(4);
   expect(LIBRARIES.size).toBeGreaterThan(4);
 });
 
-/** Removes a hash with the data of a single call. */
+/** Scripts that may remove a hash because it only contains the data of a single call. */
 const REMOVES_A_SMALL_KEY = 'idempotency/end-call.lua';
 
-test('scripts free keys in the background, because DEL stops Redis while it frees a large one', () => {
+test('scripts free keys in the background because DEL blocks Redis while it frees a large key', () => {
   const all = new URL('../', import.meta.url);
   const deleting = globSync('**/*.lua', { cwd: all }).filter(file =>
     readFileSync(new URL(file, all), 'utf8').includes("'DEL'"),
@@ -64,7 +64,7 @@ describe.each(scripts)('%s', file => {
     expect([...used('ARG')].toSorted()).toEqual(script.args.map(name => screaming('ARG', name)).toSorted());
   });
 
-  test('gives each command a declared key', () => {
+  test('declares the keys of each command', () => {
     const plain = code.replaceAll("redis.call('TIME')", '');
     const commands = [
       ...plain.matchAll(/redis\.call\(\s*('\w+'|command|ARG_COMMAND)\s*,\s*('STREAM',\s*)?([^\s,)]+)/g),

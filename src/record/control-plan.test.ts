@@ -56,7 +56,7 @@ const nothing: StoredRoutes = {
   routes: { tenant: 'ten_t', payer: '', plan: '', keys: {}, queues: {}, integrations: {} },
 };
 
-/** Redis as the patches leave it: hashes by key. */
+/** The content of Redis after the patches: hashes by key. */
 type Redis = Map<string, Map<string, string>>;
 
 function write(redis: Redis, { command, key, args }: PatchOp): void {
@@ -80,7 +80,7 @@ function apply(redis: Redis, plan: RoutesPlan): void {
 
 const plainOf = (redis: Redis) => Object.fromEntries([...redis].map(([key, hash]) => [key, Object.fromEntries(hash)]));
 
-/** The controller's state after writing a plan. */
+/** Returns the controller's state after writing a plan. */
 function after(have: StoredRoutes, want: TenantRoutes, plan: RoutesPlan): StoredRoutes {
   const ready = new Set(have.ready);
   for (const { meta } of plan.ready) ready.add(meta);
@@ -88,7 +88,7 @@ function after(have: StoredRoutes, want: TenantRoutes, plan: RoutesPlan): Stored
 }
 
 describe('planRoutes', () => {
-  test('needs no more writes after a change from any state to any other', () => {
+  test('does not require more writes after a change from any state to any other', () => {
     fc.assert(
       fc.property(tenantRoutes, tenantRoutes, (first, second) => {
         const one = planRoutes(nothing, first);
@@ -100,11 +100,11 @@ describe('planRoutes', () => {
     );
   });
 
-  test('the result in Redis does not depend on the order of changes, except for what is kept', () => {
+  test('the result in Redis does not depend on the order of changes, except for data that is kept', () => {
     const kept = /^(since|fence)$/;
     fc.assert(
       fc.property(tenantRoutes, tenantRoutes, (first, second) => {
-        // The first plan contains everything from the second plan, so there is no data without an owner.
+        // The first plan contains all of the second plan, so there is no data without an owner.
         const both = keepUnowned(second, first);
         const want = { ...second, ...keepUnowned(both, second) };
         const direct: Redis = new Map();
@@ -145,7 +145,7 @@ describe('planRoutes', () => {
           integrations.int_1 = { ...one, subscriptions };
         }
         const want: TenantRoutes = { ...second, queues: mixed(first.queues, second.queues, 4), integrations };
-        // There is no specific order for the tenant's slot, because a single script runs all of its operations.
+        // The operations of the tenant's slot have no specific order because a single script runs all of them.
         const plan = (have: StoredRoutes, wanted: TenantRoutes) => {
           const { patches, ...rest } = planRoutes(have, wanted);
           const { meta } = tenantKeys('ten_t');
@@ -162,7 +162,7 @@ describe('planRoutes', () => {
     );
   });
 
-  test('writes to hashes of the record alone', () => {
+  test('only writes to hashes of the record', () => {
     fc.assert(
       fc.property(tenantRoutes, tenantRoutes, (first, second) => {
         const one = planRoutes(nothing, first);
@@ -176,7 +176,7 @@ describe('planRoutes', () => {
     );
   });
 
-  test('only marks a stream that was created again as ready, and keeps its fence', () => {
+  test('only marks a recreated stream as ready, and keeps its fence', () => {
     fc.assert(
       fc.property(tenantRoutes, tenantRoutes, (first, second) => {
         const stored = after(nothing, first, planRoutes(nothing, first));

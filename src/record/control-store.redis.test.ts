@@ -12,7 +12,7 @@ onEachRedis(redis => {
   const start = () => createTenant(redis());
 
   describe('fencing', () => {
-    test('a deposed leader writes nothing, not even where the new one has not written yet', async () => {
+    test('a deposed leader does not write anything, even where the new leader has not written yet', async () => {
       const t = start();
       await t.apply(t.routes({ x: {} }));
       await t.control.readTenant(t.tenant, 2);
@@ -27,7 +27,7 @@ onEachRedis(redis => {
       expect(await redis().call('hget', integrationKeys(t.nameOf('x')).meta, 'state')).toBe('closed');
     });
 
-    test('the fence outlives a stream that is made again', async () => {
+    test('the fence remains after a stream is recreated', async () => {
       const t = start();
       t.fence.epoch = 5;
       await t.apply(t.routes({}));
@@ -41,7 +41,7 @@ onEachRedis(redis => {
       expect(await redis().call('exists', meta)).toBe(0);
     });
 
-    test('patch accepts known operations only', async () => {
+    test('patch only accepts known operations', async () => {
       const t = start();
       const { meta } = tenantKeys(t.tenant);
       const ops = [{ command: 'FLUSHALL' as 'DEL', key: meta, args: [] }];
@@ -61,13 +61,13 @@ onEachRedis(redis => {
     });
   });
 
-  test('lead: each epoch is above all before it; a Redis of another cluster is refused', async () => {
+  test('lead: each epoch is higher than all before it; a Redis of another cluster is refused', async () => {
     const t = start();
     const had = await t.control.readCluster();
     const uid = had.uid ?? randomUUID();
     const first = (await t.control.lead(uid, 3, START_MS)) as { epoch: number };
     expect(first.epoch).toBeGreaterThanOrEqual(Math.max(START_MS, had.epoch + 1));
-    // Also with a clock that was set back.
+    // This is also true if the clock was set back.
     expect(await t.control.lead(uid, 3, 5)).toMatchObject({ epoch: first.epoch + 1 });
     expect(await t.control.lead(uid, first.epoch + 100, 5)).toMatchObject({ epoch: first.epoch + 100 });
     expect(await t.control.lead('another', 0, START_MS * 2)).toEqual({ other: uid });
@@ -77,7 +77,7 @@ onEachRedis(redis => {
     expect(await redis().call('sismember', CLUSTER_KEYS.tenants, t.tenant)).toBe(1);
   });
 
-  test('lead: marks the format of the data, and refuses data of a newer one without changing it', async () => {
+  test('lead: marks the format of the data, and refuses data of a newer format without changing it', async () => {
     const t = start();
     const { uid = randomUUID() } = await t.control.readCluster();
     const readMeta = () => redis().call('hgetall', CLUSTER_KEYS.meta);
@@ -187,7 +187,7 @@ onEachRedis(redis => {
   });
 
   describe('routes', () => {
-    test('returns the written routes, and there is nothing more to write', async () => {
+    test('returns the written routes, and nothing more is written', async () => {
       const t = start();
       const want = t.routes({
         x: {},
@@ -232,14 +232,14 @@ onEachRedis(redis => {
       expect(fields).toMatchObject({ inc: 'inc2', since: String(START_MS), cap: '64', endpoint: 'sealed' });
     });
 
-    test('forgetInbox, forgetQueue: nothing is left that they named', async () => {
+    test('forgetInbox and forgetQueue remove everything that they referenced', async () => {
       const t = start();
       await t.apply(t.routes({ x: {} }));
       const inbox = t.inboxOf('x');
       const deleted = await countCommand(redis(), 'del');
       await t.control.forgetInbox(1, t.tenant, inbox);
       await t.control.forgetQueue(1, t.tenant, QUEUE);
-      // This does not depend on their size, because callers never wait for Redis to free memory.
+      // The duration does not depend on the size because callers never wait until Redis has freed memory.
       expect(await countCommand(redis(), 'del')).toBe(deleted);
       const { subs } = tenantKeys(t.tenant);
       for (const key of [
@@ -255,7 +255,7 @@ onEachRedis(redis => {
     });
   });
 
-  test('closes and forgets unknown names without a write', async () => {
+  test('closes and removes unknown names without a write', async () => {
     const t = start();
     const inbox = t.inboxOf('nobody');
     expect(await t.control.setActivation(1, inbox.integration, 'k', null)).toBe(false);

@@ -19,7 +19,7 @@ function start(hasMailServer?: boolean) {
 test.each([
   [true, '1'],
   [false, '0'],
-])('whether there is a mail server (%s) is written with the fence, after leading', async (has, stored) => {
+])('writes with the fence after leading whether there is a mail server (%s)', async (has, stored) => {
   const { record, sent } = start(has);
   await record.lead('uid', 1, 1);
   expect(sent.map(([script]) => script)).toEqual(['lead']);
@@ -29,7 +29,7 @@ test.each([
   expect(ops.slice(-7)).toEqual(['HSET', 1, 4, 'ready', '1', 'mails', stored]);
 });
 
-test('a controller that does not know leaves the mail server as it is', async () => {
+test('a controller that does not know does not change the mail server', async () => {
   const { record, sent } = start();
   await record.markClusterReady(7);
   expect(sent[0]).not.toContain('mails');

@@ -25,7 +25,7 @@ onEachRedis(redis => {
     };
   }
 
-  test('an address gets one mail in 24 hours, whichever Integration invites it', async () => {
+  test('an address receives one email in 24 hours, even from different Integrations', async () => {
     const { clock, reserve, look } = start();
     expect(await reserve('ada', 'uid-1')).toBeUndefined();
     const hold = { by: 'address', untilMs: START_MS + MAIL_PERIOD_MS };
@@ -40,7 +40,7 @@ onEachRedis(redis => {
     expect(await reserve('ada', 'uid-1')).toMatchObject({ by: 'address' });
   });
 
-  test('another attempt of the same mail is not counted again, and moves the time', async () => {
+  test('another attempt for the same email is not counted again, and updates the time', async () => {
     const { clock, reserve } = start(1);
     await reserve('ada', 'uid-1');
     clock.nowMs += 1_000;
@@ -49,7 +49,7 @@ onEachRedis(redis => {
     expect(await reserve('eve', 'uid-3')).toEqual({ by: 'account', untilMs: START_MS + 1_000 + MAIL_PERIOD_MS });
   });
 
-  test('an account sends so many in 24 hours, and the next one as soon as the oldest is older', async () => {
+  test('an account can send a limited number in 24 hours, and the next one as soon as the oldest has expired', async () => {
     const { clock, reserve, look, count } = start(3);
     for (const [n, address] of ['a', 'b', 'c'].entries()) {
       expect(await count()).toBe(n);
@@ -67,7 +67,7 @@ onEachRedis(redis => {
     expect(await reserve('e', 'e')).toEqual({ by: 'account', untilMs: START_MS + 60_000 + MAIL_PERIOD_MS });
   });
 
-  test('a limit that was lowered waits until enough mails are old, and none are sent with 0', async () => {
+  test('a lowered limit waits until enough emails have expired, and none are sent if it is 0', async () => {
     const { clock, keys, reserve } = start(null);
     for (const address of ['a', 'b', 'c', 'd']) {
       expect(await reserve(address, address)).toBeUndefined();
@@ -85,7 +85,7 @@ onEachRedis(redis => {
     expect(await createMailReader(redis()).holdOf({ ...mail, most: 0 })).toEqual(none);
   });
 
-  test('a mail that was not sent is given back, and those of others are not', async () => {
+  test('an email that was not sent is returned to the limit, and emails of others are not', async () => {
     const { reserve, release, look } = start(1);
     expect(await reserve('ada', 'uid-1')).toBeUndefined();
     await release('ada', 'uid-2');
@@ -97,7 +97,7 @@ onEachRedis(redis => {
     expect(await look('eve')).toMatchObject({ by: 'address' });
   });
 
-  test('a mail that an earlier attempt may have sent is not given back', async () => {
+  test('an email that an earlier attempt may have sent is not returned to the limit', async () => {
     const { reserve, release, look } = start();
     await reserve('ada', 'uid-1');
     expect(await reserve('ada', 'uid-1')).toBeUndefined();
@@ -107,7 +107,7 @@ onEachRedis(redis => {
     expect(await reserve('ada', 'uid-2')).toMatchObject({ by: 'address' });
   });
 
-  test('no invitation has to wait for a mail that no server sends', async () => {
+  test('no invitation waits for an email that is not sent by a server', async () => {
     const { reserve, look } = start(0);
     const hold = { by: 'account', untilMs: START_MS + MAIL_PERIOD_MS };
     expect([await look('ada'), await reserve('ada', 'uid-1')]).toEqual([hold, hold]);
@@ -117,14 +117,14 @@ onEachRedis(redis => {
     expect(await look('ada')).toEqual(hold);
   });
 
-  test('a deposed leader sends nothing', async () => {
+  test('a deposed leader does not send anything', async () => {
     const { reserve } = start();
     await reserve('ada', 'uid-1', 2);
     await expect(reserve('eve', 'uid-2', 1)).rejects.toThrow(FencedError);
     expect(await reserve('eve', 'uid-3', 2)).toBeUndefined();
   });
 
-  test('the record is gone after 24 hours, and its size does not grow with time', async () => {
+  test('the record expires after 24 hours, and its size does not grow over time', async () => {
     const { clock, keys, reserve } = start(null);
     for (let n = 0; n < 50; n++) {
       await reserve(`a${n}`, 'uid');

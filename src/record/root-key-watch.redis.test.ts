@@ -12,14 +12,14 @@ import { holdHints, watchRootKey } from './root-key-watch.ts';
 const OURS = rootKeyFingerprint(Buffer.alloc(32, 1));
 const OTHER = rootKeyFingerprint(Buffer.alloc(32, 2));
 
-test('fingerprints tell keys apart, and are neither the key nor its hash', () => {
+test('fingerprints distinguish keys, and are neither the key nor its hash', () => {
   expect(OURS).toMatch(/^[\w-]{43}$/);
   expect(OURS).not.toBe(OTHER);
   expect(rootKeyFingerprint(Buffer.alloc(32, 1))).toBe(OURS);
 });
 
 onEachRedis(redis => {
-  test('a role compares its root key with that of the controller that led last', async () => {
+  test('a role compares its root key with the root key of the last leader', async () => {
     await redis().callAll('FLUSHALL');
     const timers: number[] = [];
     let matches = 0;
@@ -32,7 +32,7 @@ onEachRedis(redis => {
         return () => {};
       },
     });
-    // Before the first controller, there is no key to compare.
+    // Before the first controller, there is no key for a comparison.
     expect([watch.differs(), watch.impairments(), timers]).toEqual([false, [], [1_000]]);
 
     await createControlRecord(redis(), () => OTHER).lead('uid', 0, 1);
@@ -52,7 +52,7 @@ onEachRedis(redis => {
     expect(watch.differs()).toBe(false);
   });
 
-  test('a key that arrives later is used as the first one, and is looked for before each check', async () => {
+  test('a key that is added later is used as the first key, and is read before each check', async () => {
     await redis().callAll('FLUSHALL');
     const [ours, theirs] = [1, 2].map(n => ({ name: `${n}`, secret: Buffer.alloc(32, n) }));
     if (ours === undefined || theirs === undefined) throw new Error('two keys');
@@ -76,7 +76,7 @@ onEachRedis(redis => {
     expect([keys.newest().name, keys.first().name]).toEqual(['3', '2']);
   });
 
-  test('a new leader goes on with the root key of the last one, and publishes another', async () => {
+  test('a new leader continues with the root key of the last leader, and publishes another one', async () => {
     await redis().callAll('FLUSHALL');
     const asked: (string | undefined)[] = [];
     const record = createControlRecord(redis(), last => {
@@ -94,7 +94,7 @@ onEachRedis(redis => {
     expect(await rootKey()).toBe(OTHER);
   });
 
-  test('replicas report their keys when they change, and every 30 seconds, and are forgotten after 90 seconds', async () => {
+  test('replicas report their keys when they change and every 30 seconds, and are removed after 90 seconds', async () => {
     await redis().callAll('FLUSHALL');
     const clock = { ms: 1_800_000_000_000 };
     const keys = keyRingOf(Buffer.alloc(32, 1));
@@ -124,7 +124,7 @@ onEachRedis(redis => {
     expect(await read()).toEqual({});
   });
 
-  test('the report after a restart replaces the one before, which is forgotten when it is too old', async () => {
+  test('the report after a restart replaces the previous one, which is removed when it is too old', async () => {
     await redis().callAll('FLUSHALL');
     const clock = { ms: 1_800_000_000_000 };
     const started = (n: number) => createRootKeyReport(redis(), 'one', keyRingOf(Buffer.alloc(32, n)), () => clock.ms);
@@ -138,7 +138,7 @@ onEachRedis(redis => {
     expect(await redis().call('zcard', CLUSTER_KEYS.rootKeys)).toBe(1);
   });
 
-  test('hints that are held stay due', async () => {
+  test('hints that are held remain due', async () => {
     await redis().callAll('FLUSHALL');
     let held = true;
     const hints = createHintIndex(redis(), 's');

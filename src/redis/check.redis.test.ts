@@ -14,9 +14,7 @@ async function startServer(options: RedisOptions = {}): Promise<RedisServer> {
   return server;
 }
 
-/**
- * Connects and checks the settings in the same way as a role during startup. `warnings` contains the logged warnings.
- */
+/** Connects and checks the settings like a role during startup. `warnings` contains the logged warnings. */
 async function start(url: string) {
   const log = createLogger({ level: 'silent' });
   const warn = vi.spyOn(log, 'warn');
@@ -26,20 +24,20 @@ async function start(url: string) {
   return { redis, warnings, check: () => checkRedis(redis, log) };
 }
 
-/** The server settings, in the order of `SETTINGS`. */
+/** Returns the server settings, in the order of `SETTINGS`. */
 async function settingsOf(server: RedisServer): Promise<unknown[]> {
   return Promise.all(
     SETTINGS.map(async name => ((await server.command('CONFIG', 'GET', name)) as [string, string])[1]),
   );
 }
 
-/** The URL of a user with all permissions except for those removed by `rules`. */
+/** Returns the URL of a user with all permissions except for those removed by `rules`. */
 async function userUrl(server: RedisServer, ...rules: string[]): Promise<string> {
   await server.command('ACL', 'SETUSER', 'sluice', 'on', '>secret', '~*', '&*', '+@all', ...rules);
   return server.url.replace('redis://', 'redis://sluice:secret@');
 }
 
-describe('large hashes that expire do not stop Redis', () => {
+describe('settings for large hashes that expire without blocking Redis', () => {
   test('are set, and the log explains what to add to redis.conf', async () => {
     const server = await startServer();
     expect(await settingsOf(server)).toEqual(['no', 'no']);
@@ -50,7 +48,7 @@ describe('large hashes that expire do not stop Redis', () => {
     for (const name of SETTINGS) expect(warnings()[0]).toContain(`${name} yes`);
   });
 
-  test('on every master of a Cluster, also where one alone lacks them', async () => {
+  test('are set on every master of a Cluster, even if they are only missing from one of them', async () => {
     const cluster = await startRedisCluster();
     onTestFinished(cluster.stop);
     const [first, ...others] = cluster.nodes;
@@ -61,14 +59,14 @@ describe('large hashes that expire do not stop Redis', () => {
     for (const node of cluster.nodes) expect(await settingsOf(node)).toEqual(['yes', 'yes']);
   });
 
-  test('a Redis that has them is left alone, without a word', async () => {
+  test('are not changed or logged if Redis has them', async () => {
     const server = await startServer({ extra: YES });
     const { check, warnings } = await start(server.url);
     await check();
     expect(warnings()).toEqual([]);
   });
 
-  test('a Redis that restarts without them gets them again', async () => {
+  test('are set again if Redis restarts without them', async () => {
     const server = await startServer();
     const { check } = await start(server.url);
     await check();
@@ -77,7 +75,7 @@ describe('large hashes that expire do not stop Redis', () => {
   });
 });
 
-describe('where CONFIG is not allowed', () => {
+describe('without permission for CONFIG', () => {
   test('to set: refuses a Redis without the settings, and explains what to set', async () => {
     const server = await startServer();
     const { check } = await start(await userUrl(server, '-config', '+config|get'));
@@ -87,7 +85,7 @@ describe('where CONFIG is not allowed', () => {
     expect(await settingsOf(server)).toEqual(['no', 'no']);
   });
 
-  test('to set: a Redis with the settings is taken', async () => {
+  test('to set: accepts a Redis with the settings', async () => {
     const server = await startServer({ extra: YES });
     const { check, warnings } = await start(await userUrl(server, '-config', '+config|get'));
     await check();

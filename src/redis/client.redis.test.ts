@@ -26,7 +26,7 @@ async function connect(url: string): Promise<RedisClient> {
 const reconnected = (redis: RedisClient) => new Promise<void>(resolve => redis.onReconnect(resolve));
 
 onEachRedis(redis => {
-  test('finds out by itself whether it is a Cluster', async () => {
+  test('detects whether Redis is a Cluster', async () => {
     const replies = (await redis().callAll('INFO', 'cluster')) as string[];
     expect(replies).toHaveLength(redis().cluster ? 3 : 1);
     for (const info of replies) expect(info.includes('cluster_enabled:1')).toBe(redis().cluster);
@@ -62,7 +62,7 @@ onEachRedis(redis => {
     expect(await t.control.readCluster()).toBeDefined();
   });
 
-  test('binary comes back as it was', async () => {
+  test('binary data is returned unchanged', async () => {
     const { t, d } = await startPart(redis(), { a: {} }, ['k']);
     const body = Buffer.from([0, 255, 10, 13, 128, 0]);
     await t.ingest(event('k', { body }));
@@ -74,7 +74,7 @@ onEachRedis(redis => {
     const keys = Array.from({ length: 60 }, (_, n) => `none:${n}`);
     const sendAll = () =>
       Promise.all(keys.flatMap(key => [redis().call('EXISTS', key), redis().run('fields', [key], [])]));
-    // Every node knows the script afterwards.
+    // Afterwards, every node knows the script.
     await sendAll();
     const writes = (['_write', '_writev'] as const).map(name => vi.spyOn(Socket.prototype, name as '_write'));
     onTestFinished(() => writes.forEach(spy => spy.mockRestore()));
@@ -84,7 +84,7 @@ onEachRedis(redis => {
     expect(new Set(sockets).size).toBe(sockets.length);
   });
 
-  test("Redis's clock is followed, and never goes backward", async () => {
+  test('follows the clock of Redis and never goes backward', async () => {
     const clock = await followRedisClock(redis());
     onTestFinished(() => clock.stop());
     const [time] = (await redis().callAll('TIME')) as [[string, string]];
@@ -94,20 +94,20 @@ onEachRedis(redis => {
   });
 });
 
-test('takes many commands at once from the start, on every node of a Cluster', async () => {
+test('accepts many concurrent commands from the start, on every node of a Cluster', async () => {
   const redis = await connect(redisClusterUrl());
   const replies = await Promise.all(Array.from({ length: 300 }, (_, n) => redis.call('EXISTS', `none:${n}`)));
   expect(new Set(replies)).toEqual(new Set([0]));
 });
 
-test('on a Cluster a key that is not declared is refused: the suites above would fail', async () => {
+test('on a Cluster, an undeclared key is refused, so the tests above would fail', async () => {
   const cluster = await connect(redisClusterUrl());
   const t = createTenant(cluster);
-  // The keys of two slots in the same script.
+  // The keys of two slots are used in the same script.
   await expect(cluster.run('fields', [`{${t.tenant}}a`, `{${t.tenant}x}b`], [])).rejects.toThrow(/CROSSSLOT|slot/i);
 });
 
-test('no script builds the name of a key: each is KEYS[n], or is given as such', () => {
+test('scripts do not create key names: each key is KEYS[n], or is passed', () => {
   const scripts = new URL('scripts/', import.meta.url);
   const names = globSync('*.lua', { cwd: scripts }).map(file => basename(file, '.lua') as ScriptName);
   expect(names.length).toBeGreaterThan(10);
@@ -126,7 +126,7 @@ test('no script builds the name of a key: each is KEYS[n], or is given as such',
 test.each([
   ['', redisUrl],
   [', to each node of a Cluster', redisClusterUrl],
-])('commands of one turn leave in one write%s', async (_where, url) => {
+])('commands of one turn are sent in one write%s', async (_where, url) => {
   const redis = await connect(url());
   const master = redis.masterOf('{turn}a');
   async function reads() {
@@ -136,7 +136,7 @@ test.each([
       ?.call('INFO', 'stats');
     return Number(/total_reads_processed:(\d+)/.exec(String(stats))?.[1]);
   }
-  /** Redis has the time to read what was written. */
+  /** Redis has time to read the written data. */
   function work(): void {
     for (const untilMs = performance.now() + 1; performance.now() < untilMs; );
   }
@@ -148,12 +148,12 @@ test.each([
     work();
     await Promise.all([first, second, redis.call('get', '{turn}c')]);
   }
-  // Nobody else uses this Redis but the connection above, which may begin late.
+  // Only the connection above uses this Redis. It may start late.
   expect((await reads()) - before).toBeLessThan(130);
 });
 
-describe('when Redis is away', () => {
-  test('commands fail at once, and work again after the restart; nothing is sent twice', async () => {
+describe('when Redis is unavailable', () => {
+  test('commands fail immediately and work again after the restart; nothing is sent twice', async () => {
     const server = await startRedis({ appendonly: true });
     onTestFinished(server.stop);
     const redis = await connect(server.url);
@@ -171,7 +171,7 @@ describe('when Redis is away', () => {
     expect(await redis.call('xlen', t.keys.log)).toBe(2);
   });
 
-  test('what was in flight when the connection broke is rejected, not repeated', async () => {
+  test('commands in progress when the connection was lost are rejected and not repeated', async () => {
     const server = await startRedis({ appendonly: true });
     onTestFinished(server.stop);
     const redis = await connect(server.url);
@@ -187,7 +187,7 @@ describe('when Redis is away', () => {
     expect(await redis.call('get', 'n')).toBe('0');
   });
 
-  test('who listens is told when messages may have been missed', async () => {
+  test('listeners are notified when messages may have been missed', async () => {
     const server = await startRedis();
     onTestFinished(server.stop);
     const redis = await connect(server.url);
@@ -221,7 +221,7 @@ describe('when Redis is away', () => {
     const redis = await connect(server.url);
     const listening = new Promise<void>(resolve => redis.subscribe(['c'], () => {}, resolve));
     await listening;
-    // Redis closes the connection of a subscriber that is no longer allowed to use its channel.
+    // Redis closes the connection of a subscriber that is not allowed to use its channel anymore.
     await server.command('ACL', 'SETUSER', 'default', 'resetchannels');
     await expect.poll(() => redis.deniedCommand(), { timeout: 10_000 }).toBeDefined();
     await redis.call('set', 'n', '0');
@@ -229,7 +229,7 @@ describe('when Redis is away', () => {
   });
 });
 
-test('out of memory: events are refused whole, outcomes are taken', async () => {
+test('out of memory: events are refused as a whole, and outcomes are accepted', async () => {
   const server = await startRedis({ maxmemory: '8mb' });
   onTestFinished(server.stop);
   const redis = await connect(server.url);
@@ -241,7 +241,7 @@ test('out of memory: events are refused whole, outcomes are taken', async () => 
     for (;;) await t.ingest(event('k', { body: Buffer.alloc(200_000) }));
   };
   await expect(fill()).rejects.toThrow(/^OOM/);
-  // Beyond doubt: at the limit itself a small script may still pass.
+  // The limit is far exceeded because a small script may still be allowed at the limit.
   await server.command('CONFIG', 'SET', 'maxmemory', '1mb');
   d.end(claims[0] as (typeof claims)[0]);
   await d.exchange(0);

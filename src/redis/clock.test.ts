@@ -21,7 +21,7 @@ async function follow() {
 test.each([
   ['forward', HOUR_MS],
   ['back', -HOUR_MS],
-])("this machine's clock that is set %s changes nothing, not for a moment", async (_where, byMs) => {
+])('setting the clock of this machine %s does not have any effect', async (_where, byMs) => {
   const { timeOf, nowMs } = await follow();
   vi.setSystemTime(Date.now() + byMs);
   expect(nowMs()).toBe(timeOf());
@@ -29,7 +29,7 @@ test.each([
   expect(nowMs()).toBe(timeOf());
 });
 
-test("Redis's clock that is set back by much is followed, by little waited for", async () => {
+test('a large step back of the clock of Redis is followed, and a small one is waited for', async () => {
   const { redis, timeOf, nowMs } = await follow();
   const first = nowMs();
   redis.aheadMs = -HOUR_MS;

@@ -24,7 +24,7 @@ const reasonsOf = (redis: LateRedis) => redis.impairments().map(({ reason, cause
 test.each([
   ['99', 'Use the version that wrote the data'],
   ['1', 'empty this Redis (FLUSHALL)'],
-])('a Redis with data of format %s is not used until that data is gone', async (format, advice) => {
+])('a Redis with data of format %s is not used until the data is removed', async (format, advice) => {
   const server = await start();
   await server.command('HSET', '{c}:meta', 'uid', 'ours', 'format', format);
   const redis = open(server.url);
@@ -37,7 +37,7 @@ test.each([
   expect(redis.impairments()).toEqual([]);
 });
 
-test('a Redis with data of another installation is not used until that data is gone', async () => {
+test('a Redis with data of another installation is not used until the data is removed', async () => {
   const server = await start();
   await server.command('HSET', '{c}:meta', 'uid', 'cluster', 'instance', 'blue');
   const redis = open(server.url);
@@ -54,7 +54,7 @@ test('a Redis with data of another installation is not used until that data is g
 describe.each([
   ['another format', 'UnsupportedRedisFormat/settings', ['format', '99']],
   ['another installation', 'ForeignRedis/settings', ['instance', 'blue']],
-])('data of %s that comes later', (_what, reason, fields) => {
+])('data of %s that is added later', (_what, reason, fields) => {
   const MARKED = ['HSET', '{c}:meta', 'uid', 'ours', 'format', String(FORMAT), 'instance', ''] as const;
 
   async function startMarked(checkEveryMs: number) {
@@ -64,7 +64,7 @@ describe.each([
     onTestFinished(() => redis.close());
     await redis.opened;
     const reconnects: string[] = [];
-    // Changes that a role makes at this time must not reach the other data.
+    // Changes by a role during this time must not reach the other data.
     redis.client.onReconnect(() => {
       redis.client.call('set', 'seen', '1').then(
         () => reconnects.push('used'),
@@ -74,7 +74,7 @@ describe.each([
     return { server, redis, reconnects };
   }
 
-  test('with a new connection is not used until it is removed, and then the reconnect is announced', async () => {
+  test('with a new connection is not used until it is removed, and then the reconnect is reported', async () => {
     const { server, redis, reconnects } = await startMarked(60_000);
     await server.command('HSET', '{c}:meta', ...fields);
     await server.command('CLIENT', 'KILL', 'TYPE', 'normal');
@@ -102,7 +102,7 @@ describe.each([
   });
 });
 
-describe('a Redis that is not there at the start', () => {
+describe('a Redis that is unavailable at the start', () => {
   test('is reported with its variable, rejects commands, and is used as soon as it responds', async () => {
     const server = await start();
     const port = server.port;
@@ -151,7 +151,7 @@ test('does not use a Redis with unsafe settings until they are correct', async (
   expect(await redis.client.call('get', 'a')).toBeNull();
 });
 
-test('a wrong password is named as such, and stays out of the message', async () => {
+test('a wrong password is reported without being part of the message', async () => {
   const server = await start();
   await server.command('CONFIG', 'SET', 'requirepass', 'right');
   const redis = open(server.url.replace('//', '//:wrong@'));
@@ -169,7 +169,7 @@ test('reports a Redis that becomes unavailable later', async () => {
   await vi.waitFor(() => expect(reasonsOf(redis)).toEqual([]), SOON_MS);
 });
 
-test('a client that is closed while it waits tries no more', async () => {
+test('a client that is closed while it waits stops trying', async () => {
   const server = await start();
   await server.kill();
   const redis = openRedis({ url: server.url, log });

@@ -23,7 +23,7 @@ describe('a script with names', () => {
   const args = { readyMs: 5, gen: 'g' };
   const order = (call: Partial<NamedCall>) => orderCall(script, { keys, args, ...call });
 
-  test('names its keys and arguments as locals, on the lines where it declares them', () => {
+  test('declares its keys and arguments as locals on the lines of their comments', () => {
     const lines = script.source.split('\n');
     expect(script.name).toBe('one-thing');
     expect(lines[0]).toBe('#!lua');
@@ -34,7 +34,7 @@ describe('a script with names', () => {
     expect(lines.slice(4)).toEqual(['local a', 'local included = true', 'return 1', 'end)()', '']);
   });
 
-  test('is called with names in any order; keys that it does not name are left out', () => {
+  test('is called with names in any order; other keys are omitted', () => {
     expect(order({})).toEqual([
       ['M', 'L'],
       ['g', 5],

@@ -63,7 +63,7 @@ async function durationOf(connections: number, servers: readonly RedisServer[]):
   return performance.now() - beganMs;
 }
 
-test('a rotated password is read from its file, by the subscriber as well', async () => {
+test('a rotated password is read from its file, including by the subscriber', async () => {
   const server = await startRedis();
   onTestFinished(server.stop);
   const { file, write } = await writePassword('first');
@@ -89,7 +89,7 @@ test('a rotated password is read from its file, by the subscriber as well', asyn
   await vi.waitFor(() => expect(news.heard).toEqual(['again']), SOON);
 });
 
-test('while the file is missing, the last password is used; the file is named once Redis denies it', async () => {
+test('while the file is missing, the last password is used, and the file is reported once Redis denies it', async () => {
   const server = await startRedis();
   onTestFinished(server.stop);
   const { file } = await writePassword('first');
@@ -119,7 +119,7 @@ test('reports the variable if Redis requires a password', async () => {
   expect(redis.waiting()[0]?.message).toContain('Set SLUICE_REDIS_PASSWORD_FILE');
 });
 
-test('every node of a Cluster takes the rotated password, and the subscriber', async () => {
+test('every node of a Cluster uses the rotated password, and so does the subscriber', async () => {
   const cluster = await startRedisCluster();
   onTestFinished(cluster.stop);
   const { file, write } = await writePassword('first');
@@ -135,7 +135,7 @@ test('every node of a Cluster takes the rotated password, and the subscriber', a
   await vi.waitFor(() => expect(reasonsOf(redis)).toEqual(['RedisAccessDenied/dependency']), SOON);
   expect(redis.impairments()[0]?.message).toContain('Correct the password in SLUICE_REDIS_PASSWORD_FILE');
 
-  // It tries again with a delay.
+  // The client tries again after a delay.
   expect(await durationOf(10, cluster.nodes)).toBeGreaterThan(500);
 
   write('second');

@@ -25,7 +25,7 @@ async function start() {
 const DURATIONS = 'sluice_redis_command_duration_seconds_count';
 const errors = (reason: string) => `sluice_redis_command_errors_total{reason="${reason}"}`;
 
-test('measures one command at a time, and every single one', async () => {
+test('measures each command individually', async () => {
   const { redis, value } = await start();
   for (let i = 0; i < 5; i++) await redis.call('get', 'k');
   expect(await value(DURATIONS)).toBe(5);
@@ -40,7 +40,7 @@ test('distinguishes refused commands and an unavailable server', async () => {
   await expect(redis.call('lpush', 'k', 'v')).resolves.toBe(1);
   await expect(redis.call('get', 'k')).rejects.toThrow('WRONGTYPE');
   expect(await value(errors('refused'))).toBe(1);
-  // An unknown script is not a failure, because it is sent again with its text.
+  // An unknown script is not a failure because it is sent again with its text.
   await redis.run('fields', ['h'], []);
   expect(await value(errors('refused'))).toBe(1);
   await redis.callAll('CONFIG', 'SET', 'maxmemory', '1');
@@ -59,7 +59,7 @@ test('distinguishes refused commands and an unavailable server', async () => {
   expect(await value('sluice_redis_reconnects_total')).toBe(1);
 });
 
-test('reports how full Redis is', async () => {
+test('reports the memory usage of Redis', async () => {
   const { redis, value } = await start();
   expect((await readRedisMemory(redis)).maxBytes).toBe(0);
   await redis.callAll('CONFIG', 'SET', 'maxmemory', `${1024 ** 3}`);

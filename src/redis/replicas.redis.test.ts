@@ -14,7 +14,7 @@ function scriptOf(source: string): NamedScript {
 }
 const WRITE = scriptOf("#!lua\nreturn redis.call('RPUSH', KEYS[1], ARGV[1])");
 const READ = scriptOf("#!lua flags=no-writes\nreturn redis.call('LLEN', KEYS[1])");
-/** Like a script for an event that has already been stored, this does not write anything, but it could. */
+/** Like a script for an event that has already been stored, this does not write, but would be able to. */
 const FIND = scriptOf("#!lua\nreturn redis.call('LLEN', KEYS[1])");
 
 describe('a client that waits for a replica', () => {
@@ -41,7 +41,7 @@ describe('a client that waits for a replica', () => {
     await master?.stop();
   });
 
-  test('has what it wrote on the replica', async () => {
+  test('has its writes on the replica', async () => {
     for (let length = 1; length <= 20; length++) {
       expect(await run(WRITE)).toBe(length);
       expect(await replica.command('LLEN', 'l')).toBe(length);
@@ -49,16 +49,16 @@ describe('a client that waits for a replica', () => {
     expect(client.unconfirmedWrite()).toBeUndefined();
   });
 
-  test('shares a WAIT among the writes of a moment', async () => {
+  test('shares a WAIT among concurrent writes', async () => {
     const before = await waits();
     await Promise.all(Array.from({ length: 200 }, () => run(WRITE)));
     expect((await waits()) - before).toBeLessThanOrEqual(20);
   });
 
-  test('rejects a write that no replica confirms, which is executed nevertheless, and reads on', async () => {
+  test('rejects a write that no replica confirms, which is executed nevertheless, and continues to read', async () => {
     const length = Number(await run(WRITE));
     await replica.kill('SIGSTOP');
-    // It was written by a different connection and has only been found by this connection.
+    // Another connection has written it. This connection only reads it.
     await run(WRITE, plain);
     await expect(run(FIND)).rejects.toThrow('only 0 of 1');
     const error = await run(WRITE).catch((cause: Error) => cause);
@@ -79,14 +79,14 @@ describe('a client that waits for a replica', () => {
     await expect.poll(() => run(WRITE).catch(() => 0), { timeout: 20_000 }).toBeGreaterThan(0);
   });
 
-  test('does not wait with a script whose lost writes are done again', async () => {
+  test('does not wait for a script whose lost writes are repeated', async () => {
     await replica.kill('SIGSTOP');
     const marked = scriptOf("#!lua\n--@unconfirmed\nreturn redis.call('RPUSH', KEYS[1], ARGV[1])");
     expect(await run(marked)).toBeGreaterThan(0);
     await replica.kill('SIGCONT');
   });
 
-  test('does not take the confirmation of a successor at the same address', async () => {
+  test('does not accept the confirmation of a successor at the same address', async () => {
     const other = await startRedis();
     const otherReplica = await startRedis({ extra: ['--replicaof', '127.0.0.1', `${other.port}`] });
     while ((await other.command('WAIT', 1, 100)) !== 1) await delay(50);
@@ -94,7 +94,7 @@ describe('a client that waits for a replica', () => {
     const behind = await connectRedis({ url: service.url, waitReplicas: 1 }, log);
     try {
       await expect.poll(() => run(WRITE, behind).catch(() => 0), { timeout: 20_000 }).toBeGreaterThan(0);
-      // The connection to the former master stays open, as behind a Service.
+      // The connection to the former master remains open, as behind a Service.
       service.forwardTo(other.port);
       const clients = String(await master.command('CLIENT', 'LIST')).split('\n');
       const waiting = clients.filter(each => each.includes('cmd=wait')).map(each => /^id=(\d+)/.exec(each)?.[1] ?? '');
@@ -109,7 +109,7 @@ describe('a client that waits for a replica', () => {
     }
   });
 
-  test('rejects writes while the master is away, and works again when it is back', async () => {
+  test('rejects writes while the master is unavailable, and works again afterwards', async () => {
     await master.kill();
     await expect(run(WRITE)).rejects.toThrow();
     await master.restart();

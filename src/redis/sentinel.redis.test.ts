@@ -58,10 +58,10 @@ function listen(redis: LateRedis): string[] {
 const passwordFile = `${folder.path}/password`;
 writeFileSync(passwordFile, 'secret\n');
 
-/** Without a password, Sentinel has only the user default. */
+/** Without a password, Sentinel only has the default user. */
 const AT_SENTINEL = { passwordFile, sentinelUsername: 'default' };
 
-test.concurrent('follows a failover: events go on with the replica that Sentinel promotes, and so do messages', async ({
+test.concurrent('follows a failover: events and messages continue with the replica that Sentinel promotes', async ({
   onTestFinished,
 }) => {
   const { master, replica } = await startPair(onTestFinished);
@@ -83,7 +83,7 @@ test.concurrent('follows a failover: events go on with the replica that Sentinel
   expect(redis.impairments()).toEqual([]);
   expect(await sentinels.masterPort()).toBe(replica.port);
   expect(await length()).toBe(2);
-  // Sentinel closes the connections to a replica when it promotes it, so the subscriber may have to listen once more.
+  // Sentinel closes the connections to a replica when it promotes it, so the subscriber may have to subscribe again.
   await vi.waitFor(async () => {
     await redis.client.publish('news', 'x');
     expect(heard).toContain('x');
@@ -91,7 +91,7 @@ test.concurrent('follows a failover: events go on with the replica that Sentinel
   expect(heard.slice(0, 2)).toEqual(['listening', 'listening']);
 });
 
-test.concurrent('leaves a master that hangs, with its subscriber, once Sentinel has replaced it', async ({
+test.concurrent('leaves a master that does not respond, including its subscriber, once Sentinel has replaced it', async ({
   onTestFinished,
 }) => {
   const { master, replica } = await startPair(onTestFinished);
@@ -111,7 +111,9 @@ test.concurrent('leaves a master that hangs, with its subscriber, once Sentinel 
   await vi.waitFor(() => expect(heard.slice(0, 2)).toEqual(['listening', 'listening']), SOON);
 });
 
-test.concurrent('connects again if there is a failover while a Sentinel hangs', async ({ onTestFinished }) => {
+test.concurrent('connects again if there is a failover while a Sentinel does not respond', async ({
+  onTestFinished,
+}) => {
   const { master } = await startPair(onTestFinished);
   const sentinels = await startSentinels({ name: 'main', master: master.port });
   onTestFinished(sentinels.stop);
@@ -127,7 +129,7 @@ test.concurrent('connects again if there is a failover while a Sentinel hangs', 
   await vi.waitFor(async () => expect(await redis.client.call('set', 'a', '1')).toBe('OK'), SOON);
 });
 
-test.concurrent('Sentinels, master and replica with TLS, a client certificate, a database and passwords of their own', async ({
+test.concurrent('supports TLS, a client certificate, a database, and separate passwords for Sentinels, master, and replica', async ({
   onTestFinished,
 }) => {
   const authority = await createAuthority(folder.path);

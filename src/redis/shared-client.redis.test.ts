@@ -26,7 +26,7 @@ onEachRedis(redis => {
     return { key, client, turns, took, run };
   }
 
-  test('scripts have the same replies, and are timed by Redis', async () => {
+  test('scripts have the same replies, and Redis measures their time', async () => {
     const { run, turns, took } = start();
     expect(await run('return { "OK", 1, { ARGV[1] }, false }', 'y')).toEqual(['OK', 1, ['y'], null]);
     expect(await run('return 7 -- seven')).toBe(7);
@@ -41,13 +41,13 @@ onEachRedis(redis => {
     for (const micros of took.slice(0, 4)) expect(micros).toBeGreaterThanOrEqual(0);
   });
 
-  test('a failed script is an error, and its turn ends', async () => {
+  test('a failed script results in an error and ends its turn', async () => {
     const { run, took } = start();
     await expect(run('return redis.call("HGET", KEYS[1])')).rejects.toThrow('ERR');
     expect(took).toEqual([undefined]);
   });
 
-  test('commands take a fixed time, and calls without a limit are not timed', async () => {
+  test('commands take a fixed time, and calls without a limit are not measured', async () => {
     const { key, client, took } = start();
     await client.call('hset', key, 'field', 'value');
     expect(await client.call('hget', key, 'field')).toBe('value');
@@ -59,7 +59,7 @@ onEachRedis(redis => {
     await free.call('del', key);
   });
 
-  test('replies with Buffers stay as they are', async () => {
+  test('replies with Buffers are not changed', async () => {
     const { key, client } = start();
     const text = Buffer.from([0, 255, 10]);
     const reply = await client.runNamedBuffers(script('return { "OK", ARGV[1], 5 }'), {

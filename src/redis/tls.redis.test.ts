@@ -39,7 +39,7 @@ function open(settings: RedisSettings): LateRedis {
 const untilSaid = (redis: LateRedis, text: string) =>
   vi.waitFor(() => expect(redis.impairments()[0]?.message).toContain(text), SOON);
 
-test('connects to a Redis with a certificate of a private authority only if it is configured', async () => {
+test('only connects to a Redis with a certificate of a private authority if the authority is configured', async () => {
   const { url } = await start();
   const redis = open({ url, caFile: authority.ca });
   await redis.opened;
@@ -56,7 +56,7 @@ test('checks the name of the server: the host, or SLUICE_REDIS_SERVER_NAME', asy
   await open({ url, caFile: authority.ca, serverName: 'redis.example' }).opened;
 }, 60_000);
 
-test('a Redis that asks for a client certificate gets it on every connection, and the new one after a rotation', async () => {
+test('a Redis that requires a client certificate receives it on every connection, including the new one after a rotation', async () => {
   const { server, url } = await start(byAddress, 'yes');
   const rotating = { cert: `${folder.path}/rotating.crt`, key: `${folder.path}/rotating.key` };
   const use = (files: typeof client) => {
@@ -79,7 +79,7 @@ test('a Redis that asks for a client certificate gets it on every connection, an
   await redis.opened;
   await vi.waitFor(() => expect(listening).toBe(1), SOON);
 
-  // From now on, only clients of the other authority are accepted.
+  // From now on, Redis only accepts clients of the other authority.
   await server.command('CONFIG', 'SET', 'tls-ca-cert-file', stranger.ca);
   await server.command('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes');
   await untilSaid(redis, 'SLUICE_REDIS_CERT_FILE');
@@ -89,7 +89,7 @@ test('a Redis that asks for a client certificate gets it on every connection, an
   await vi.waitFor(() => expect(listening).toBe(2), SOON);
 });
 
-test('connects to a Cluster with TLS by the names of its nodes, and subscribes there', async () => {
+test('connects to a Cluster with TLS using the names of its nodes, and subscribes there', async () => {
   const localhost = await authority.issue('localhost', 'DNS:localhost');
   const nodes: { port: number; busPort: number; tlsPort: number }[] = [];
   for (let index = 0; index < 3; index++) {

@@ -13,7 +13,7 @@ import type { Parts } from './parts.ts';
 
 const KEY = 'sk_0123456789abcdef';
 
-test('events are stored in the part of their queue', async () => {
+test('events are stored in the part of their stream', async () => {
   const log = createLogger({ level: 'silent' });
   const redis = await connectRedis(redisUrl(), log);
   onTestFinished(() => redis.close());

@@ -8,7 +8,7 @@ import { packagesIn } from '../../test/support/loaded-packages.ts';
 import { startSluice } from '../../test/support/sluice.ts';
 import { temporaryFolder } from '../../test/support/temporary-folder.ts';
 
-/** Starts a controller with this user's kubeconfig and returns its first authorization and the loaded packages. */
+/** Starts a controller with this user's kubeconfig. Returns its first authorization and the loaded packages. */
 async function startController(user: object) {
   const folder = await temporaryFolder('start');
   const coverage = await temporaryFolder('coverage');
@@ -43,7 +43,7 @@ async function startController(user: object) {
 
 const CLIENT_NODE = '@kubernetes/client-node';
 
-test('a controller with a plain kubeconfig does not load client-node', { timeout: 60_000 }, async () => {
+test('a controller with a simple kubeconfig does not load client-node', { timeout: 60_000 }, async () => {
   const { authorization, packages } = await startController({ token: 'plain' });
   expect(authorization).toBe('Bearer plain');
   expect(packages).toContain('undici');

@@ -5,7 +5,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { ConfigError } from '../config/config.ts';
 import { anyAddress, listenAt } from './listening.ts';
 
-/** Simulates a kernel without IPv6: a seccomp filter answers socket(AF_INET6) with EAFNOSUPPORT. */
+/** Simulates a kernel without IPv6: a seccomp filter refuses socket(AF_INET6) with EAFNOSUPPORT. */
 const WITHOUT_IPV6 = `
 import ctypes, os, struct, sys
 AF_INET6, EAFNOSUPPORT, ALLOW, ERRNO = 10, 97, 0x7fff0000, 0x00050000
@@ -44,7 +44,7 @@ test('listens on all IPv4 addresses on a kernel without IPv6', { timeout: 60_000
   expect(chosen).toMatchObject({ status: 0, stdout: '0.0.0.0' });
 });
 
-test('listens on all IPv6 and IPv4 addresses elsewhere, and leaves the port free', async () => {
+test('listens on all IPv6 and IPv4 addresses elsewhere, and keeps the port free', async () => {
   const probe = createServer();
   const family = await new Promise<string>((resolve, reject) => {
     probe.once('error', reject);
@@ -54,7 +54,7 @@ test('listens on all IPv6 and IPv4 addresses elsewhere, and leaves the port free
   expect(await anyAddress()).toBe(family === 'IPv6' ? '::' : '0.0.0.0');
 });
 
-test('names the variable of a port that is taken', async () => {
+test('reports the variable of a port that is in use', async () => {
   const listen = (port: number) =>
     new Promise<number>((resolve, reject) => {
       const server = createServer().once('error', reject);
@@ -67,7 +67,7 @@ test('names the variable of a port that is taken', async () => {
   await expect(taken).rejects.toThrow(`SLUICE_OPS_PORT: port ${port} is already in use`);
 });
 
-test('names the variable of an address that the machine does not have', async () => {
+test('reports the variable of an address that the machine does not have', async () => {
   const listen = () =>
     new Promise<void>((resolve, reject) => {
       createServer().once('error', reject).listen({ port: 0, host: '203.0.113.9' }, resolve);

@@ -10,7 +10,7 @@ import { systemClock } from '../time/clock.ts';
 
 const FLOOD_MS = 2_000;
 
-/** An inbox with 1,000 events, read within the share of an account. */
+/** An inbox with 1,000 events. It is read within the share of an account. */
 async function openInbox(
   redis: RedisClient,
   account: string,
@@ -31,22 +31,22 @@ async function openInbox(
 }
 
 onEachRedis(redis => {
-  test('a flood of reads takes a tenth of the time of Redis', async () => {
+  test('a flood of reads uses a tenth of the time of Redis', async () => {
     const evil = await openInbox(redis(), 'evil');
     const startedMs = performance.now();
     const flood = Array.from({ length: 32 }, async () => {
-      // On a busy machine, a single call can take so long that the next ones are refused.
+      // On a busy machine, a single call can take so long that the next calls are refused.
       while (performance.now() - startedMs < FLOOD_MS) await evil.read().catch(() => delay(10));
     });
     await Promise.all(flood);
     const elapsedMs = performance.now() - startedMs;
     const usedMs = evil.used.micros / 1_000;
-    // Its burst, and the additional time that 32 calls may need.
+    // The burst, and the additional time that 32 calls may require.
     expect(usedMs).toBeLessThanOrEqual(0.1 * elapsedMs + 100 + 32 * (usedMs / evil.used.calls));
     expect(evil.used.calls).toBeGreaterThan(32);
   });
 
-  test('a read is answered before most of the reads that another account has sent earlier', async () => {
+  test('a read returns before most of the reads that another account has sent earlier', async () => {
     const shares = createRedisShares(systemClock, () => undefined);
     const evil = await openInbox(redis(), 'evil', shares);
     const shop = await openInbox(redis(), 'shop', shares);
@@ -59,13 +59,13 @@ onEachRedis(redis => {
     );
     expect((await shop.read()).answer).toBe('OK');
     answered.before = answered.all;
-    // Redis answers in the order of the calls, so all of them would be answered by now if they had not to wait.
+    // Redis responds in the order of the calls, so all of them would have returned by now if they had not been delayed.
     expect(answered.before).toBeLessThan(500);
     await Promise.all(flood);
     expect(answered.all).toBeGreaterThan(answered.before);
   });
 
-  test('reads that would wait for more than two seconds are refused, but those of others are not', async () => {
+  test('reads that would wait for more than two seconds are refused, and reads of others are not', async () => {
     let refusals = 0;
     const evil = await openInbox(
       redis(),

@@ -19,12 +19,12 @@ async function packagesOf(roles: readonly Role[]): Promise<string[]> {
   return packages;
 }
 
-test('a process loads the packages of its roles only', { timeout: 60_000 }, async () => {
+test('a process only loads the packages of its roles', { timeout: 60_000 }, async () => {
   const heavy = ['@kubernetes/client-node', 'express', 'fastify', 'nodemailer', 'undici'];
   const loaded = async (roles: readonly Role[]) => (await packagesOf(roles)).filter(name => heavy.includes(name));
   expect(await loaded(['dispatcher'])).toEqual([]);
   expect(await loaded(['ingress'])).toEqual(['fastify']);
-  // Only some kubeconfigs need client-node, and only the first email needs nodemailer.
+  // Only some kubeconfigs require client-node, and only the first email requires nodemailer.
   expect(await loaded(['controller'])).toEqual(['undici']);
   expect(await loaded(ROLES)).toEqual(['express', 'fastify', 'undici']);
 });

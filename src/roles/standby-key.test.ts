@@ -34,7 +34,7 @@ function start() {
   };
 }
 
-test('a standby with another root key than the leader is impaired until it leads', async () => {
+test("a standby whose root key differs from the leader's is impaired until it leads", async () => {
   const { state, reasons } = start();
   expect(await reasons()).toEqual([]);
   state.theirs = 'ours';
@@ -45,7 +45,7 @@ test('a standby with another root key than the leader is impaired until it leads
   expect(await reasons()).toEqual([]);
 });
 
-test('a Redis that does not answer changes nothing', async () => {
+test('an unavailable Redis does not change anything', async () => {
   const { state, reasons } = start();
   state.away = true;
   expect(await reasons()).toEqual([]);
@@ -56,7 +56,7 @@ test('a Redis that does not answer changes nothing', async () => {
   expect(await reasons()).toEqual(['RootKeyMismatch']);
 });
 
-test('it ends with the role', async () => {
+test('ends together with the role', async () => {
   const { stop, isStopped } = start();
   await stop();
   expect(isStopped()).toBe(true);

@@ -29,12 +29,12 @@ test('reports a leader with another Redis after 30 s, without making the standby
   state.away = true;
   await clock.advance(10_000);
   expect(check()).toHaveLength(1);
-  // It leads itself, or nobody leads.
+  // This replica leads, or nobody leads.
   state.leaders = undefined;
   expect(check()).toEqual([]);
 });
 
-test('reports nothing if the leader uses the same Redis, also after it has lost its data', async () => {
+test('does not report a leader that uses the same Redis, even after Redis has lost its data', async () => {
   const { clock, state, check } = start();
   state.leaders = 'a';
   await clock.advance(60_000);

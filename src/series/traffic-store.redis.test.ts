@@ -70,7 +70,7 @@ onEachRedis(redis => {
     await deliver(1);
     const early = createTrafficStore({
       ...redis(),
-      // Reads immediately. The test decides when it writes.
+      // This reads immediately. The test decides when it writes.
       run: async (name, keys, args) => {
         await late;
         return redis().run(name, keys, args);
@@ -93,7 +93,7 @@ onEachRedis(redis => {
     expect(await says('1h', t.clock.ms)).toMatchObject({ deliveries: 1 });
   });
 
-  test('at the edge of a week, too, when two processes are a little apart', async () => {
+  test('counts correctly at the edge of a week, even if the clocks of two processes differ slightly', async () => {
     const edgeMs = Math.ceil(MIDNIGHT_MS / WEEK_MS) * WEEK_MS;
     t.clock.ms = edgeMs - 2 * MINUTE_MS;
     await t.send('a');
@@ -118,13 +118,13 @@ onEachRedis(redis => {
     expect((await read('7d')).filter(({ deliveries }) => deliveries > 0).map(each => each.deliveries)).toEqual([
       60, 30,
     ]);
-    // For the last hour, the current minute does not have any counts yet.
+    // The current minute does not have any counts in the last hour yet.
     expect((await read('1h')).map(({ deliveries }) => deliveries)).toEqual([...Array.from({ length: 59 }, () => 1), 0]);
     // Folded counts are not stored twice.
     for (const field of ['in', 'out']) expect((await t.hash('meta'))[field]?.split(';')).toHaveLength(2);
   });
 
-  test('over seven days each bucket is exact in each history, and the oldest fall out', async () => {
+  test('over seven days, each bucket is exact in each history, and the oldest ones are removed', async () => {
     const made: { readonly ms: number; readonly n: number }[] = [];
     for (let i = 0; i < 60; i++) {
       const n = 1 + (i % 3);
@@ -143,7 +143,7 @@ onEachRedis(redis => {
     }
     t.clock.ms += 8 * DAY_MS;
     expect(totalsOf(await read('7d')).eventsIn).toBe(0);
-    // Reported again by a process that was unavailable for a long time, so it is too old for any series.
+    // This is reported again by a process that was unavailable for a long time, so it is too old for any series.
     await redis().call('hset', t.keys.meta, 'in', `${MIDNIGHT_MS + 1};${MIDNIGHT_MS / MINUTE_MS} 9 9 9`);
     await fold();
     expect(totalsOf(await read('7d')).eventsIn).toBe(0);
@@ -159,8 +159,8 @@ onEachRedis(redis => {
     expect(await says('1h', MIDNIGHT_MS)).toMatchObject({ eventsIn: 3 });
   });
 
-  describe('what it takes', () => {
-    test('limits the text of a part that is not folded to its newest minutes', async () => {
+  describe('the size of the series', () => {
+    test('is limited to the newest minutes for a part that is not folded', async () => {
       const minute = MIDNIGHT_MS / MINUTE_MS;
       const said = Array.from({ length: 2_400 }, (_, i) => `;${minute - 2_400 + i} 1 4 0`);
       const begun = `${MIDNIGHT_MS - 2_400 * MINUTE_MS}`;
@@ -174,7 +174,7 @@ onEachRedis(redis => {
       expect(totalsOf(await read('7d')).eventsIn).toBe(kept.split(';').length - 1);
     });
 
-    test('the series has as many buckets for any traffic, and marks end with the week after', async () => {
+    test('has the same number of buckets for any traffic, and marks expire after another week', async () => {
       const { series, seriesMarks } = tenantKeys(t.part.tenant);
       const sizes: number[] = [];
       for (let hour = 0; hour < 400; hour++) {

@@ -28,7 +28,7 @@ const start = (target: AuditTarget, bufferBytes?: number) =>
 
 async function until(is: () => boolean | Promise<boolean>): Promise<void> {
   for (let tries = 0; !(await is()); tries++) {
-    if (tries === 400) throw new Error('it never happened');
+    if (tries === 400) throw new Error('the condition was not true in time');
     await delay(25);
   }
 }
@@ -60,7 +60,7 @@ test('a renamed file is replaced by a new one', async () => {
   expect(await readFile(file, 'utf8')).toMatch(/^(after\n)+$/);
 });
 
-test('a descriptor that was inherited is written to', async () => {
+test('an inherited descriptor is written to', async () => {
   const handle = await open(join(folder, 'given'), 'w+');
   const destination = await start({ fd: handle.fd });
   destination.write('line\n');
@@ -80,11 +80,11 @@ test.each<[string, () => AuditTarget]>([
       return { file: join(folder, 'pipe') };
     },
   ],
-])('%s is refused at once', async (_what, target) => {
+])('%s is refused immediately', async (_what, target) => {
   await expect(start(target())).rejects.toMatchObject({ code: expect.stringMatching(/^E[A-Z]+$/) });
 });
 
-test('keeps lines in memory while a reader is blocked, and then counts lost ones', async () => {
+test('keeps lines in memory while a reader is blocked, and then counts lost lines', async () => {
   const file = join(folder, 'pipe');
   execFileSync('mkfifo', [file]);
   const reader = await open(file, constants.O_RDONLY | constants.O_NONBLOCK);

@@ -5,7 +5,7 @@ import { type OpsServer, startOpsServer } from './ops-server.ts';
 let server: OpsServer | undefined;
 afterEach(() => server?.close());
 
-test('serves metrics, health, and readiness, and lists what is missing', async () => {
+test('serves metrics, health, and readiness, and lists missing conditions', async () => {
   const registry = createRegistry();
   new Counter({ name: 'sluice_test_total', help: 'A test.', registers: [registry] }).inc(3);
   const redis = { message: 'redis is away' };
@@ -30,7 +30,7 @@ test('serves metrics, health, and readiness, and lists what is missing', async (
   expect([post.status, post.headers.get('allow')]).toEqual([405, 'GET, HEAD']);
 });
 
-test('listens at one address if there is one, or else at all', async () => {
+test('listens on one address if it is configured, and on all addresses otherwise', async () => {
   const registry = createRegistry();
   const statusAt = (address: string) =>
     fetch(`http://${address}:${server?.port}/healthz`).then(

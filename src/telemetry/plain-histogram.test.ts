@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { createRegistry, Histogram } from './metrics.ts';
 import { createPlainHistogram } from './plain-histogram.ts';
 
-test("says exactly what prom-client's own histogram says of the same observations", async () => {
+test('returns exactly the same text as the histogram of prom-client for the same observations', async () => {
   const [ours, theirs] = [createRegistry(), createRegistry()];
   const about = { name: 'sluice_test_seconds', help: 'A test.', buckets: [0.005, 0.1, 1] };
   const plain = createPlainHistogram({ ...about, registers: [ours] });

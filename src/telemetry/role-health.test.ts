@@ -31,20 +31,20 @@ function start(base: { readonly role: string } | null = null) {
 }
 
 describe('readiness', () => {
-  test('a role that never worked is not ready', () => {
+  test('a role that has never worked is not ready', () => {
     const role = start();
     role.impairments = [REDIS];
     expect(role.health.state()).toEqual({ ready: false, impairments: [REDIS] });
   });
 
-  test('a role that has worked stays ready while a shared dependency is away', () => {
+  test('a role that has worked remains ready while a shared dependency is unavailable', () => {
     const role = start();
     expect(role.health.state().ready).toBe(true);
     role.impairments = [REDIS];
     expect(role.health.state()).toEqual({ ready: true, impairments: [REDIS] });
   });
 
-  test('is never ready while its own settings are wrong', () => {
+  test('a role is never ready while its own settings are wrong', () => {
     const role = start();
     role.health.state();
     role.impairments = [REDIS, KEY];
@@ -60,7 +60,7 @@ describe('the log', () => {
     }
   }
 
-  test('has one line when an impairment has lasted 5 s, one a minute while it lasts, one when it ends', () => {
+  test('contains a line when an impairment has lasted 5 s, one per minute while it lasts, and one when it ends', () => {
     const role = start();
     role.impairments = [REDIS];
     pass(role, 5);
@@ -76,7 +76,7 @@ describe('the log', () => {
     ]);
   });
 
-  test.each([[null], [{ role: 'dispatcher' }]])('names the role once in each line (base %j)', base => {
+  test.each([[null], [{ role: 'dispatcher' }]])('contains the role once in each line (base %j)', base => {
     const role = start(base);
     role.impairments = [REDIS];
     pass(role, 8);
@@ -85,7 +85,7 @@ describe('the log', () => {
     expect(role.raw.map(line => line.match(/"role":"dispatcher"/g)?.length)).toEqual([1, 1]);
   });
 
-  test('has none of an ordinary start', () => {
+  test('does not contain a line for an ordinary start', () => {
     const role = start();
     role.impairments = [REDIS];
     pass(role, 4);

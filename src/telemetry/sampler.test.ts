@@ -13,7 +13,7 @@ test('samples on demand, and not again before the interval has passed', async ()
   expect(await sampler.read()).toBe(2);
 });
 
-test('a sample that fails or takes too long is unknown until the next one', async () => {
+test('a sample that fails or takes too long is unknown until the next sample', async () => {
   let now = 0;
   let answer: () => Promise<number> = () => Promise.reject(new Error('away'));
   const sampler = createSampler({ look: () => answer(), everyMs: 10, patienceMs: 20, monotonicMs: () => now });

@@ -29,7 +29,7 @@ async function open(config: Partial<TracingConfig> = {}) {
   return { tracing, receiver };
 }
 
-test('a span continues the trace of its parent, and has a traceparent of its own', async () => {
+test('a span continues the trace of its parent, and has a separate traceparent', async () => {
   const { tracing, receiver } = await open();
   const outer = tracing.start('outer', { kind: 'server', parent: `00-${TRACE}-b7ad6b7169203331-01` });
   const inner = tracing.start('inner', { kind: 'client', parent: outer.traceparent, attributes: { n: 1, s: 'x' } });
@@ -54,7 +54,7 @@ test('a span continues the trace of its parent, and has a traceparent of its own
   expect(receiver.requests[0]).toMatchObject({ path: '/v1/traces', headers: { 'x-key': 'of the collector' } });
 });
 
-test('an unsampled trace is passed on as such, and not sent', async () => {
+test('an unsampled trace is passed on as unsampled, and not sent', async () => {
   const { tracing, receiver } = await open();
   const span = tracing.start('unseen', { kind: 'server', parent: `00-${TRACE}-b7ad6b7169203331-00` });
   expect(span.traceparent).toMatch(new RegExp(`^00-${TRACE}-[0-9a-f]{16}-00$`));
@@ -72,7 +72,7 @@ test('records the configured share', async () => {
   expect(receiver.spans.length).toBeLessThan(620);
 });
 
-test('speaks protobuf as well', async () => {
+test('supports protobuf', async () => {
   const { tracing, receiver } = await open({ protocol: 'http/protobuf' });
   tracing.start('named in bytes', { kind: 'internal' }).end();
   await tracing.stop();
@@ -81,7 +81,7 @@ test('speaks protobuf as well', async () => {
   expect(request?.body.includes('named in bytes')).toBe(true);
 });
 
-test('a missing collector stops nothing, and is logged once', async () => {
+test('a missing collector does not stop anything, and is logged once', async () => {
   const lines: string[] = [];
   const loud = createLogger({ level: 'warn' });
   loud.warn = ((line: string) => lines.push(line)) as never;

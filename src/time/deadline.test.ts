@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { createManualClock } from '../../test/support/manual-clock.ts';
 import { DeadlineError, withDeadline } from './deadline.ts';
 
-test('an answer in time is returned, and a failure is the failure of the start', async () => {
+test('a result in time is returned, and a failure is passed on', async () => {
   const clock = createManualClock();
   expect(await withDeadline(10, async () => 1, clock)).toBe(1);
   const thrown = withDeadline(
@@ -15,7 +15,7 @@ test('an answer in time is returned, and a failure is the failure of the start',
   await expect(thrown).rejects.toThrow('lost');
 });
 
-test('a late answer rejects, and the signal of the start aborts', async () => {
+test('a late result is rejected, and the signal is aborted', async () => {
   const clock = createManualClock();
   let signal: AbortSignal | undefined;
   const answer = withDeadline(

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { createExpiringMap } from './expiring-map.ts';
 
-test('a value is there for less than its time', () => {
+test('a value exists for less than its time', () => {
   let now = 0;
   const map = createExpiringMap<string>({ ttlMs: 5_000, entries: 10, nowMs: () => now });
   map.set('a', '1');
@@ -11,7 +11,7 @@ test('a value is there for less than its time', () => {
   expect(map.get('a')).toBeUndefined();
 });
 
-test('removes the oldest entry above the limit, and setting an entry again makes it new', () => {
+test('removes the oldest entry above the limit, and setting an entry again renews it', () => {
   const map = createExpiringMap<string>({ ttlMs: 5_000, entries: 2, nowMs: () => 0 });
   map.set('a', '1');
   map.set('b', '2');

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { createManualClock } from '../../test/support/manual-clock.ts';
 import { createFairTurns, type Leave } from './fair-turns.ts';
 
-/** Turns whose event loop is moved by the test. */
+/** Turns whose event loop is controlled by the test. */
 function start(settings: Partial<Parameters<typeof createFairTurns>[0]> = {}) {
   const clock = createManualClock();
   const planned: (() => void)[] = [];
@@ -19,7 +19,7 @@ function start(settings: Partial<Parameters<typeof createFairTurns>[0]> = {}) {
   });
   const started: string[] = [];
   const refused: string[] = [];
-  /** Makes a call that ends at once, unless `leaves` is specified. */
+  /** Makes a call that ends immediately, unless `leaves` is specified. */
   function call(owner: string, leaves?: Leave[], options?: Parameters<typeof turns.take>[1]) {
     return turns.take(owner, options).then(turn => {
       if (typeof turn === 'string') return void refused.push(`${owner} ${turn}`);
@@ -28,7 +28,7 @@ function start(settings: Partial<Parameters<typeof createFairTurns>[0]> = {}) {
       else leaves.push(turn);
     });
   }
-  /** Runs iterations of the event loop, and returns the owners of the calls that have started since the last time. */
+  /** Runs iterations of the event loop. Returns the owners of the calls that have started since the last time. */
   async function iterate(count = 1) {
     for (let n = 0; n < count; n++) {
       for (const run of planned.splice(0)) run();
@@ -39,7 +39,7 @@ function start(settings: Partial<Parameters<typeof createFairTurns>[0]> = {}) {
   return { clock, call, iterate, refused, waiting: () => waiting };
 }
 
-test('each iteration starts a single call, and the first call starts at once', async () => {
+test('each iteration starts a single call, and the first call starts immediately', async () => {
   const { call, iterate, waiting } = start();
   for (let n = 0; n < 4; n++) void call('evil');
   expect(waiting()).toBe(3);
@@ -49,7 +49,7 @@ test('each iteration starts a single call, and the first call starts at once', a
   expect(await iterate(2)).toEqual([]);
 });
 
-test('a call waits for at most one call of each other owner, whatever the number of their calls', async () => {
+test('a call waits for at most one call of each other owner, regardless of the number of their calls', async () => {
   const { call, iterate } = start();
   for (let n = 0; n < 200; n++) for (const owner of ['evil', 'mean']) void call(owner);
   await iterate(20);
@@ -73,7 +73,7 @@ test('an owner has a limited number of calls in progress, in their order, and ot
   expect(await iterate(10)).toEqual(['evil', 'evil']);
 });
 
-test('a call that takes longer than expected no longer holds its place', async () => {
+test('a call that takes longer than expected releases its place', async () => {
   const { clock, call, iterate } = start();
   const leaves: Leave[] = [];
   for (let n = 0; n < 5; n++) void call('evil', leaves);
@@ -103,7 +103,7 @@ test('calls beyond the limit, and calls that have waited for too long, are not s
   expect(await iterate(10)).toEqual(['evil']);
 });
 
-test('a call that is aborted while waiting is not started, and makes room', async () => {
+test('a call that is aborted while waiting is not started, and releases its place', async () => {
   const { clock, call, iterate, refused, waiting } = start({ places: 1 });
   const leaves: Leave[] = [];
   const gone = new AbortController();

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { createLocks } from './locks.ts';
 
-test('the same key waits its turn, in order, also after a failure; another key does not wait', async () => {
+test('callers with the same key wait in order, even after a failure; other keys do not wait', async () => {
   const locks = createLocks();
   const seen: string[] = [];
   const gate = Promise.withResolvers<void>();
@@ -21,13 +21,13 @@ test('the same key waits its turn, in order, also after a failure; another key d
   expect(seen).toEqual(['first begins', 'other', 'first ends', 'second', 'third']);
 });
 
-test('forgets released locks, so that the next one runs immediately', async () => {
+test('removes released locks, so that the next caller runs immediately', async () => {
   const locks = createLocks();
   await locks.exclusively('a', async () => 1);
   expect(await locks.exclusively('a', async () => 2)).toBe(2);
 });
 
-test('shared holders run together, an exclusive one alone, and later shared ones wait for it', async () => {
+test('shared holders run concurrently, an exclusive holder runs alone, and later shared holders wait for it', async () => {
   const locks = createLocks();
   const seen: string[] = [];
   const gates = { one: Promise.withResolvers<void>(), two: Promise.withResolvers<void>() };
@@ -49,7 +49,7 @@ test('shared holders run together, an exclusive one alone, and later shared ones
   expect(seen.slice(4)).toEqual(['two ends', 'alone begins', 'alone ends', 'late begins', 'late ends']);
 });
 
-test('a failure is the failure of its own caller', async () => {
+test('a failure only fails its own caller', async () => {
   const locks = createLocks();
   const failing = locks.shared('a', () => Promise.reject(new Error('lost')));
   const after = locks.exclusively('a', async () => 1);

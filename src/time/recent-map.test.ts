@@ -11,7 +11,7 @@ test('at least the most recent entries are kept, and at most twice as many', () 
   expect(map.get('0')).toBeUndefined();
 });
 
-test('an entry that is used stays', () => {
+test('an entry that is used is kept', () => {
   const map = createRecentMap<string>(2);
   map.set('ada', 'stays');
   for (let n = 0; n < 100; n++) {

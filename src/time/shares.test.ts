@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { createShares } from './shares.ts';
 
-/** The holder takes as much as it can, and nobody gives anything back. */
+/** Takes as much as possible for the holder. Nothing is released. */
 function fill(shares: ReturnType<typeof createShares>, holder: string): void {
   for (let round = 0; round < 100; round++) shares.add(holder, Math.max(0, Math.floor(shares.freeFor(holder))));
 }
@@ -16,7 +16,7 @@ test('a holder takes at most as much as it leaves free', () => {
   expect(shares.freeFor('c')).toBe(150);
 });
 
-test('what is given back is free again for everybody', () => {
+test('released shares are available to everybody', () => {
   const shares = createShares(1_200);
   fill(shares, 'a');
   shares.add('a', -600);

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { createSingleFlight } from './single-flight.ts';
 
-test('calls during a run share one that starts after it', async () => {
+test('calls during a run share a run that starts afterwards', async () => {
   const fly = createSingleFlight<number>();
   const started: (() => void)[] = [];
   let state = 1;
@@ -24,7 +24,7 @@ test('calls during a run share one that starts after it', async () => {
   expect(started).toHaveLength(2);
 });
 
-test('a call at the end of a run does not run at the same time as a waiting one', async () => {
+test('a call at the end of a run does not run concurrently with a waiting run', async () => {
   const fly = createSingleFlight<void>();
   let running = 0;
   let most = 0;
@@ -42,7 +42,7 @@ test('a call at the end of a run does not run at the same time as a waiting one'
   expect(most).toBe(1);
 });
 
-test('a failure does not fail the run that waits', async () => {
+test('a failure does not fail the waiting run', async () => {
   const fly = createSingleFlight<number>();
   const first = fly('q', () => Promise.reject(new Error('lost')));
   const second = fly('q', () => Promise.resolve(2));

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { turnsOf } from '../../test/support/event-loop-turns.ts';
 import { createSlices } from './slices.ts';
 
-/** A clock that moves by 1 ms whenever it is read. */
+/** A clock that advances by 1 ms whenever it is read. */
 function createTickingClock() {
   let ms = 0;
   return () => ms++;
@@ -16,7 +16,7 @@ function* counting(name: string, pieces: number, story: string[]): Generator<und
   return `${name} ${pieces}`;
 }
 
-test('the event loop turns between two slices of a long calculation', async () => {
+test('there is a turn of the event loop between two slices of a long calculation', async () => {
   const inSlices = createSlices(createTickingClock());
   const story: string[] = [];
   const work = inSlices(counting('a', 10_000, story));
@@ -42,7 +42,7 @@ test('many short calculations share a turn', async () => {
   expect(await turnsOf(Promise.all(works))).toBeLessThan(4);
 });
 
-test('an error ends one calculation only', async () => {
+test('an error only ends its own calculation', async () => {
   const inSlices = createSlices(createTickingClock());
   function* failing(): Generator<undefined, string, undefined> {
     yield;

@@ -7,7 +7,7 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-test('intervals that are started together are spread, and none is longer than it should be', () => {
+test('intervals that are started together are distributed, and none of them is too long', () => {
   vi.useFakeTimers({ now: 0 });
   let started = 0;
   const random = () => started++ / 200;
@@ -28,7 +28,7 @@ test('intervals that are started together are spread, and none is longer than it
   expect(vi.getTimerCount()).toBe(0);
 });
 
-test('stops before the first call as well', () => {
+test('can be stopped before the first call', () => {
   vi.useFakeTimers();
   const run = vi.fn<() => void>();
   startSpreadInterval(run, EVERY_MS, () => 0)();

@@ -5,7 +5,7 @@ import { createTimeShares } from './time-shares.ts';
 function start() {
   const clock = createManualClock();
   const shares = createTimeShares({ share: 0.1, burstMs: 1_000, clock });
-  /** Makes sequential calls that take `ms` each and returns the total time so far. */
+  /** Makes sequential calls that take `ms` each. Returns the total time so far. */
   function work(owner: string, ms: number, kind = 'list') {
     const used = { ms: 0, calls: 0 };
     const run = async () => {
@@ -23,7 +23,7 @@ function start() {
   return { clock, shares, work };
 }
 
-test.each([1, 16])('an owner with %i workers uses its share and a burst, and not more', async workers => {
+test.each([1, 16])('an owner with %i workers only uses its share and a burst', async workers => {
   const { clock, work } = start();
   const used = Array.from({ length: workers }, () => work('evil', 5));
   await clock.advance(100_000);
@@ -53,10 +53,10 @@ test('calls start in their order', async () => {
   expect(started).toEqual(Array.from({ length: 150 }, (_, n) => n));
 });
 
-test('a call that would wait for too long does not, and takes nothing', async () => {
+test('a call that would wait for too long is refused, and does not use any time', async () => {
   const { clock, shares } = start();
   const turn = await shares.take('evil', 'list', 2_000);
-  if (typeof turn === 'number') throw new Error('not taken');
+  if (typeof turn === 'number') throw new Error('the call was refused');
   turn.end(500);
   expect(await shares.take('evil', 'list', 2_000)).toBe(4_000);
   expect(await shares.take('evil', 'list', 2_000)).toBe(4_000);
@@ -65,7 +65,7 @@ test('a call that would wait for too long does not, and takes nothing', async ()
   expect(typeof (await shares.take('evil', 'list', 0))).toBe('object');
 });
 
-test('a call whose duration is not known counts as expected', async () => {
+test('a call of unknown duration counts as the expected duration', async () => {
   const { shares } = start();
   for (let n = 0; n < 201; n++) {
     const turn = await shares.take('evil', 'list', 0);
@@ -75,13 +75,13 @@ test('a call whose duration is not known counts as expected', async () => {
   expect.unreachable();
 });
 
-test('short calls do not hide that others of their kind are long', async () => {
+test('short calls do not hide long calls of the same kind', async () => {
   const { shares } = start();
   for (const ms of [50, 0, 0, 0]) {
     const turn = await shares.take('evil', 'list', 0);
     if (typeof turn !== 'number') turn.end(ms);
   }
-  // 50 ms are used; each further call is expected to take 36 ms or less.
+  // 50 ms are used. Each additional call is expected to take 36 ms or less.
   const turns = await Promise.all(Array.from({ length: 10 }, () => shares.take('evil', 'list', 0)));
   expect(turns.filter(turn => typeof turn !== 'number')).toHaveLength(2);
 });

@@ -7,7 +7,7 @@ function create(capacity = 60, entries = 100) {
   return { clock, ...buckets };
 }
 
-test('a cost is taken as a whole or not at all', () => {
+test('a cost is taken completely or not at all', () => {
   const { take, stateOf } = create(12);
   expect(take('ada', 10)).toBe(true);
   expect(take('ada', 5)).toBe(false);
@@ -17,7 +17,7 @@ test('a cost is taken as a whole or not at all', () => {
   expect(take('eve', 12)).toBe(true);
 });
 
-test('points come back evenly, up to the capacity', () => {
+test('points are restored evenly, up to the capacity', () => {
   const { clock, take, stateOf } = create(60);
   expect(take('ada', 60)).toBe(true);
   clock.ms = 999;
@@ -38,7 +38,7 @@ test('a cost above the capacity takes a full bucket', () => {
   expect(stateOf('ada', 10).retryInSeconds).toBe(60);
 });
 
-test('keys in use stay in memory, and others are forgotten', () => {
+test('keys in use are kept in memory, and others are removed', () => {
   const { take, stateOf } = create(60, 10);
   take('ada', 50);
   take('old', 50);
@@ -49,7 +49,7 @@ test('keys in use stay in memory, and others are forgotten', () => {
   expect(stateOf('old', 1).left).toBe(60);
 });
 
-test('points can be given back, up to the capacity', () => {
+test('points can be returned, up to the capacity', () => {
   const { take, give, stateOf } = create(60);
   expect(take('ada', 50)).toBe(true);
   give('ada', 20);

@@ -41,7 +41,8 @@ const served = () => ({
 });
 
 /**
- * Writes a certificate with this name to the path read by the server, optionally with a `key` of another certificate.
+ * Writes a certificate with this name to the path that the server reads, optionally with a `key` of another
+ * certificate.
  */
 async function place(name: string, key = name): Promise<void> {
   const files = await authority.issue(name, 'IP:127.0.0.1', `DNS:${name}.example`);
@@ -74,7 +75,7 @@ async function serve(limits: Partial<typeof LIMITS> = {}) {
   return { port, lines, following };
 }
 
-/** Sends a request and returns the response and the name in the certificate of the connection. */
+/** Sends a request. Returns the response and the name in the certificate of the connection. */
 async function call(port: number, agent?: Agent) {
   const { ca } = authority;
   const { readFile } = await import('node:fs/promises');
@@ -92,7 +93,7 @@ async function call(port: number, agent?: Agent) {
   );
 }
 
-test('a new certificate is served once its files are there, and connections that are open stay', async () => {
+test('a new certificate is used once its files exist, and open connections are kept', async () => {
   await place('first');
   const { port, lines } = await serve();
   const agent = new Agent({ keepAlive: true, maxSockets: 1 });
@@ -107,7 +108,7 @@ test('a new certificate is served once its files are there, and connections that
   expect(lines.filter(({ msg }) => msg === 'serving a new certificate').length).toBeGreaterThan(0);
 });
 
-test('while the files cannot be used, the last certificate is served, and the log and the metric say so', async () => {
+test('while the files cannot be used, the last certificate is used, and the log and the metric report this', async () => {
   await place('first');
   const { port, lines, following } = await serve();
   const registry = createRegistry();
@@ -142,12 +143,12 @@ test('while the files cannot be used, the last certificate is served, and the lo
   await vi.waitFor(async () => expect((await call(port)).name).toBe('third'), SOON);
   expect(following.problem()).toBeUndefined();
   expect((await metrics())[1]).toBe('sluice_certificate_rejected{use="ingress"} 0');
-  // Once for each problem regardless of how often the files were read. There may be one more while the files are being
-  // replaced.
+  // Each problem is reported once, regardless of how often the files were read. There may be an additional report while
+  // the files are being replaced.
   expect(warnings().length).toBeLessThanOrEqual(told + 1);
 });
 
-test('a client without TLS gets no answer from the program behind', async () => {
+test('a client without TLS does not receive a response from the program', async () => {
   await place('first');
   const { port } = await serve();
   const socket = connect(port, '127.0.0.1');
@@ -156,7 +157,7 @@ test('a client without TLS gets no answer from the program behind', async () => 
   expect((await call(port)).body).toBe('served');
 });
 
-test('a client that never begins the handshake is disconnected', async () => {
+test('a client that never starts the handshake is disconnected', async () => {
   await place('first');
   const { port } = await serve({ headersTimeoutMs: 200 });
   const socket = connect(port, '127.0.0.1').resume();

@@ -32,7 +32,7 @@ const child = startChild({ command: 'sleep', args: ['300'], log: folder.path + '
 console.log(JSON.stringify({ pid: child.pid, folder: folder.path }));
 `;
 
-test('a child and a temporary folder are gone after their parent was killed with SIGKILL', async () => {
+test('a child and a temporary folder are removed after their parent was killed with SIGKILL', async () => {
   const parent = spawn(process.execPath, ['--input-type=module', '-e', PARENT], {
     stdio: ['ignore', 'pipe', 'inherit'],
   });
@@ -48,7 +48,7 @@ test('a child and a temporary folder are gone after their parent was killed with
   await vi.waitFor(() => expect(existsSync(folder)).toBe(false), { timeout: 4_000, interval: 50 });
 });
 
-test('the pid is the program itself, not a shell around it', async () => {
+test('the pid belongs to the program, and not to a shell around it', async () => {
   const log = await newLog();
   const child = startChild({ command: 'sh', args: ['-c', 'echo $$'], log });
   expect(await child.exited).toEqual({ code: 0, signal: null });
@@ -66,7 +66,7 @@ test('arguments and environment reach the program unchanged', async () => {
   expect(await child.logTail()).toBe('a b|two words|$HOME||');
 });
 
-test('stop() ends a process that ignores SIGTERM', async () => {
+test('stop() kills a process that ignores SIGTERM', async () => {
   const log = await newLog();
   const child = startChild({ command: 'sh', args: ['-c', 'trap "" TERM; echo up; while :; do sleep 1; done'], log });
   await waitUntilReady(child, async () => (await child.logTail()) === 'up', {
@@ -79,7 +79,7 @@ test('stop() ends a process that ignores SIGTERM', async () => {
   expect(child.running()).toBe(false);
 });
 
-test('waiting for a program that ends reports the end of its log', async () => {
+test('waiting for a program that ends throws with the end of its log', async () => {
   const child = startChild({ command: 'sh', args: ['-c', 'echo port is taken; exit 3'], log: await newLog() });
   const waiting = waitUntilReady(child, async () => false, { name: 'server', deadlineMs: 4_000, everyMs: 5 });
   await expect(waiting).rejects.toThrow(
@@ -87,7 +87,7 @@ test('waiting for a program that ends reports the end of its log', async () => {
   );
 });
 
-test('waiting for a program that is never ready ends at the deadline', async () => {
+test('waiting for a program that is never ready throws at the deadline', async () => {
   const child = startChild({ command: 'sleep', args: ['300'], log: await newLog() });
   onTestFinished(() => child.stop());
   const waiting = waitUntilReady(child, () => Promise.reject(new Error('refused')), {

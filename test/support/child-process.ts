@@ -8,30 +8,29 @@ export type Exit = { readonly code: number | null; readonly signal: NodeJS.Signa
 
 export type ChildProcess = {
   readonly pid: number;
-  /** Path of the log; standard output and standard error are appended to it. */
+  /** The path of the log, to which standard output and standard error are appended. */
   readonly log: string;
   /** Resolves when the process has ended and never rejects. */
   readonly exited: Promise<Exit>;
   readonly running: () => boolean;
   readonly kill: (signal: NodeJS.Signals) => void;
-  /** Sends SIGTERM, then SIGKILL after `graceMs` (default 5,000). Resolves when the process has ended. */
+  /** Sends SIGTERM, and SIGKILL after `graceMs` (defaults to 5,000). Resolves when the process has ended. */
   readonly stop: (graceMs?: number) => Promise<void>;
   readonly logTail: (lines?: number) => Promise<string>;
 };
 
 /**
- * Starts a watcher, then becomes the child by `exec`, which keeps the pid. The watcher reads a pipe whose other end
- * only the parent holds: a line means that the child has ended; end of file means that the parent has ended, however it
- * died. `$$` is the pid of the first shell in subshells too (POSIX). The double fork keeps the watcher from being a
- * child of the child.
+ * Starts a watcher and then becomes the child using `exec`, which keeps the pid. The watcher reads a pipe whose other
+ * end only the parent holds. A line means that the child has ended. End of file means that the parent has ended, for
+ * any reason. In subshells, `$$` is also the pid of the first shell (POSIX). The double fork prevents the watcher from
+ * being a child of the child.
  */
 const GUARDED = '( ( read -r _ <&3 || kill -KILL $$ ) >/dev/null 2>&1 & ); exec 3<&-; exec "$@"';
 
 /**
- * Starts a program that is stopped together with this process even if this process is killed with SIGKILL. It runs in a
- * separate session: Ctrl-C in a terminal reaches the parent only, which then stops its children in order.
- *
- * @param options.log file for the output; a restarted program appends to it
+ * Starts a program that is stopped together with this process, even if this process is killed with SIGKILL. It runs in
+ * a separate session: Ctrl-C in a terminal is only sent to the parent, which then stops its children in order.
+ * @param options.log file for the output, to which a restarted program appends
  * @throws if the program cannot be started (an unknown command exits with 127 and a line in the log)
  */
 export function startChild(options: {
@@ -54,7 +53,7 @@ export function startChild(options: {
 
   const guard = child.stdio[3];
   if (!(guard instanceof Writable)) throw new Error('the pipe to the watcher cannot be written');
-  // The watcher may end with the group of a killed child; ignore the broken pipe.
+  // The watcher may end with the group of a killed child, so the broken pipe is ignored.
   guard.on('error', () => {});
   let ended = false;
   const exited = new Promise<Exit>(resolve => {
@@ -94,9 +93,8 @@ export function startChild(options: {
 }
 
 /**
- * Waits until `probe` resolves with true, calling it every `everyMs`. A probe that throws counts as "not yet".
- *
- * @throws if `child` ends or `deadlineMs` passes first; the message has the end of the log
+ * Waits until `probe` resolves to true, calling it every `everyMs`. A probe that throws is treated as false.
+ * @throws if `child` ends or `deadlineMs` passes first. The message contains the end of the log
  */
 export async function waitUntilReady(
   child: ChildProcess,

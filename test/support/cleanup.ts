@@ -2,9 +2,8 @@ import { spawn } from 'node:child_process';
 import { Socket } from 'node:net';
 
 /**
- * Runs a command when this process has ended regardless of the reason. In this case, the pipe ends without a line.
- *
- * @param command for `sh`; `$1` and so on are the arguments
+ * Runs a command when this process has ended, for any reason. In this case, the pipe ends without a line.
+ * @param command for `sh`, with the arguments `$1` and so on
  * @returns a function that cancels the command
  */
 export function runAtEnd(command: string, args: readonly string[]): () => void {

@@ -12,8 +12,8 @@ await loadRoles(ROLES);
 `;
 
 /**
- * Turns on the compile cache for every Node that starts from here, and fills it once. Tests start hundreds of
- * processes, and most of them are killed before they could write to it.
+ * Enables the compile cache for all Node processes that are started from here, and fills it once. Tests start hundreds
+ * of processes, and most of them are killed before they could write to it.
  */
 export async function shareCompiledCode(): Promise<void> {
   process.env.NODE_COMPILE_CACHE ??= join(ROOT, 'node_modules', '.cache', 'compile');

@@ -27,8 +27,8 @@ export async function startRedisContainer(): Promise<{ url: string; stop: () => 
 }
 
 /**
- * Starts three empty nodes in one container. Their ports are the same inside and outside, so the announced addresses
- * are valid for both. The nodes do not form a cluster yet.
+ * Starts three empty nodes in one container. Their ports are the same inside and outside of the container, so the
+ * announced addresses are valid for both. The nodes do not form a cluster yet.
  */
 export async function startClusterNodesContainer(
   argumentsOf: (busPort: number) => readonly string[],
@@ -52,7 +52,7 @@ export async function startClusterNodesContainer(
   };
 }
 
-/** @returns an administrator's kubeconfig as text */
+/** @returns the kubeconfig of an administrator, as text */
 export async function startK3sContainer(): Promise<{ kubeconfig: string; stop: () => Promise<void> }> {
   const container = await new K3sContainer(K3S_IMAGE).start();
   return {

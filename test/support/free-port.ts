@@ -2,8 +2,8 @@ import { randomInt } from 'node:crypto';
 import { createServer } from 'node:net';
 
 /**
- * Below the ephemeral ports of Linux (from 32768) and macOS (from 49152): a server that is killed and restarted finds
- * its port free.
+ * The range of ports below the ephemeral ports of Linux (from 32768) and macOS (from 49152), so that the port of a
+ * server that is killed and restarted is still free.
  */
 const FIRST = 20_000;
 const LAST = 32_000;
@@ -18,7 +18,10 @@ function canListen(port: number): Promise<boolean> {
   });
 }
 
-/** Returns a free loopback TCP port, never the same twice in one process. @throws if 100 random ports were all taken */
+/**
+ * Returns a free loopback TCP port, which is never the same twice in a process.
+ * @throws if 100 random ports are in use
+ */
 export async function freePort(): Promise<number> {
   for (let tries = 0; tries < 100; tries++) {
     const port = randomInt(FIRST, LAST);

@@ -10,7 +10,7 @@ export interface Claims {
   readonly email_verified?: boolean;
 }
 
-/** A real OIDC issuer on loopback: keys, discovery, JWKS. */
+/** A real OIDC issuer on loopback with keys, discovery, and JWKS. */
 export interface Issuer {
   /** The `iss` claim of its tokens. */
   readonly url: string;
@@ -22,7 +22,10 @@ export interface Issuer {
 
 export const AUDIENCE = 'https://sluice.example';
 
-/** Starts an issuer, with TLS if there is a certificate. @param port 0 (default) picks a free one */
+/**
+ * Starts an issuer, with TLS if there is a certificate.
+ * @param port defaults to 0, which picks a free port
+ */
 export async function startIssuer(port = 0, certificate?: CertificateFiles): Promise<Issuer> {
   const server = new OAuth2Server(certificate?.key, certificate?.cert);
   await server.issuer.keys.generate('RS256');

@@ -12,7 +12,7 @@ export function createManualClock(): ManualClock {
   const timers = new Set<{ readonly atMs: number; readonly run: () => void }>();
   let now = 0;
 
-  /** Runs promise chains of any length, and the immediates that they set, to their end. */
+  /** Runs promise chains of any length, including immediates, until they end. */
   async function settle(): Promise<void> {
     for (let i = 0; i < 3; i++) await new Promise(resolve => setImmediate(resolve));
   }

@@ -6,11 +6,11 @@ import { buffer } from 'node:stream/consumers';
 type Value = { stringValue?: string; intValue?: number | string; boolValue?: boolean; doubleValue?: number };
 type Attribute = { readonly key: string; readonly value: Value };
 
-/** One received span. */
+/** A received span. */
 export interface ReceivedSpan {
   readonly service: string | undefined;
   readonly name: string;
-  /** Kind by the protocol: 1 internal, 2 server, 3 client, 4 producer, 5 consumer. */
+  /** The kind according to the protocol: 1 internal, 2 server, 3 client, 4 producer, 5 consumer. */
   readonly kind: number;
   readonly traceId: string;
   readonly spanId: string;
@@ -22,7 +22,7 @@ export interface ReceivedSpan {
 }
 
 export interface OtlpReceiver {
-  /** Value for `OTEL_EXPORTER_OTLP_ENDPOINT`. */
+  /** The value for `OTEL_EXPORTER_OTLP_ENDPOINT`. */
   readonly url: string;
   /** The spans of JSON requests. */
   readonly spans: readonly ReceivedSpan[];
@@ -58,7 +58,7 @@ function plain(attributes: readonly Attribute[]): ReceivedSpan['attributes'] {
   );
 }
 
-/** Starts a collector on loopback for traces over OTLP/HTTP, with TLS if there is a certificate in PEM. */
+/** Starts a collector on loopback for traces over OTLP/HTTP. It uses TLS if there is a certificate in PEM. */
 export async function startOtlpReceiver(certificate?: {
   readonly cert: string;
   readonly key: string;

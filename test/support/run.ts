@@ -24,8 +24,8 @@ import {
 import { createProducer, publicIdOf } from './tour/tenant.ts';
 
 /**
- * Runs Sluice on this machine, plays a story that shows it at work, and stays until Ctrl-C. With `--once`, it exits
- * after the story, with code 0, or 1 if there was an unexpected result.
+ * Runs Sluice on this machine, demonstrates its features, and continues to run until Ctrl-C. With `--once`, it exits
+ * afterwards with code 0, or with 1 if there was an unexpected result.
  */
 
 const LOOK_EVERY_MS = 200;
@@ -35,13 +35,13 @@ const closers = createClosers();
 const narrator = createNarrator({ write: console.log, nowMs: () => performance.now() });
 
 let sluice: Sluice | undefined;
-/** A signal came: later failures are part of the shutdown. */
+/** Set to true after a signal because later failures are part of the shutdown. */
 let ending = false;
 
-/** Each delivery after the story is printed, while the story prints its own deliveries. */
+/** Set to true after the story, when all other deliveries are printed. The story prints its own deliveries. */
 let storyIsTold = false;
 
-/** Everything runs: Ctrl-C is now the normal end. */
+/** Set to true when everything is running, so that Ctrl-C is a successful end. */
 let staysUp = false;
 
 function tellReceived({ id, type, groupKey, signature, status }: Received): void {
@@ -108,7 +108,7 @@ async function run(): Promise<void> {
   if (once) return;
   storyIsTold = true;
   const tenant = await createProducer(cluster, stack.issuer.url, 'ada');
-  // Their groups own the Accounts in the samples.
+  // The groups of these people own the Accounts in the samples.
   const token = (sub: string, group: string) =>
     stack.issuer.token({ sub, groups: [group] }, { expiresInSeconds: 86_400 });
   const environment: Environment = {
@@ -151,7 +151,7 @@ stopOnSignal(
   { interruptIsSuccess: () => staysUp },
 );
 
-// make sends a signal to the shell of its recipe only. The shell dies and leaves this program running.
+// make only sends a signal to the shell of its recipe. The shell ends, and this program continues.
 if (process.env.MAKELEVEL !== undefined) {
   whenOrphaned(() => {
     if (!ending) process.kill(process.pid, 'SIGTERM');

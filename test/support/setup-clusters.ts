@@ -29,8 +29,8 @@ export async function openPreparedPool(): Promise<{ readonly url: string; readon
 }
 
 /**
- * Global set-up of the projects `system` and `scale`. Builds missing binaries once, outside the deadline of a test, and
- * lends clusters to the test files.
+ * The global setup of the projects `system` and `scale`. Builds missing binaries once, outside of the timeout of a
+ * test, and lends clusters to the test files.
  */
 export async function setup(project: TestProject): Promise<() => Promise<void>> {
   await shareCompiledCode();

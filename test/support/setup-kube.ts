@@ -6,8 +6,8 @@ import { provideKubernetes } from './kubernetes/provider.ts';
 declare module 'vitest' {
   interface ProvidedContext {
     /**
-     * Path of an administrator's kubeconfig for a cluster with the kinds of Sluice. The whole run shares it: use
-     * separate namespaces, or `startCluster()` if you must kill it.
+     * The path of an administrator's kubeconfig for a cluster with the kinds of Sluice. All tests of a run share it:
+     * use separate namespaces, or `startCluster()` if you have to kill a cluster.
      */
     kubeconfig: string;
   }
@@ -15,7 +15,7 @@ declare module 'vitest' {
 
 const CRDS = join(import.meta.dirname, '..', '..', 'crds');
 
-/** Global set-up of the project `kube`. */
+/** The global setup of the project `kube`. */
 export async function setup(project: TestProject): Promise<() => Promise<void>> {
   const cluster = await provideKubernetes();
   try {

@@ -10,13 +10,13 @@ declare module 'vitest' {
   }
 }
 
-/** Global set-up of the project `redis`. */
+/** The global setup of the project `redis`. */
 export async function setup(project: TestProject): Promise<() => Promise<void>> {
   const started: Provided[] = [];
   const stop = async () => {
     await Promise.all(started.map(server => server.stop()));
   };
-  /** All at once: a Cluster takes seconds to form. */
+  /** Starts all of them concurrently because forming a Cluster takes seconds. */
   const provideEach = async (provide: () => Promise<Provided>) => {
     const results = await Promise.allSettled(Array.from({ length: project.config.maxWorkers }, provide));
     const servers = results.flatMap(result => (result.status === 'fulfilled' ? [result.value] : []));

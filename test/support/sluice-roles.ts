@@ -1,8 +1,8 @@
 import { type Sluice, type SluiceOptions, type SluiceRole, startSluice } from './sluice.ts';
 
 /**
- * Starts each role in a separate process, and returns them as if they were a single process: the URLs belong to the
- * corresponding roles, and metrics are added up. The facade is started if the environment has an issuer.
+ * Starts each role in a separate process. Returns them like a single process: the URLs belong to the corresponding
+ * roles, and metrics are added up. The facade is started if the environment has an issuer.
  */
 export async function startSluiceRoles(
   options: Omit<SluiceOptions, 'role' | 'redisUrl'> & { readonly redisUrlOf: (role: SluiceRole) => string },

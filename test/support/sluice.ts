@@ -11,41 +11,41 @@ const START_DEADLINE_MS = 120_000;
 export type SluiceRole = 'all' | 'controller' | 'facade' | 'ingress' | 'dispatcher';
 
 export type SluiceOptions = {
-  /** Path; the cluster need not be reachable. */
+  /** The path of a kubeconfig. Its cluster does not have to be reachable. */
   kubeconfig: string;
   redisUrl: string;
-  /** Default: `all`, in a single process. */
+  /** The role. Defaults to `all`, which runs all roles in a single process. */
   role?: SluiceRole;
-  /** Additional variables; `undefined` removes one. */
+  /** Additional variables. Undefined removes a variable. */
   env?: Readonly<Record<string, string | undefined>>;
-  /** Returns once the process runs, ready or not. */
+  /** Whether to return as soon as the process is running, without waiting until it is ready. */
   unready?: boolean;
 };
 
 export type Sluice = {
-  /** Id of the running process; changes with a restart. */
+  /** The id of the running process, which changes with a restart. */
   readonly pid: number;
   /** `http://127.0.0.1:<port>`, which is the same after a restart. */
   readonly ingressUrl: string;
-  /** Answers only if the facade runs, which needs SLUICE_OIDC_ISSUERS and SLUICE_OIDC_AUDIENCE. */
+  /** The URL of the facade, which only responds if SLUICE_OIDC_ISSUERS and SLUICE_OIDC_AUDIENCE are set. */
   readonly facadeUrl: string;
   readonly opsUrl: string;
-  /** Path of the log file. */
+  /** The path of the log file. */
   readonly log: string;
   readonly running: () => boolean;
   /** Returns the parsed lines of the log so far, skipping lines which are not JSON. */
   readonly logLines: () => Promise<Record<string, unknown>[]>;
   /** Returns the total of all samples of a metric with these labels. */
   readonly metric: (name: string, labels?: Readonly<Record<string, string>>) => Promise<number>;
-  /** Sends a signal (default SIGKILL) and waits for the end, except for SIGSTOP and SIGCONT. */
+  /** Sends a signal (SIGKILL by default) and waits for the end of the process, except for SIGSTOP and SIGCONT. */
   readonly kill: (signal?: NodeJS.Signals) => Promise<void>;
-  /** Sends SIGTERM, and SIGKILL after 30 s. Resolves with the exit. Safe to call twice. */
+  /** Sends SIGTERM, and SIGKILL after 30 s. Resolves to the exit of the process. Can be called twice. */
   readonly stop: () => Promise<Exit>;
-  /** Kills it if it is running, starts it using the same ports, and waits until it is ready. */
+  /** Kills the process if it is running, starts it using the same ports, and waits until it is ready. */
   readonly restart: () => Promise<void>;
 };
 
-/** Folder of this test process, with the root key of all roles and the logs. */
+/** The folder of this test process, with the root key of all roles and the logs. */
 let shared: Promise<TemporaryFolder> | undefined;
 let count = 0;
 

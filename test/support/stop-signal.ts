@@ -1,8 +1,7 @@
 /**
- * Runs `stop` once on SIGINT, SIGTERM or SIGHUP, then exits with 128 + the number of the signal. A second signal exits
- * at once; the children end with this process in any case.
- *
- * @param options.interruptIsSuccess called at SIGINT; if it returns true, the exit code is 0
+ * Runs `stop` once on SIGINT, SIGTERM, or SIGHUP, and then exits with 128 + the number of the signal. A second signal
+ * exits immediately. The children always end with this process.
+ * @param options.interruptIsSuccess called on SIGINT. If it returns true, the exit code is 0
  */
 export function stopOnSignal(
   stop: () => Promise<void>,

@@ -10,8 +10,7 @@ const REMOVE = 'sleep 1; rm -rf -- "$1"';
 
 /**
  * Creates a temporary folder, which is deleted by `remove()` or at the end of this process.
- *
- * @param parent default: the folder of the system for temporary files
+ * @param parent defaults to the folder of the system for temporary files
  */
 export async function temporaryFolder(purpose: string, parent: string = tmpdir()): Promise<TemporaryFolder> {
   const path = await mkdtemp(join(parent, `sluice-${purpose}-`));

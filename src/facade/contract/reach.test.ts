@@ -5,7 +5,7 @@ import type { Facade } from '../objects/facade.ts';
 import { ROUTES } from '../routes.ts';
 import { type AnyCall, reach } from './reach.ts';
 
-/** The calls that close something. Deliberately written down instead of derived, like the next list. */
+/** The calls that close something. They are listed explicitly instead of being derived, like the next list. */
 const CLOSING = ['blockPackage', 'blockStream', 'deactivate', 'revokeActivation', 'revokeIntegration', 'unsubscribe'];
 /** The calls that only concern stored events. */
 const OF_EVENTS = [
@@ -30,7 +30,7 @@ const facade = {
 } as unknown as Facade;
 const call = { params: { tenant: 'ten_x', integration: 'int_x' }, body: { producerTenantPublicId: 'ten_x' } };
 
-test('a paused workspace only takes calls that close something or concern stored events', async () => {
+test('a paused workspace only accepts calls that close something or concern stored events', async () => {
   const taken: string[] = [];
   for (const route of ROUTES.filter(({ method, access }) => method !== 'GET' && /producer|recipient/.test(access))) {
     const refused: unknown = await reach(facade, route, call as unknown as AnyCall).then(

@@ -18,7 +18,7 @@ test('a repetition must have the same content and the same caller', () => {
   expect(requestOf('bob')).not.toBe(requestOf('ada'));
 });
 
-test('does not store a call without a key, or of a route without stored answers', () => {
+test('does not store a call without a key, or of a route without stored responses', () => {
   expect(keyedCallOf(ROUTE, { ...callOf('ada'), idempotencyKey: undefined } as Parts[1], OWNER)).toBeUndefined();
   expect(keyedCallOf({ ...ROUTE, idempotency: 'replay' }, callOf('ada'), OWNER)).toBeUndefined();
 });

@@ -14,7 +14,7 @@ interface Schema {
   readonly anyOf?: readonly Schema[];
 }
 
-/** The maximum number of JSON bytes for a value of the schema because each character may be written as `\\uffff`. */
+/** Returns the maximum number of JSON bytes for a value of the schema. Each character may be written as `\\uffff`. */
 function mostBytes(schema: Schema): number {
   if (schema.anyOf !== undefined) return Math.max(...schema.anyOf.map(mostBytes));
   if (schema.properties !== undefined) {
@@ -31,7 +31,7 @@ function mostBytes(schema: Schema): number {
 }
 
 test.each(ROUTES.filter(({ body }) => body !== undefined))(
-  '$operation takes every body that its schema takes',
+  '$operation accepts every body that its schema accepts',
   route => {
     const schema = z.toJSONSchema(route.body as z.ZodType, { io: 'input', unrepresentable: 'any' }) as Schema;
     expect(mostBytes(schema)).toBeLessThanOrEqual(bodyLimitOf(route));

@@ -27,7 +27,7 @@ afterAll(() => issuer.stop());
 
 /**
  * Starts a facade where the account of a workspace is its id. Calls arrive when `arrive` is called. `read` is called
- * for each call that has started. Calls are only answered while `mayAccess` returns true.
+ * for each call that has started. Calls only receive a response while `mayAccess` returns true.
  */
 async function start(read: (workspace: string) => unknown, mayAccess = () => true) {
   const arrived: string[] = [];
@@ -70,7 +70,7 @@ test('with 200 calls of an account, a call of another account is one of the next
   expect(started.indexOf(SHOP)).toBeLessThan(4);
 });
 
-test('many callers of an account take turns as one', async () => {
+test('callers of the same account share their turns', async () => {
   const { started, send, open } = await start(() => {});
   const calls: Promise<RawAnswer>[] = [];
   for (let n = 0; n < 20; n++) calls.push(...(await send(5, EVIL, `mallory-${n}`)));
@@ -80,7 +80,7 @@ test('many callers of an account take turns as one', async () => {
   expect(started.indexOf(SHOP)).toBeLessThan(4);
 });
 
-test('calls beyond the number that may wait are refused', async () => {
+test('calls are refused if too many are waiting', async () => {
   const { send, open, started } = await start(() => {});
   const calls = await send(MOST_CALLS_WAITING + 50, EVIL, 'mallory');
   open();

@@ -24,7 +24,7 @@ function faultsOf(action: () => unknown): readonly object[] {
   } catch (error) {
     if (error instanceof Refusal) return error.facts.errors ?? [{ code: error.code, detail: error.facts.detail }];
   }
-  throw new Error('it was taken');
+  throw new Error('the value was accepted');
 }
 
 describe('each fault says what to change', () => {
@@ -57,19 +57,19 @@ describe('each fault says what to change', () => {
     expect(faultsOf(() => validate('body', Schema, value))).toEqual([{ pointer, detail }]);
   });
 
-  test('of a query it names the parameter', () => {
+  test('contains the parameter of a query', () => {
     const Query = z.strictObject({ limit: z.string().optional() });
     expect(faultsOf(() => validate('query', Query, { limits: '1' }))).toEqual([
       { parameter: 'limits', detail: 'is not a parameter of this call; did you mean limit?' },
     ]);
   });
 
-  test('no value that was sent is repeated', () => {
+  test('does not repeat the sent value', () => {
     const secret = { name: ['s3cret'], since: 's3cret', dryRun: 's3cret', states: ['s3cret'], target: 's3cret' };
     expect(JSON.stringify(faultsOf(() => validate('body', Schema, secret)))).not.toContain('s3cret');
   });
 
-  test('an id of a path that is empty is no id but a path that ends too early', () => {
+  test('an empty id in a path is treated as a path that ends too early', () => {
     expect(faultsOf(() => validatePath({ tenant: '' }))).toEqual([
       { code: 'not_found', detail: expect.stringContaining('remove the last slash') },
     ]);

@@ -16,7 +16,7 @@ function fill(calls: ReturnType<typeof createWaitingCalls>, caller: string, coun
   return { events, waiting };
 }
 
-test('the call beyond the limit is refused without waiting, and names limit and use', async () => {
+test('a call beyond the limit is refused without waiting, and the response contains the limit and its usage', async () => {
   const calls = createWaitingCalls();
   const { events, waiting } = fill(calls, 'ada', MOST_WAITING);
   const ran: string[] = [];
@@ -29,7 +29,7 @@ test('the call beyond the limit is refused without waiting, and names limit and 
   expect(await Promise.all(waiting)).toEqual(Array.from({ length: MOST_WAITING }, () => 'event'));
 });
 
-test.each(['resolve', 'reject'] as const)('calls that %s make room for as many others', async settle => {
+test.each(['resolve', 'reject'] as const)('calls that %s release their places', async settle => {
   const calls = createWaitingCalls(2);
   for (let rounds = 0; rounds < 3; rounds++) {
     const { events, waiting } = fill(calls, 'ada', 2);
@@ -40,7 +40,7 @@ test.each(['resolve', 'reject'] as const)('calls that %s make room for as many o
   expect(await calls.run('ada', async () => 'ran')).toBe('ran');
 });
 
-test('a wait that throws before it waits makes room, too', async () => {
+test('a wait that throws before it waits releases its place', async () => {
   const calls = createWaitingCalls(1);
   const failing = () => {
     throw new Error('failed');
@@ -49,7 +49,7 @@ test('a wait that throws before it waits makes room, too', async () => {
   expect(await calls.run('ada', async () => 'ran')).toBe('ran');
 });
 
-test('each further read of a call that waits costs a point, and is left out if there is none', async () => {
+test('each additional read of a waiting call costs a point, and is omitted without a point', async () => {
   const clock = createManualClock();
   const reads: number[] = [];
   let points = 3;

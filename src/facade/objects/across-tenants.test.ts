@@ -6,7 +6,7 @@ import { fieldManaged } from './kube-failures.ts';
 
 const answerOf = (error: unknown) => acrossTenants(() => Promise.reject(error)).catch((refused: unknown) => refused);
 
-describe('a change to an object of the other side', () => {
+describe('a change to an object of another tenant', () => {
   test.each<[ProblemCode, Refusal]>([
     [
       'field_managed',
@@ -23,7 +23,7 @@ describe('a change to an object of the other side', () => {
     expect(refused.facts.detail).toMatch(/\w/);
   });
 
-  test('that its own content makes invalid does not quote it', async () => {
+  test('that makes the object invalid does not quote its content', async () => {
     const errors = [{ pointer: '/spec/invitedEmail', detail: 'Invalid value: "ada@acme-gitops.example"' }];
     const refused = (await answerOf(new Refusal('invalid_request', { errors }))) as Refusal;
     expect(refused.code).toBe('refused_by_policy');

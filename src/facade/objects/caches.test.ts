@@ -7,7 +7,6 @@ import { createCaches } from './caches.ts';
 
 /**
  * A facade with empty caches, and an API server with a single invitation.
- *
  * @param owner installation that is responsible for its workspace
  */
 function openWorld({ instance = '', owner = '' } = {}) {
@@ -39,20 +38,20 @@ function openWorld({ instance = '', owner = '' } = {}) {
   return { caches, listed };
 }
 
-test('an invitation that another replica issued a moment ago is found by the hash of its token', async () => {
+test('an invitation that another replica has just issued is found by the hash of its token', async () => {
   const { caches, listed } = openWorld();
   const found = await caches.findBy('Integration', 'tokenHash', 'a'.repeat(64));
   expect(found?.metadata.name).toBe('int-1');
   expect(listed).toEqual(['Integration/']);
 });
 
-test('a missing object is not found, nor is a value that is not in the index', async () => {
+test('a missing object, or a value that is not in the index, is not found', async () => {
   const { caches } = openWorld();
   expect(await caches.findBy('Integration', 'tokenHash', 'int-1')).toBeUndefined();
   await expect(caches.findBy('Workspace', 'nothing' as never, 'x')).rejects.toThrow('no index is called nothing');
 });
 
-describe('what is read from the API server', () => {
+describe('an object read from the API server', () => {
   test.each([
     { instance: '', owner: '', exists: true },
     { instance: 'blue', owner: 'blue', exists: true },

@@ -34,7 +34,7 @@ test('ignores own fields, equal values, and fields of another concern', () => {
   expect(conflictingFields(other, {}, CONCERN, 'sluice-facade')).toEqual([]);
 });
 
-test('a default without an owner, and a field that only a status writer owns, are no conflict', () => {
+test('a default without an owner, and a field that only a status writer owns, are not conflicts', () => {
   expect(conflictingFields(stream({ public: false }), {}, CONCERN, 'sluice-facade')).toEqual([]);
   const status = stream({ public: false }, ['sluice-controller', ['public'], 'status']);
   expect(conflictingFields(status, {}, CONCERN, 'sluice-facade')).toEqual([]);
@@ -58,12 +58,12 @@ test('a part of a structure that must be absent and has another owner is reporte
   expect(conflictingFieldsWithin(object, {}, ['endpoint'], 'sluice-facade')).toEqual([]);
 });
 
-test('returns the other managers of a field, without those of the status', () => {
+test('returns the other managers of a field, except for managers of the status', () => {
   const object = stream({}, ['argocd', ['name']], ['sluice-facade', ['name']], ['flux', ['name'], 'status']);
   expect(otherManagers(object, 'sluice-facade', 'name')).toEqual(['argocd']);
 });
 
-test('an object is managed elsewhere if another manager owns its identity, not just some other field', () => {
+test('an object is managed elsewhere if another manager owns its identity, and not just another field', () => {
   const of = (...managers: [manager: string, fields: readonly string[]][]) => {
     const { metadata } = stream({}, ['sluice-facade', ['stream']], ...managers);
     return { metadata: { ...metadata, name: 'acme-orders', namespace: 'globex' } };

@@ -38,7 +38,7 @@ const blockOf = (kind: string, name: string) => object('shop', 'b', { integratio
 const isClosed = { ...integration, spec: { workspace: 'buyer', revoked: true } } as Cached<'Integration'>;
 const isPending = { ...integration, spec: { invitedEmail: 'a@b.example' } } as Cached<'Integration'>;
 
-test('everything is there: it would be routed', () => {
+test('an event is routed if all objects exist', () => {
   expect(ask({})).toEqual({
     groupKey: 'k',
     integration: 'active',

@@ -16,7 +16,7 @@ test.each([
   [422, 'Invalid', `${STREAM}: ValidatingAdmissionPolicy 'names' with binding 'names' denied request: no such names`],
   [400, 'BadRequest', 'admission webhook "names.example.com" denied the request: no such names'],
   [403, 'Forbidden', `${STREAM}: some plugin of the cluster says no`],
-])('%i %s of a policy is answered with its words, as permanent: %s', (status, reason, message) => {
+])('%i %s of a policy results in its message, as permanent: %s', (status, reason, message) => {
   const { code, facts } = answer(status, reason, message, [{ message }]);
   expect({ code, detail: facts.detail }).toEqual({
     code: 'refused_by_policy',
@@ -24,7 +24,7 @@ test.each([
   });
 });
 
-test('a permission that the facade lacks is a matter of the operator; the answer names no account', () => {
+test('a missing permission of the facade requires the operator, and the response does not contain an account', () => {
   const message = `${STREAM}: User "system:serviceaccount:a:b" cannot patch resource "catalogstreams" in API group "sluice.dev"`;
   const { code, facts } = answer(403, 'Forbidden', message);
   expect({ code, detail: facts.detail }).toEqual({ code: 'missing_permission', detail: undefined });
@@ -39,11 +39,11 @@ test.each([
     [{ reason: 'NamespaceTerminating', message: 'namespace shop is being terminated', field: 'metadata.namespace' }],
   ],
   [500, 'InternalError', 'etcdserver: request timed out', []],
-])('%i %s may be repeated: %s', (status, reason, message, causes) => {
+])('%i %s can be repeated: %s', (status, reason, message, causes) => {
   expect(answer(status, reason, message, causes).code).toBe('unavailable');
 });
 
-test('a rule of the kind stays a fault of the request, though its words are of quotas', () => {
+test('a rule of the kind is a fault of the request, even if its message is about quotas', () => {
   const causes = [
     { reason: 'FieldValueInvalid', field: 'spec.name', message: 'Invalid value: has exceeded the quota' },
   ];

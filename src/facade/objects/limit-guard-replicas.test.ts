@@ -8,11 +8,14 @@ import { sleep } from '../../time/clock.ts';
 import type { Caches } from './caches.ts';
 import { createLimitGuard } from './limit-guard.ts';
 
-/** `make test-limits` runs 1,000. */
+/** The number of rounds. `make test-limits` uses 1,000. */
 const ROUNDS = Number(process.env['ROUNDS'] || 300);
 const SEED = Number(process.env['SEED'] || 1);
 
-/** The API server: contains the streams of the account `acme`, and reports each change to the watches of all replicas. */
+/**
+ * The API server. It contains the streams of the account `acme`, and reports each change to the watches of all
+ * replicas.
+ */
 function createStore() {
   const names = new Set<string>();
   const watches: ((name: string, isAdded: boolean) => void)[] = [];
@@ -92,16 +95,16 @@ function createReplica(options: {
   };
 }
 
-/** Sends calls to several replicas at the same time, and returns the answers by name. */
+/** Sends concurrent calls to several replicas. Returns the responses by name. */
 async function run(options: {
   readonly replicas: number;
   readonly limit: number;
   readonly calls: number;
   readonly removals: number;
-  /** One call in this number fails. 0: none. */
+  /** The fraction of calls that fail: one in this number, or none if it is 0. */
   readonly failures: number;
   readonly random: Random;
-  /** Of the replica with this number. */
+  /** The delay of the replica with this number. */
   readonly lagMs: (replica: number) => number;
   readonly writeMs: (replica: number) => number;
 }) {
@@ -137,7 +140,7 @@ async function run(options: {
 }
 
 describe('replicas whose caches are delayed', () => {
-  test('pass a limit by one each at most, and refused objects are not stored', async () => {
+  test('exceed a limit by at most one each, and do not store refused objects', async () => {
     const random = createRandom(SEED);
     const found = { reached: 0, passed: 0 };
     for (let round = 0; round < ROUNDS; round++) {
@@ -160,7 +163,7 @@ describe('replicas whose caches are delayed', () => {
       expect([round, made.length + refused.length + failed.length]).toEqual([round, answers.size]);
       expect([round, store.most <= limit + replicas - 1]).toEqual([round, true]);
       expect([round, [...refused, ...failed].filter(name => store.names.has(name))]).toEqual([round, []]);
-      // Nothing is refused before the limit has been reached, by objects that exist or were being created at that time.
+      // Calls are only refused after existing objects and objects being created have reached the limit.
       const isReached = made.length + failed.length >= limit;
       if (removals === 0) expect([round, refused.length === 0 || isReached]).toEqual([round, true]);
       if (store.most >= limit) found.reached++;
@@ -170,7 +173,7 @@ describe('replicas whose caches are delayed', () => {
     expect(found.passed).toBeGreaterThan(0);
   }, 120_000);
 
-  test('pass it by no more than what one of them creates at the same time, however slow it is', async () => {
+  test('exceed it by at most the objects that one of them creates concurrently, even if it is slow', async () => {
     const random = createRandom(SEED);
     for (let round = 0; round < ROUNDS / 100; round++) {
       const { store } = await run({

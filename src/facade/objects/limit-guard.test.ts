@@ -72,12 +72,12 @@ function setUp(limit: number, ceiling?: number) {
   };
 }
 
-/** Lets everything that can go on without the cache or the clock go on. */
+/** Runs everything that does not wait for the cache or the clock. */
 const settle = async () => {
   for (let turns = 0; turns < 20; turns++) await Promise.resolve();
 };
 
-test('the limit holds for all workspaces of the account together, and nothing is created beyond it', async () => {
+test('the limit applies to all workspaces of the account, and nothing is created beyond it', async () => {
   const { create, see, stored, guard } = setUp(2);
   see('shop/a');
   see('shop-2/b');
@@ -86,7 +86,7 @@ test('the limit holds for all workspaces of the account together, and nothing is
   expect(stored).toEqual([]);
 });
 
-test('the refusal contains the limit, its value, the use, and who can raise it', async () => {
+test('the refusal contains the limit, its value, its usage, and who can raise it', async () => {
   const { guard, see } = setUp(1);
   see('shop/a');
   const refused = guard.create('CatalogStream', { namespace: 'shop', name: 'b' }, {}, async () => undefined);
@@ -99,7 +99,7 @@ test('the refusal contains the limit, its value, the use, and who can raise it',
   });
 });
 
-test('the refusal explains that a limit is the ceiling of the installation', async () => {
+test('the refusal explains that the limit is the ceiling of the installation', async () => {
   const { guard, see } = setUp(5, 1);
   see('shop/a');
   const refused = guard.create('CatalogStream', { namespace: 'shop', name: 'b' }, {}, async () => undefined);
@@ -108,11 +108,11 @@ test('the refusal explains that a limit is the ceiling of the installation', asy
   });
 });
 
-test('calls at the same moment do not pass the limit, although none of their objects is in the cache yet', async () => {
+test('concurrent calls do not exceed the limit, even if none of their objects is in the cache yet', async () => {
   const { create, see, stored } = setUp(3);
   const answers = Array.from({ length: 10 }, (_, n) => create(`shop/s${n}`));
   await settle();
-  // Close to the limit, each object must be in the cache before the next object is created.
+  // Near the limit, each object must be in the cache before the next object is created.
   expect(stored).toEqual(['shop/s0']);
   for (const key of ['shop/s0', 'shop/s1', 'shop/s2']) {
     see(key);
@@ -123,7 +123,7 @@ test('calls at the same moment do not pass the limit, although none of their obj
 });
 
 test.each([
-  // A sixteenth of what is left after them.
+  // This is a sixteenth of the remaining objects.
   [31, 1, 1],
   [32, 1, 1],
   [33, 2, 0],
@@ -131,7 +131,7 @@ test.each([
   [1_000, 58, 1],
   [100_000, 64, 1],
 ])(
-  'of %i objects that are left, %i are created at once, and %i when the cache has one of them',
+  'of %i remaining objects, %i are created immediately, and %i after the first of them is in the cache',
   async (left, atOnce, next) => {
     const { create, see, stored } = setUp(left);
     const answers = Array.from({ length: 200 }, (_, n) => create(`shop/s${n}`));
@@ -144,18 +144,18 @@ test.each([
   },
 );
 
-test('a call that would wait for more than 5 s creates nothing', async () => {
+test('a call that would wait for more than 5 s does not create anything', async () => {
   const { clock, create, stored } = setUp(32);
   const answers = Array.from({ length: 6 }, (_, n) =>
     create(`shop/s${n}`).catch((error: unknown) => (error instanceof Refusal ? error.code : error)),
   );
-  // The cache contains none of them, so the next one is created 2 s after the one before.
+  // None of the objects is in the cache, so the next object is created 2 s after the previous one.
   for (let ms = 0; ms < 20_000; ms += 100) await clock.advance(100);
   expect(await Promise.all(answers)).toEqual(['made', 'made', 'made', 'overloaded', 'overloaded', 'overloaded']);
   expect(stored).toHaveLength(3);
 });
 
-test('an object that failed is not counted', async () => {
+test('an object that could not be created is not counted', async () => {
   const { guard, create, see } = setUp(1);
   const failing = guard.create('CatalogStream', { namespace: 'shop', name: 'a' }, {}, async () => {
     throw new Error('the API server is away');
@@ -167,7 +167,7 @@ test('an object that failed is not counted', async () => {
   expect(await answer).toBe('made');
 });
 
-test('an object that the watch never shows is not counted forever', async () => {
+test('an object that the watch never reports is not counted forever', async () => {
   const { create, clock, stored } = setUp(1);
   const first = create('shop/a');
   await settle();
@@ -180,12 +180,12 @@ test('an object that the watch never shows is not counted forever', async () => 
   expect(stored).toHaveLength(2);
 });
 
-test('a call is answered although the same object is created by another call meanwhile', async () => {
+test('a call succeeds even if the same object is created by another call in the meantime', async () => {
   const { clock, create, see, lose } = setUp(33);
   see('shop/x');
   const first = create('shop/a');
   await settle();
-  // There are more objects left now, so the second call does not wait for the first call.
+  // More objects are available now, so the second call does not wait for the first one.
   lose('shop/x');
   expect(await create('shop/a')).toBe('made');
   see('shop/a');
@@ -193,7 +193,7 @@ test('a call is answered although the same object is created by another call mea
   expect(await first).toBe('made');
 });
 
-test('a call goes on when the cache has an object that is created by two other calls', async () => {
+test('a call continues when the cache contains an object that two other calls have created', async () => {
   const { create, see, stored } = setUp(10);
   const answers = [create('shop/a'), create('shop/b')];
   await settle();
@@ -206,7 +206,7 @@ test('a call goes on when the cache has an object that is created by two other c
   expect(await Promise.all(answers)).toEqual(['made', 'made', 'made']);
 });
 
-test('an object can be created again while the cache still has the deleted one', async () => {
+test('an object can be created again while the cache still contains the deleted one', async () => {
   const { create, see, clock } = setUp(1);
   see('shop/a');
   const answer = create('shop/a');
@@ -215,7 +215,7 @@ test('an object can be created again while the cache still has the deleted one',
   expect(await answer).toBe('made');
 });
 
-test('room that was made is used at once', async () => {
+test('released capacity is used immediately', async () => {
   const { create, see, lose } = setUp(1);
   see('shop/a');
   expect(await create('shop/b')).toBe('limit_reached');
@@ -226,7 +226,7 @@ test('room that was made is used at once', async () => {
   expect(await answer).toBe('made');
 });
 
-test('a raised limit is in force before the cache has it; calls within the limit read nothing', async () => {
+test('a raised limit is in force before the cache contains it; calls within the limit do not read anything', async () => {
   const { create, see, raise, liveReads } = setUp(1);
   const within = create('shop/a');
   await settle();
@@ -251,7 +251,7 @@ test('uses the points of the Free plan until the account is known', () => {
   expect(guard.pointsPerMinuteOf('acme')).toBeUndefined();
 });
 
-test('objects that close a route are created beyond the limit', async () => {
+test('objects that close a route can be created beyond the limit', async () => {
   const { guard, create } = setUp(0);
   expect(guard.of({ spec: { plan: 'Metered', owners: [], includedTokens: 0, limits: { blocks: 0 } } })).toEqual({
     blocks: 0,
@@ -264,7 +264,7 @@ describe('revoked activations', () => {
   const REVOKED = { spec: { revoked: true } };
   const OPEN = { spec: {} };
 
-  test('do not count, until they are opened again', async () => {
+  test('are not counted until they are activated again', async () => {
     const { create, see, guard } = setUp(2);
     see('shop/a', 'Activation', OPEN);
     see('shop/b', 'Activation', REVOKED);
@@ -277,7 +277,7 @@ describe('revoked activations', () => {
     see('shop/a', 'Activation', REVOKED);
     const again = create('shop/b', 'Activation');
     await settle();
-    // Changing its status does not make it open.
+    // A change of its status does not activate it.
     see('shop/b', 'Activation', REVOKED);
     expect(await create('shop/a', 'Activation')).toBe('limit_reached');
     see('shop/b', 'Activation', OPEN);
@@ -285,7 +285,7 @@ describe('revoked activations', () => {
     expect(guard.countOf('acme', 'activations')).toBe(2);
   });
 
-  test('can be as many as the limit, beside those that are open', async () => {
+  test('have the same limit, in addition to the limit for open ones', async () => {
     const { guard, create, see, lose } = setUp(2);
     for (const key of ['shop/a', 'shop/b', 'shop-2/c', 'shop-2/d']) see(key, 'Activation', REVOKED);
     const refused = guard.create('Activation', { namespace: 'shop', name: 'e' }, {}, async () => undefined);

@@ -3,7 +3,7 @@ import type { KubeClient } from '../../kube/client.ts';
 import { KubeError } from '../../kube/kube-error.ts';
 import { createLiveLists } from './live-lists.ts';
 
-/** A client whose lists complete when requested by the test. */
+/** A client whose lists complete when the test requests this. */
 function start() {
   const calls: PromiseWithResolvers<{ items: object[] }>[] = [];
   const asked: (string | undefined)[] = [];
@@ -41,7 +41,7 @@ test('a request during a list uses a shared list that was started later', async 
   expect(calls).toHaveLength(4);
 });
 
-test('other kinds and namespaces do not wait, and a failure reaches only its requests', async () => {
+test('other kinds and namespaces do not wait, and a failure only affects its own requests', async () => {
   const { calls, listLive } = start();
   const failing = listLive('Block', 'shop');
   const other = listLive('Package', 'shop');

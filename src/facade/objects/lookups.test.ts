@@ -8,7 +8,7 @@ interface Listed {
   readonly answer: () => void;
 }
 
-/** An API server with objects named after their ids. When using `held`, it responds after `answer` has been called. */
+/** An API server with objects named after their ids. With `held`, it responds after `answer` has been called. */
 function setUp({ held = false } = {}) {
   const present: string[] = [];
   const listed: Listed[] = [];
@@ -45,10 +45,10 @@ function setUp({ held = false } = {}) {
   };
 }
 
-/** Lets everything run that does not wait for the API server. */
+/** Runs everything that does not wait for the API server. */
 const settle = () => new Promise(resolve => setImmediate(resolve));
 
-test('the API server selects the object, and never lists a kind', async () => {
+test('the API server selects the object, and a kind is never listed', async () => {
   const { present, listed, find, findLive } = setUp();
   present.push('a');
   expect(await find('a', 'shop')).toBe('a');
@@ -76,7 +76,7 @@ test('later calls find objects that were created after a list was started', asyn
   expect(listed).toHaveLength(2);
 });
 
-test('no more than four lists of a place are made at a time, and other places do not wait for them', async () => {
+test('at most four lists of a place run concurrently, and other places do not wait for them', async () => {
   const { listed, find } = setUp({ held: true });
   const found = Array.from({ length: 50 }, (_, i) => find(`missing-${i}`));
   await settle();
@@ -93,7 +93,7 @@ test('no more than four lists of a place are made at a time, and other places do
   expect(await other).toBeUndefined();
 });
 
-test('an object that only claims to have the id is not found', async () => {
+test('an object that only claims an id is not found', async () => {
   const list = async () => ({
     items: [{ metadata: { name: 'forged' }, status: { publicId: 'a' } }],
     resourceVersion: '1',
@@ -111,7 +111,7 @@ test.each([
   ['no answer', 0],
   ['a CustomResourceDefinition of an older version', 400],
   ['an error of the API server', 500],
-])('%s is 503 for its calls, and the next one is tried', async (_, status) => {
+])('%s results in 503 for its calls, and the next call is tried', async (_, status) => {
   const { present, find, fail } = setUp();
   fail(status);
   await expect(find('a')).rejects.toMatchObject({ code: 'unavailable' });

@@ -20,7 +20,7 @@ const workspace = (name: string, pays: string, ...owners: Owner[]) => ({
 });
 const grant = (name: string, to: string) => ({ metadata: { name, namespace: 'shop' }, spec: { workspace: to } });
 
-/** Workspaces that the caller's account got by accepting invitations. */
+/** The workspaces that the caller's account received by accepting invitations. */
 const accepted = receivingWorkspaceName('shop', 'accepted', 'by-subject');
 const ended = receivingWorkspaceName('shop', 'ended', 'by-subject');
 const GRANTS = [
@@ -90,7 +90,7 @@ function open() {
   ]);
   fill('Subscription', [
     { metadata: { name: 'mine', namespace: 'a' }, spec: { producer: 'shop', integration: 'to-a', stream: 'orders' } },
-    // A subscription in another workspace does not mean that this workspace has agreed.
+    // A subscription in another workspace is not the consent of this workspace.
     { metadata: { name: 'his', namespace: 'e' }, spec: { producer: 'shop', integration: 'spam', stream: 'orders' } },
   ]);
   fill('Integration', [
@@ -123,19 +123,19 @@ async function list(operation: string, identity: Identity): Promise<Record<strin
   return (body as { data: Record<string, unknown>[] }).data;
 }
 
-describe('a list across workspaces contains what the caller has a role for', () => {
-  test('accounts, whether they name the subject, a group, or the client', async () => {
+describe('a list across workspaces contains the objects for which the caller has a role', () => {
+  test('accounts that name the subject, a group, or the client', async () => {
     const found = (await list('listAccounts', ada)).map(({ name, role }) => `${name} ${role}`);
     expect(found).toEqual(['by-client Viewer', 'by-group Admin', 'by-subject Owner']);
   });
 
-  test('workspaces, whether they or their accounts name the caller, each once', async () => {
+  test('workspaces that name the caller, or whose account does, each once', async () => {
     const found = (await list('listWorkspaces', ada)).map(({ name, role }) => `${name} ${role}`);
     expect(found.slice(0, 4)).toEqual(['a Owner', 'b Owner', 'c Admin', 'd Viewer']);
     expect(found.slice(4).toSorted()).toEqual([`${accepted} Owner`, `${ended} Owner`].toSorted());
   });
 
-  test('integrations of these workspaces that it accepted or subscribed to, not those that only name a workspace', async () => {
+  test('integrations that these workspaces have accepted or subscribed to, and not those that only name a workspace', async () => {
     const found = (await list('listPartnerIntegrations', ada)).map(each => `${each['publicId']} ${each['status']}`);
     const wanted = ['to-a Active', 'accepted Active', 'ended Revoked'].map(each => {
       const [name = '', status] = each.split(' ');
@@ -146,7 +146,7 @@ describe('a list across workspaces contains what the caller has a role for', () 
 });
 
 test.each(['listAccounts', 'listWorkspaces', 'listPartnerIntegrations'])(
-  '%s does not read what other tenants have',
+  '%s does not read objects of other tenants',
   async operation => {
     await list(operation, ada);
     const own = world.visited();

@@ -14,7 +14,7 @@ const owner = (subject: string): Owner => ({ issuer: ISSUER, subject, role: 'Own
 
 type Objects = Readonly<Record<string, object>>;
 
-/** A world of objects by `Kind/name`; those under `late` are on the API server only. */
+/** Objects by `Kind/name`. Those in `late` only exist on the API server. */
 function worldOf(objects: Objects, late: Objects = {}) {
   const caches = {
     get: (kind: string, { name }: { name: string }) => objects[`${kind}/${name}`],
@@ -51,7 +51,7 @@ const INTEGRATION = publicId('Integration', 'shop', 'int-1');
 
 async function codeOf(asked: Promise<unknown>): Promise<string> {
   const error: unknown = await asked.then(
-    () => new Error('was allowed'),
+    () => new Error('access was allowed'),
     (reason: unknown) => reason,
   );
   if (!(error instanceof Refusal)) throw error;
@@ -59,7 +59,7 @@ async function codeOf(asked: Promise<unknown>): Promise<string> {
   return error.code;
 }
 
-test('owners of the workspace and of its account may; others get the same answer as for a missing one', async () => {
+test('owners of the workspace and of its account have access; others have the same response as for a missing one', async () => {
   const ownership = worldOf({
     [SHOP]: workspace('shop', 'ada'),
     'Account/shop-pays': account('shop-pays', 'grace'),
@@ -70,7 +70,7 @@ test('owners of the workspace and of its account may; others get the same answer
   expect(await codeOf(ownership.tenant(person('ada'), tenantId('nowhere')))).toBe('forbidden');
 });
 
-test('an account that another replica has just made counts', async () => {
+test('an account that another replica has just created is found', async () => {
   const ownership = worldOf({ [SHOP]: workspace('shop') }, { 'Account/shop-pays': account('shop-pays', 'ada') });
   expect((await ownership.tenant(person('ada'), SHOP)).name).toBe('shop');
 });
@@ -89,7 +89,7 @@ test('an integration belongs to the owner of the receiving workspace, not to the
   expect(await codeOf(ownership.integration(person('ada'), INTEGRATION))).toBe('forbidden');
 });
 
-test('an integration that is not accepted has no owner; one accepted a moment ago is found', async () => {
+test('an integration that is not accepted has no owner; one that was just accepted is found', async () => {
   const workspaces = { 'Workspace/globex': workspace('globex', 'bob') };
   const pending = worldOf({ [INTEGRATION]: integration(), ...workspaces });
   expect(await codeOf(pending.integration(person('bob'), INTEGRATION))).toBe('forbidden');
@@ -97,14 +97,14 @@ test('an integration that is not accepted has no owner; one accepted a moment ag
   expect((await accepted.integration(person('bob'), INTEGRATION)).recipient.name).toBe('globex');
 });
 
-test('an account is of its owners', async () => {
+test('an account belongs to its owners', async () => {
   const id = publicId('Account', '', 'shop-pays');
   const ownership = worldOf({ [id]: account('shop-pays', 'grace') });
   expect((await ownership.account(person('grace'), id)).name).toBe('shop-pays');
   expect(await codeOf(ownership.account(person('ada'), id))).toBe('forbidden');
 });
 
-describe('an id that is not the caller’s takes one lookup, and its points', () => {
+describe('a foreign id costs one lookup and its points', () => {
   const OBJECTS = {
     [SHOP]: workspace('shop', 'ada'),
     [INTEGRATION]: integration('bob'),
@@ -123,7 +123,7 @@ describe('an id that is not the caller’s takes one lookup, and its points', ()
     expect(await codeOf(ownership.tenant(eve, SHOP))).toBe('forbidden');
     expect(await codeOf(ownership.integration(eve, INTEGRATION))).toBe('forbidden');
     expect(await codeOf(ownership.account(eve, 'acc_1'))).toBe('forbidden');
-    // For cached objects, an id that does not exist is looked up instead.
+    // Cached objects do not require a lookup, so this uses an id that does not exist.
     const [other, own] = suffix === 'pending' ? ['-', ''] : [suffix, suffix];
     expect(lookedFor).toEqual([
       `Workspace ${SHOP}${other}`,
@@ -133,7 +133,7 @@ describe('an id that is not the caller’s takes one lookup, and its points', ()
     expect(charged).toEqual(['eve', 'eve', 'eve']);
   });
 
-  test('nothing is looked for if the points are used up', async () => {
+  test('nothing is looked up without points', async () => {
     const spent = {
       ...person('eve'),
       chargeLookup: () => {

@@ -11,7 +11,7 @@ function start() {
   const refused = { count: 0 };
   const shares = createRedisShares(clock, () => refused.count++);
   const results: unknown[] = [];
-  /** Makes a call with changes that runs `scripts` scripts, each of which takes 1 ms. */
+  /** Makes a call with changes that runs `scripts` scripts. Each of them takes 1 ms. */
   function change({ signal = new AbortController().signal, closes = false, scripts = 1 } = {}): void {
     const run = async () => {
       for (let n = 0; n < scripts; n++) (await shares.changing(MASTER, SCRIPT))?.(1_000);
@@ -31,8 +31,7 @@ test('changes that would wait for more than five seconds are refused', async () 
   const { clock, change, changed, refusals, refused } = start();
   for (let n = 0; n < 5_000; n++) change();
   await clock.advance(0);
-  // With an expected duration of 1 ms and a share of 10 %, there are 100 calls within the burst, and 500 within five
-  // seconds.
+  // With an expected duration of 1 ms and a share of 10 %, 100 calls are within the burst, and 500 within five seconds.
   expect([changed(), refusals().length, refused.count]).toEqual([101, 4_399, 4_399]);
   expect(refusals()[0]).toMatchObject({ code: 'rate_limited', facts: { headers: { 'retry-after': '6' } } });
   await clock.advance(5_000);
@@ -59,7 +58,7 @@ test('a change is not refused after its first script', async () => {
   expect(steps).toEqual(['begun', 'done']);
 });
 
-test('a change whose caller is gone does not run, and leaves its time to others', async () => {
+test('a change whose caller has disconnected does not run, and leaves its time to others', async () => {
   const { clock, change, changed, refusals } = start();
   const gone = new AbortController();
   for (let n = 0; n < 101; n++) change();
@@ -74,7 +73,7 @@ test('a change whose caller is gone does not run, and leaves its time to others'
   expect(changed()).toBe(102);
 });
 
-test('a change that has begun is completed, although its caller is gone', async () => {
+test('a change that has started is completed, even if its caller has disconnected', async () => {
   const { clock, change, changed } = start();
   const gone = new AbortController();
   change({ signal: gone.signal, scripts: 150 });
@@ -84,7 +83,7 @@ test('a change that has begun is completed, although its caller is gone', async 
   expect(changed()).toBe(1);
 });
 
-test('what completes a change is not refused, although its caller is gone', async () => {
+test('the completion of a change is not refused, even if its caller has disconnected', async () => {
   const { clock, shares, change, changed } = start();
   for (let n = 0; n < 601; n++) change();
   await clock.advance(0);
@@ -97,7 +96,7 @@ test('what completes a change is not refused, although its caller is gone', asyn
   expect([changed(), isCompleted]).toEqual([601, true]);
 });
 
-test('what closes is never refused and never waits', async () => {
+test('closing changes are never refused and never wait', async () => {
   const { clock, change, changed } = start();
   for (let n = 0; n < 601; n++) change();
   await clock.advance(0);

@@ -15,7 +15,7 @@ test.each([
   ['revokes one', ACTIVATION, { ...ACTIVATION, revoked: true }, 0],
   ['creates a revoked one', undefined, { ...ACTIVATION, revoked: true }, 0],
   ['revokes it again', { ...ACTIVATION, revoked: true }, { ...ACTIVATION, revoked: true }, 0],
-])('a write that %s is held to the limit of activations or not', async (_what, before, spec, limited) => {
+])('a write that %s is checked against the limit of activations or not', async (_what, before, spec, limited) => {
   let checks = 0;
   const writer = createResourceWriter({
     client: { apply: async () => stored(spec) } as unknown as KubeClient,

@@ -64,7 +64,7 @@ test('waits for an object whose reference is missing', async () => {
   await expect(waiting).resolves.toMatchObject({ metadata: { uid: 'u' } });
 });
 
-test('a change that is applied already is answered at once, and leaves nothing behind', async () => {
+test('a change that is already applied returns immediately, and does not keep any state', async () => {
   const { clock, handlers, wait } = setUp();
   const applied = block('u1', 2, ['Enforced', 'True', 2]);
   expect(await wait('Block', applied, 'Enforced')).toBe(applied);
@@ -77,7 +77,7 @@ test.each<[string, Block]>([
   ['another object of the same name', block('u2', 2, ['Enforced', 'True', 2])],
   ['another condition', block('u1', 2, ['Ready', 'True', 2])],
   ['the condition not met', block('u1', 2, ['Enforced', 'Unknown', 2])],
-])('%s is not what was waited for: 503 after 5 s, not before', async (_what, seen) => {
+])('%s is not sufficient: 503 after 5 s, and not before', async (_what, seen) => {
   const { clock, handlers, see, wait } = setUp();
   const answered = wait('Block', block('u1', 2), 'Enforced').then(
     () => 'in force',
@@ -95,7 +95,7 @@ test.each<[string, Block]>([
   expect(handlers.size).toBe(0);
 });
 
-test('is notified by the informer about this object only', async () => {
+test('is only notified about this object by the informer', async () => {
   const { see, wait } = setUp();
   const promise = wait('Block', block('u1', 2), 'Enforced');
   const other = block('u1', 9, ['Enforced', 'True', 9]);
@@ -105,7 +105,7 @@ test('is notified by the informer about this object only', async () => {
   expect(await promise).toBe(inForce);
 });
 
-test('a watch that is late is helped by looking after 1 and 3 s', async () => {
+test('a late watch is replaced by reading the object after 1 and 3 s', async () => {
   const { clock, looks, storeAs, wait } = setUp();
   const promise = wait('Block', block('u1', 2), 'Enforced');
   await clock.advance(1_000);
@@ -116,7 +116,7 @@ test('a watch that is late is helped by looking after 1 and 3 s', async () => {
   expect(await promise).toBe(inForce);
 });
 
-test('a failure that only an edit can fix is answered at once, with the reason', async () => {
+test('a failure that requires a change of the object returns immediately, with the reason', async () => {
   const { see, wait } = setUp();
   const promise = wait('Block', block('u1', 2));
   see(block('u1', 2, ['Stalled', 'True', 1, 'Old']));

@@ -36,7 +36,7 @@ function start(username: string) {
   return Object.assign(state, { clock, end: () => (stop.abort(), running) });
 }
 
-test('reports an accepted dry run each minute, until a policy denies it', async () => {
+test('reports an accepted dry run every minute until a policy denies it', async () => {
   const watched = start('system:serviceaccount:elsewhere:sluice-controller');
   await watched.clock.advance(60_000);
   expect(watched.results).toEqual([true, true]);
@@ -50,7 +50,7 @@ test('reports an accepted dry run each minute, until a policy denies it', async 
   await watched.end();
 });
 
-test('reports nothing when the dry run fails for another reason, and tries again', async () => {
+test('does not report a dry run that fails for another reason, and tries again', async () => {
   const watched = start('system:serviceaccount:sluice-system:sluice-controller');
   watched.answer = FORBIDDEN;
   await watched.clock.advance(60_000);

@@ -32,7 +32,7 @@ function start(refuses: (right: Attributes) => boolean) {
   return Object.assign(state, { clock, impairments: watch.impairments, end: () => (stop.abort(), running) });
 }
 
-test('asks for each verb of each resource, with the names that a rule gives', () => {
+test('checks each verb of each resource, with the names in a rule', () => {
   const asked = rightsOf(ROLE).map(({ verb, group, resource, subresource, name }) =>
     [verb, group, resource, subresource, name].filter(word => word !== undefined).join(' '),
   );
@@ -52,10 +52,10 @@ test('asks for each verb of each resource, with the names that a rule gives', ()
   ]);
 });
 
-test('names the rights that are missing and the role to bind, until they are granted', async () => {
+test('reports missing permissions and the role to bind until they are granted', async () => {
   const watched = start(({ verb, resource }) => verb === 'patch' || resource === 'secrets');
   await watched.clock.advance(0);
-  // Requested once more first because a binding may just have been created.
+  // Checks once more before the report because a binding may just have been created.
   expect(watched.impairments()).toEqual([]);
   await watched.clock.advance(2_000);
   expect(watched.impairments()).toEqual([
@@ -82,7 +82,7 @@ test('checks less often while everything is granted, and detects removed permiss
   await watched.end();
 });
 
-test('an API server that does not answer changes nothing', async () => {
+test('no response of the API server does not change anything', async () => {
   const watched = start(() => true);
   await watched.clock.advance(2_000);
   watched.away = true;

@@ -29,7 +29,7 @@ function writeKubeconfig(user: object, cluster: object = {}): string {
   return write('config', JSON.stringify(config));
 }
 
-/** Returns all combinations of one alternative each. */
+/** Returns all combinations with one alternative each. */
 function combine(alternatives: readonly (readonly object[])[]): object[] {
   return alternatives.reduce<object[]>(
     (all, next) => all.flatMap(one => next.map(other => ({ ...one, ...other }))),
@@ -43,7 +43,7 @@ function fileOrData(name: string): object[] {
   return [{}, file, data, { ...file, ...data }];
 }
 
-test('plain users authenticate as client-node does', async () => {
+test('simple users are authenticated as by client-node', async () => {
   for (const name of ['certificate-authority', 'client-certificate', 'client-key'])
     write(`${name}.pem`, `file ${name}`);
   const clusters = combine([
@@ -76,7 +76,7 @@ test('plain users authenticate as client-node does', async () => {
   }
 });
 
-test('other users authenticate by client-node', async () => {
+test('other users are authenticated by client-node', async () => {
   const status = { token: 'from-the-plugin', clientCertificateData: 'cert', clientKeyData: 'key' };
   const exec = { command: 'echo', args: [JSON.stringify({ kind: 'ExecCredential', status })] };
   const authenticate = (user: object) =>
@@ -123,7 +123,7 @@ describe('credentials', () => {
     expect(await authorization()).toBe('Bearer third');
   });
 
-  test('read a token file at once after a 401', async () => {
+  test('read a token file immediately after a 401', async () => {
     write('token', 'first\n');
     const { authorization, credentials } = open({ kubeconfig: writeKubeconfig({ tokenFile: 'token' }) });
     expect(await authorization()).toBe('Bearer first');
@@ -132,7 +132,7 @@ describe('credentials', () => {
     expect(await authorization()).toBe('Bearer second');
   });
 
-  test('survive a kubeconfig that is half written', async () => {
+  test('keep working if a kubeconfig is incomplete while it is written', async () => {
     const { authorization, credentials } = open({ kubeconfig: writeKubeconfig({ token: 'first' }) });
     write('config', '{"clusters": [');
     credentials.renew();
@@ -142,7 +142,7 @@ describe('credentials', () => {
     expect(await authorization()).toBe('Bearer second');
   });
 
-  test('open new connections once a certificate is replaced, and only then', async () => {
+  test('open new connections only when a certificate was replaced', async () => {
     write('ca.crt', 'first');
     const { credentials, pass } = open({ kubeconfig: writeKubeconfig({}, { 'certificate-authority': 'ca.crt' }) });
     const { calls } = await credentials.access();

@@ -36,7 +36,7 @@ function write(name: string, content: unknown): string {
 const read = (content: unknown) => readKubeContext({ kubeconfig: write('config', content) });
 
 describe('a kubeconfig', () => {
-  test('gives server, namespace, certificates and tokens, with paths relative to its folder', () => {
+  test('contains the server, namespace, certificates, and tokens, with paths relative to its folder', () => {
     const cluster = {
       server: `${SERVER}/prefix//`,
       'certificate-authority': 'pki/ca.crt',
@@ -69,7 +69,7 @@ describe('a kubeconfig', () => {
     });
   });
 
-  test('gives data in place of files, and a token that looks like a number', () => {
+  test('can contain data instead of files, and a token that looks like a number', () => {
     const cluster = { 'certificate-authority-data': 'Y2E=' };
     const user = { 'client-certificate-data': 'Y2VydA==', 'client-key-data': 'a2V5', token: 12_345, exec: null };
     expect(read(kubeconfigOf({ cluster, user }))).toEqual({
@@ -81,7 +81,7 @@ describe('a kubeconfig', () => {
     });
   });
 
-  test('may have a context without a user', () => {
+  test('can have a context without a user', () => {
     expect(read(kubeconfigOf({ context: { user: null as never } })).user).toEqual({});
   });
 
@@ -90,7 +90,7 @@ describe('a kubeconfig', () => {
     { 'auth-provider': { name: 'oidc', config: {} } },
     { token: 't', as: 'someone' },
     { token: 't', 'a-field-of-tomorrow': true },
-  ])('leaves a user to client-node that has more than values and files: %o', user => {
+  ])('requires client-node for a user with other fields than values and files: %o', user => {
     const all = { ...user, 'client-key': 'tls.key' };
     const context = read(kubeconfigOf({ cluster: { 'certificate-authority': 'ca.crt' }, user: all }));
     const given = JSON.parse((context.user as { kubeconfig: string }).kubeconfig) as Record<string, unknown>;
@@ -115,7 +115,7 @@ describe('a kubeconfig', () => {
     expect(() => read(kubeconfigOf(change as Record<string, object>))).toThrow(join(folder, 'config'));
   });
 
-  test('that is missing, empty or not YAML is named, without its content', () => {
+  test('that is missing, empty, or not YAML is reported without its content', () => {
     expect(() => readKubeContext({ kubeconfig: join(folder, 'away') })).toThrow(
       /^cannot read the kubeconfig .*away: ENOENT/,
     );
@@ -132,7 +132,7 @@ describe('a kubeconfig', () => {
     expect(`${thrown.stack} ${String(thrown.cause)}`).not.toContain('secret-token');
   });
 
-  test('may be several files: the first that defines a name counts, and missing files are skipped', () => {
+  test('can consist of several files: the first definition of a name is used, and missing files are skipped', () => {
     const user = { tokenFile: 'token' };
     const one = write('one/config', { ...kubeconfigOf({ user }), clusters: [] });
     const two = write(

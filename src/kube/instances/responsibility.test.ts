@@ -11,7 +11,7 @@ const log = createLogger({ level: 'silent' });
 
 type Assigned = AnyObject & { readonly spec: { readonly instance?: string } };
 
-/** A reflector with events from the test. */
+/** A reflector that receives events from the test. */
 function createSource<P>(project: (object: AnyObject) => P) {
   const reflected = createReflected<P>({
     project,
@@ -25,7 +25,7 @@ function createSource<P>(project: (object: AnyObject) => P) {
 function install(instance: string) {
   let version = 0;
   const asked: string[] = [];
-  /** What only the API server knows so far. */
+  /** Objects that only the API server knows so far. */
   const unseen = new Map<string, Assigned>();
   const workspaces = createSource(object => object as Assigned);
   const namespaces = createSource(({ metadata }) => ({ instance: metadata.labels?.instance ?? '' }));
@@ -93,7 +93,7 @@ describe('an installation', () => {
     ['', ['default/a', 'nobody/a']],
     ['blue', ['blue/a']],
     ['green', []],
-  ])('called "%s" can see objects in the namespaces of its own Workspaces', (instance, expected) => {
+  ])('named "%s" can see objects in the namespaces of its own Workspaces', (instance, expected) => {
     const world = install(instance);
     world.addWorkspace('default', '');
     world.addWorkspace('blue', 'blue');
@@ -112,7 +112,7 @@ describe('an installation', () => {
     expect([...world.own.store.keys()]).toEqual(['default', 'blue'].filter(name => expected.includes(`${name}/a`)));
   });
 
-  test('hears of the objects of others neither when they appear nor when they go', () => {
+  test('is not notified when foreign objects are created or deleted', () => {
     const world = install('');
     world.addWorkspace('shop', 'blue');
     world.addThing('shop', 'a');
@@ -160,7 +160,7 @@ describe('an installation', () => {
     expect(world.seen()).toEqual(['shop/a']);
   });
 
-  test('notices in a list that a Workspace was made again for another installation', () => {
+  test('detects in a list that a Workspace was recreated for another installation', () => {
     const world = install('');
     world.relistWorkspaces(world.workspace('shop', ''));
     world.addThing('shop', 'a');
@@ -172,7 +172,7 @@ describe('an installation', () => {
 });
 
 describe('before an object is reconciled', () => {
-  test('a Workspace that the watch has not brought yet is not taken for missing', async () => {
+  test('a Workspace that the watch has not delivered yet is not treated as missing', async () => {
     const world = install('');
     world.unseen.set('shop', world.workspace('shop', 'blue'));
     const failure = await world.responsibility.confirm('shop/a').then(
@@ -195,7 +195,7 @@ describe('before an object is reconciled', () => {
   });
 });
 
-test('a namespace is judged by the API server while its Workspace is not cached', async () => {
+test('a namespace is checked using the API server while its Workspace is not cached', async () => {
   const world = install('blue');
   world.unseen.set('shop', world.workspace('shop', 'blue'));
   world.unseen.set('mall', world.workspace('mall', ''));

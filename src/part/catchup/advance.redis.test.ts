@@ -35,7 +35,7 @@ onEachRedis(redis => {
       expect(await t.advanceAll()).toBe(0);
     });
 
-    test('that is paused does not move', async () => {
+    test('that is paused is not advanced', async () => {
       const { t } = await start();
       await t.setRow('a', PAUSED);
       await t.send('k');
@@ -44,7 +44,7 @@ onEachRedis(redis => {
       expect(await t.hash('positions')).toEqual(before);
     });
 
-    test('is moved together with others at the same position, nearest to the tail first', async () => {
+    test('is advanced together with others at the same position, starting near the tail', async () => {
       const { t, routed } = await start(['a', 'b', 'c']);
       await t.setRow('a', PAUSED);
       await t.send('k');
@@ -58,7 +58,7 @@ onEachRedis(redis => {
       expect([await routed('a'), await routed('b'), await routed('c')]).toEqual([3, 3, 3]);
     });
 
-    test('gets nothing that was accepted before its key was activated, or before it began', async () => {
+    test('does not receive events from before its key was activated, or before it was created', async () => {
       const { t, routed } = await start();
       await t.setRow('a', PAUSED);
       await t.deactivate('a', 'k');
@@ -76,7 +76,7 @@ onEachRedis(redis => {
       expect(await routed()).toBe(2);
     });
 
-    test('that skips gets nothing of its pause', async () => {
+    test('that skips does not receive the events of its pause', async () => {
       const { t, routed } = await start();
       await t.setRow('a', PAUSED);
       await t.send('k');
@@ -85,7 +85,7 @@ onEachRedis(redis => {
       expect(await routed()).toBe(0);
     });
 
-    test('passes 256 events a call', async () => {
+    test('passes at most 256 events per call', async () => {
       const { t, routed } = await start();
       await t.setRow('a', PAUSED);
       for (let i = 0; i < 6; i++) await t.send(...Array.from({ length: 60 }, () => 'k'));
@@ -111,7 +111,7 @@ onEachRedis(redis => {
   });
 
   describe('a part that is held back', () => {
-    test('is closed while its activations are incomplete, and then routed up to the tail', async () => {
+    test('is held back while its activations are incomplete, and then routed up to the tail', async () => {
       const { t, routed } = await start();
       await redis().call('hdel', t.keys.keys, '');
       await t.send('k', 'k');
@@ -126,7 +126,7 @@ onEachRedis(redis => {
       expect([await routed('a'), await routed('b')]).toEqual([4, 0]);
     });
 
-    test('leaves those that are behind to their own turn', async () => {
+    test('does not advance subscriptions that are behind', async () => {
       const { t, routed } = await start();
       await t.setRow('a', PAUSED);
       await t.send('k');
@@ -139,7 +139,7 @@ onEachRedis(redis => {
       expect(await t.advanceAll()).toBe(2);
     });
 
-    test('routes a wide event in slices: each of its subscriptions once', async () => {
+    test('routes a wide event in slices, once to each of its subscriptions', async () => {
       const { t, lateOf } = await start([]);
       const names = Array.from({ length: 1_100 }, (_, i) => `s${i}`);
       for (let at = 0; at < names.length; at += 300) {

@@ -15,7 +15,7 @@ onEachRedis(redis => {
   const start = (subs?: Parameters<typeof startPart>[1], groupKeys?: string[]) => startPart(redis(), subs, groupKeys);
 
   describe('claiming', () => {
-    test('gives what waits, with metadata and bodies, and the time that its age runs from', async () => {
+    test('returns the first event of a waiting lane with metadata and body, and the time for its age', async () => {
       const { t, d } = await start();
       const [ref] = await t.send('k');
       const answer = await d.exchange();
@@ -35,10 +35,11 @@ onEachRedis(redis => {
       expect((await d.exchange()).claims).toEqual([]);
     });
 
-    test('gives each event its own text, wherever in the log it is, and none to one that was removed', async () => {
+    test('returns the text of each event, anywhere in the log, and none for a removed event', async () => {
       const groupKeys = Array.from({ length: 20 }, (_, i) => `g${i}`);
       const { t, d } = await start({ a: { cap: 50 } }, groupKeys);
-      // Claimed events that follow each other, and others between them: 0, 1, 2, ... of nobody.
+      // Claimed events that follow each other, and other events in between. 0, 1, 2, ... of them do not have a
+      // subscriber.
       const sent = groupKeys.flatMap((groupKey, i) => [groupKey, ...Array.from({ length: i % 5 }, () => 'nobody')]);
       const refs = await t.send(...sent);
       const expected = sent.flatMap((groupKey, i) => (groupKey === 'nobody' ? [] : [[refs[i], groupKey]]));
@@ -54,7 +55,7 @@ onEachRedis(redis => {
       expect(got.flatMap(({ size, meta }, i) => (size === 4 && meta === '{"s":"/x"}' ? [] : [i]))).toEqual(gone);
     });
 
-    test('of a lane the first event alone, and says that more is behind it', async () => {
+    test('returns only the first event of a lane, and whether there are more', async () => {
       const { t, d } = await start();
       const [first] = await t.send('k', 'k', 'l');
       const { claims } = await d.exchange();
@@ -65,7 +66,7 @@ onEachRedis(redis => {
       expect(claims[0]?.ref).toBe(first);
     });
 
-    test('lanes by how long they wait, and subscriptions in turn', async () => {
+    test('uses the waiting time of lanes, and takes turns between subscriptions', async () => {
       const keys = Array.from({ length: 20 }, (_, i) => `g${i}`);
       const { t, d, keyOf } = await start({ a: { cap: 100 } }, [...keys, 'late']);
       for (const key of keys.toReversed()) {
@@ -75,14 +76,14 @@ onEachRedis(redis => {
       expect((await d.exchange(3)).claims.map(({ lane }) => keyOf(lane))).toEqual(['g19', 'g18', 'g17']);
       await t.setRow('b', { cap: 100 });
       await t.activate('b', 'late');
-      // The dispatcher has no room: nothing is pushed to it.
+      // The dispatcher has no room, so nothing is pushed to it.
       await d.exchange(0, { limit: 0 });
       await t.send('late');
       const slots = (await d.exchange(4)).claims.map(({ slot }) => slot);
       expect(slots.filter(slot => slot === t.slot('b'))).toHaveLength(1);
     });
 
-    test('at most twice the cap of a subscription, and no more than the dispatcher asks for or may hold', async () => {
+    test('does not exceed twice the cap of a subscription, or the number and limit of the dispatcher', async () => {
       const { t, d } = await start({ a: { cap: 1 }, b: {} });
       await t.send('k', 'l', 'm', 'n');
       const first = await d.exchange();
@@ -96,7 +97,7 @@ onEachRedis(redis => {
       expect((await e.exchange(64, { limit: 3 })).claims).toHaveLength(0);
     });
 
-    test('what its limit held back is claimed when an attempt ends, by whoever comes', async () => {
+    test('continues with events held back by the limit when an attempt ends, for any dispatcher', async () => {
       const { t, d } = await start({ a: { cap: 1 } });
       await t.send('k', 'l', 'm');
       const { claims } = await d.exchange();
@@ -107,7 +108,7 @@ onEachRedis(redis => {
       expect((await t.dispatcher('d2').exchange()).claims).toHaveLength(1);
     });
 
-    test('an event that is not in the log any more is claimed without one, to be ended', async () => {
+    test('returns an event that was removed from the log without its text, to be ended', async () => {
       const { t, d } = await start();
       await t.send('k');
       await redis().call('del', t.keys.log);
@@ -120,7 +121,7 @@ onEachRedis(redis => {
       await expectEmpty(redis(), t);
     });
 
-    test('without order each event is a lane of its own', async () => {
+    test('without order, each event has a separate lane', async () => {
       const { t, d } = await start({ a: { unordered: true } });
       const refs = await t.send('k', 'k', 'k');
       const { claims } = await d.exchange();
@@ -130,7 +131,7 @@ onEachRedis(redis => {
       await expectEmpty(redis(), t);
     });
 
-    test.each([{}, { unordered: true }])('what has been lost from the waiting ones is not claimed: %o', async row => {
+    test.each([{}, { unordered: true }])('does not return lost waiting lanes: %o', async row => {
       const { t, d } = await start({ a: row });
       await t.send('k', 'l');
       const [lost = ''] = await t.members('pending');
@@ -140,12 +141,12 @@ onEachRedis(redis => {
       d.end(claims[0] as (typeof claims)[0]);
       await d.exchange();
       expect([await t.members('waiting'), await t.hash('lanes')]).toEqual([[], {}]);
-      // The lane is idle: its next event is pushed.
+      // The lane is idle, so its next event is pushed.
       await t.send('k');
       expect(Object.keys(await t.hash('claims'))).toEqual([expect.stringMatching(/^.{8}k/)]);
     });
 
-    test('what is not sent to is not claimed, and is when it is sent to again', async () => {
+    test('does not return events of a subscription that is not open for sending, until it is', async () => {
       const { t, d } = await start();
       await t.send('k');
       await t.setRow('a', { send: 'held' });
@@ -173,7 +174,7 @@ onEachRedis(redis => {
     });
   });
 
-  test('says that there is more where more slots wait than one call looks at', async () => {
+  test('reports that there are more if more slots are waiting than a call reads', async () => {
     const names = Array.from({ length: 40 }, (_, i) => `s${i}`);
     const { t, d } = await start(Object.fromEntries(names.map(name => [name, { cap: 1 }])), ['k']);
     await t.send('k');
@@ -183,7 +184,7 @@ onEachRedis(redis => {
     expect([second.claims.length, second.more]).toEqual([8, false]);
   });
 
-  test('looks on where all slots that it looked at are stopped', async () => {
+  test('continues if all slots that were read are stopped', async () => {
     const names = Array.from({ length: 40 }, (_, i) => `s${i}`);
     const { t, d } = await start(Object.fromEntries(names.map(name => [name, {}])), ['k']);
     await t.send('k');
@@ -196,10 +197,10 @@ onEachRedis(redis => {
     expect((await d.exchange(64)).claims).toHaveLength(8);
   });
 
-  describe('what a dispatcher holds', () => {
+  describe('the claims of a dispatcher', () => {
     const readyOf = async (t: TestPart, name = 'd1') => ((await t.hash('ready'))[name] ?? '').split(' ').map(Number);
 
-    test('is what it says, and what was pushed since it looked: it mends itself', async () => {
+    test('are the claims that it reports, and claims pushed since then, so errors are corrected', async () => {
       const { t, d } = await start({ a: {} });
       await d.exchange(0);
       await t.send('k', 'l');
@@ -223,7 +224,7 @@ onEachRedis(redis => {
       expect((await readyOf(t))[2]).toBe(2);
     });
 
-    test('room in bytes is less what may lie unread', async () => {
+    test('reduce the room in bytes by data that may be unread', async () => {
       const { t, d } = await start({ a: {} });
       await d.exchange(0, { roomBytes: 5_000 });
       await t.ingest(event('k', { body: Buffer.alloc(1_000) }));
@@ -231,7 +232,7 @@ onEachRedis(redis => {
       expect(bytes).toBe(5_000);
     });
 
-    test('a fifth dispatcher ends its attempts, and claims nothing until one of the four is gone', async () => {
+    test('a fifth dispatcher ends its attempts, and does not claim anything until one of the four is removed', async () => {
       const { t, d } = await start();
       for (const name of ['d1', 'd2', 'd3', 'd4']) await t.dispatcher(name).exchange(0);
       await t.send('k');
@@ -242,7 +243,7 @@ onEachRedis(redis => {
       expect(d.held.size).toBe(0);
     });
 
-    test('without control data attempts are ended, and nothing is claimed', async () => {
+    test('without control data, attempts are ended, and nothing is claimed', async () => {
       const { t, d } = await start();
       await t.send('k', 'l');
       const { claims } = await d.exchange(1);
@@ -252,7 +253,7 @@ onEachRedis(redis => {
       expect(await t.counts('a')).toEqual([0, 2, 1, 1, 0, 0]);
     });
 
-    test('another generation is gone', async () => {
+    test('another generation does not exist', async () => {
       const { t, d } = await start();
       await t.gate({ ...t.part, gen: 'gen2' }, 1, [{ kind: 'begin' }]);
       await expect(d.exchange()).rejects.toThrow('GONE');

@@ -34,7 +34,7 @@ onEachRedis(redis => {
       expect((await t.hash('meta')).out).toMatch(/ 2 0 0$/);
     });
 
-    test('never counts below zero after counts were lost', async () => {
+    test('does not count below zero after counts were lost', async () => {
       const { t, d } = await start();
       await t.send('k', 'l');
       const [one, other] = (await d.exchange()).claims as [Claim, Claim];
@@ -64,7 +64,7 @@ onEachRedis(redis => {
       expect((await d.exchange()).claims).toMatchObject([{ ref: first, attempts: 1, lapses: 0, behind: true }]);
     });
 
-    test('dead: recorded with the attempts before it, and listed', async () => {
+    test('dead: recorded with its previous attempts, and listed', async () => {
       const { t, d } = await start();
       const [ref = ''] = await t.send('k');
       const [claim] = (await d.exchange()).claims;
@@ -88,7 +88,7 @@ onEachRedis(redis => {
       await expectEmpty(redis(), t);
     });
 
-    test('released: claimed again at once, and no attempt counted', async () => {
+    test('released: claimed again immediately, without counting an attempt', async () => {
       const { t, d } = await start();
       await t.send('k');
       const [claim] = (await d.exchange()).claims;
@@ -96,7 +96,7 @@ onEachRedis(redis => {
       expect((await d.exchange()).claims).toMatchObject([{ ref: claim?.ref, attempts: 0, lapses: 0 }]);
     });
 
-    test('only accepts results of the holder, and delivered from any dispatcher once', async () => {
+    test('only accepts results of the holder, and delivered once from any dispatcher', async () => {
       const { t, d } = await start();
       const [ref = ''] = await t.send('k', 'l');
       const [claim] = (await d.exchange()).claims;
@@ -140,7 +140,7 @@ onEachRedis(redis => {
       expect(await t.counts('a')).toEqual([1, 3, 0, 2, 0, 0]);
     });
 
-    test('is delivered if it was also given back in the same call', async () => {
+    test('is delivered if it was also released in the same call', async () => {
       const { t, d } = await start();
       const [ref = ''] = await t.send('k');
       const [claim] = (await d.exchange()).claims;
@@ -163,7 +163,7 @@ onEachRedis(redis => {
       expect((await d.exchange()).claims).toMatchObject([{ ref: second, attempts: 1 }]);
     });
 
-    test('lanes that wait come before the next event of a lane that has its turn', async () => {
+    test('lanes that are waiting come before the next event of a lane that had its turn', async () => {
       const { t, d, keyOf } = await start({ a: { cap: 1 } }, ['k', 'l', 'm']);
       await t.send('k', 'k', 'l', 'm');
       const { claims } = await d.exchange();
@@ -173,7 +173,7 @@ onEachRedis(redis => {
       expect((await d.exchange()).claims.map(({ lane }) => keyOf(lane))).toEqual(['m']);
     });
 
-    test('records of many subscriptions lie in chunks, and none is lost', async () => {
+    test('records of many subscriptions are stored in chunks, and none is lost', async () => {
       const names = Array.from({ length: 200 }, (_, i) => `s${i}`);
       const { t, d } = await start(Object.fromEntries(names.map(name => [name, {}])), ['k']);
       const [ref = ''] = await t.send('k');
@@ -191,7 +191,7 @@ onEachRedis(redis => {
       expect(sizes.length).toBeGreaterThan(2);
     });
 
-    test('bodies of failed answers are kept, the last 64 KiB of a subscription', async () => {
+    test('bodies of failed responses are stored, up to the last 64 KiB of a subscription', async () => {
       const { t, d } = await start();
       await t.send('k');
       for (let n = 1; n <= 6; n++) {

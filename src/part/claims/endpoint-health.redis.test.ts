@@ -24,7 +24,7 @@ onEachRedis(redis => {
     const sendTo = async (keys: readonly string[]) => {
       for (let at = 0; at < keys.length; at += 64) await t.send(...keys.slice(at, at + 64));
     };
-    /** Claims all and fails them; each is due again in `afterMs`. */
+    /** Claims all events and fails them. Each of them is due again in `afterMs`. */
     const failAll = async (afterMs = 5_000) => {
       const claims = await claimAll();
       for (const claim of claims) d.end(claim, 'failed', { reason: '500', dueMs: t.clock.ms + afterMs });
@@ -52,7 +52,7 @@ onEachRedis(redis => {
       expect((await claimAll()).length).toBeGreaterThan(100);
     });
 
-    test('a probe that fails doubles the pause', async () => {
+    test('a failed probe doubles the pause', async () => {
       const { t, d, claimAll, sendTo, failAll } = await start();
       await sendTo(KEYS.slice(0, 100));
       await failAll(600_000);
@@ -67,7 +67,7 @@ onEachRedis(redis => {
       expect(d.held.size).toBe(0);
     });
 
-    test('pushes nothing while it is open', async () => {
+    test('does not push anything while it is open', async () => {
       const { t, d, claimAll, sendTo, failAll } = await start();
       await sendTo(KEYS.slice(0, 100));
       await failAll(600_000);
@@ -85,7 +85,7 @@ onEachRedis(redis => {
       expect((await claimAll()).map(({ lane }) => lane.slice(8))).toEqual(['g111']);
     });
 
-    test('a probe that was given back is made again at once', async () => {
+    test('a probe that was released is repeated immediately', async () => {
       const { t, d, claimAll, sendTo, failAll } = await start();
       await sendTo(KEYS.slice(0, 100));
       await failAll(10);
@@ -96,7 +96,7 @@ onEachRedis(redis => {
       expect(await claimAll()).toHaveLength(1);
     });
 
-    test('ten failures over half a minute open it, nine do not', async () => {
+    test('ten failures over half a minute open it, and nine do not', async () => {
       const { t, sendTo, failAll } = await start();
       await sendTo(KEYS.slice(0, 9));
       await failAll(31_000);
@@ -107,7 +107,7 @@ onEachRedis(redis => {
     });
   });
 
-  describe('an endpoint that is disabled', () => {
+  describe('a disabled endpoint', () => {
     test('a 410 disables the endpoint, and the event is sent first after it is enabled', async () => {
       const { t, d, claimAll } = await start();
       await t.send('g0', 'g1');
@@ -144,7 +144,7 @@ onEachRedis(redis => {
       expect(await claimAll()).toHaveLength(2);
     });
 
-    test('by nothing but failures for five days', async () => {
+    test('is disabled after five days with only failures', async () => {
       const { t, sendTo, failAll } = await start();
       await sendTo(KEYS.slice(0, 10));
       await failAll(5 * DAY_MS);
@@ -155,7 +155,7 @@ onEachRedis(redis => {
   });
 
   describe('pace', () => {
-    test('starts no more attempts in a second than it may', async () => {
+    test('does not start more attempts per second than allowed', async () => {
       const { t, claimAll, sendTo } = await start({ cap: 100, maxPerSecond: 10 });
       await sendTo(KEYS.slice(0, 60));
       let started = 0;
@@ -167,7 +167,7 @@ onEachRedis(redis => {
       expect(started).toBeLessThanOrEqual(21);
     });
 
-    test('does not count an attempt that was not made', async () => {
+    test('does not count an attempt that was not sent', async () => {
       const { t, d, claimAll, sendTo } = await start({ cap: 100, maxPerSecond: 1 });
       await sendTo(KEYS.slice(0, 2));
       const [claim] = (await claimAll()) as [Claim];
@@ -183,7 +183,7 @@ onEachRedis(redis => {
       expect(await claimAll()).toHaveLength(1);
     });
 
-    test('does not start more attempts at once after several were not made', async () => {
+    test('does not start more attempts at once after several were not sent', async () => {
       const { t, d, claimAll, sendTo } = await start({ cap: 100, maxPerSecond: 40 });
       await sendTo(KEYS.slice(0, 10));
       const claims = await claimAll();

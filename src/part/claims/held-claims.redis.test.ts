@@ -16,7 +16,7 @@ onEachRedis(redis => {
   }
 
   describe('evict', () => {
-    test('refuses to take from a dispatcher that is at work', async () => {
+    test('refuses to evict an active dispatcher', async () => {
       const { t, d } = await start();
       await t.send('k');
       await d.exchange();
@@ -43,7 +43,7 @@ onEachRedis(redis => {
       expect(claims).toMatchObject([{ ref: first, lapses: 1, attempts: 0, behind: true }]);
     });
 
-    test('takes all of more than a slice', async () => {
+    test('releases all claims of more than one slice', async () => {
       const keys = Array.from({ length: 600 }, (_, i) => `g${i}`);
       const { t, d } = await start(keys);
       for (let at = 0; at < 600; at += 60) await t.send(...keys.slice(at, at + 60));
@@ -112,7 +112,7 @@ onEachRedis(redis => {
     const keys = Array.from({ length: 700 }, (_, i) => `g${i}`);
     const HOUR_MS = 3_600_000;
 
-    /** d1 has the first event of each lane. */
+    /** The dispatcher d1 has claimed the first event of each lane. */
     async function hold() {
       const { t, d, e } = await start(keys);
       for (let at = 0; at < keys.length; at += 50) await t.send(...keys.slice(at, at + 50));
@@ -121,7 +121,7 @@ onEachRedis(redis => {
       return { t, d, e };
     }
 
-    /** Calls Redis once. After this, it waits until `next` ends, or dies if there is no `next`. */
+    /** Calls Redis once. Afterwards, it waits until `next` ends, or crashes if there is no `next`. */
     function evictOnce(t: TestPart, next = (): Promise<void> => Promise.reject(new Error('died'))) {
       let calls = 0;
       const runNamed: ScriptClient['runNamed'] = async (script, call) => {
@@ -143,7 +143,7 @@ onEachRedis(redis => {
       return lanes;
     }
 
-    test('is continued by another dispatcher if its caller dies', async () => {
+    test('is continued by another dispatcher if its caller crashes', async () => {
       const { t, e } = await hold();
       t.clock.ms += READY_MS;
       expect((await e.exchange(0)).lapsed).toEqual(['d1']);
@@ -173,7 +173,7 @@ onEachRedis(redis => {
       expect((await t.counts('a')).slice(0, 6)).toEqual([0, 1400, expect.any(Number), 700, 0, 700]);
     });
 
-    test('ends if the dispatcher is active again, which keeps the other claims only', async () => {
+    test('ends if the dispatcher is active again, which only keeps the other claims', async () => {
       const { t, d, e } = await hold();
       t.clock.ms += READY_MS;
       const late = d.holding({ number: 0 });
@@ -191,7 +191,7 @@ onEachRedis(redis => {
       const { t, d, e } = await hold();
       t.clock.ms += READY_MS;
       const again = async () => {
-        // Some of the new claims are on pages that were read before.
+        // Some of the new claims are on pages that were already read.
         await d.exchange(64);
         t.clock.ms += READY_MS;
       };
@@ -203,7 +203,7 @@ onEachRedis(redis => {
     });
   });
 
-  describe('delivered late by who was evicted, while another sends it again', () => {
+  describe('a late delivery of an evicted dispatcher while another one sends the event again', () => {
     async function resend() {
       const { t, d, e } = await start();
       const [first = '', second = ''] = await t.send('k', 'k');
@@ -238,7 +238,7 @@ onEachRedis(redis => {
       expect(await t.counts('a')).toEqual([1, 2, 0, 1, 0, 0]);
     });
 
-    test('continues the lane even if that dispatcher dies', async () => {
+    test('continues the lane even if the other dispatcher crashes', async () => {
       const { t, d, second } = await resend();
       t.clock.ms += READY_MS;
       await d.exchange(0, NOT_PUSHED);
@@ -247,8 +247,8 @@ onEachRedis(redis => {
     });
   });
 
-  describe('an exchange that Redis makes after a later one of the same dispatcher', () => {
-    test('ends nothing, though the same is claimed again', async () => {
+  describe('an exchange that Redis runs after a later exchange of the same dispatcher', () => {
+    test('does not end claims, even if the same events are claimed again', async () => {
       const { t, d } = await start();
       await t.send('k', 'k');
       const [claim] = (await d.exchange(1, NOT_PUSHED)).claims as [Claim];
@@ -261,7 +261,7 @@ onEachRedis(redis => {
       expect(await t.hash('tries')).toEqual(before);
     });
 
-    test('claims nothing for a stopped dispatcher, and pushes nothing to it', async () => {
+    test('does not claim or push anything for a stopped dispatcher', async () => {
       const { t, d } = await start();
       await t.send('k');
       const late = d.holding();

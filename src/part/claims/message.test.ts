@@ -8,7 +8,7 @@ test('the body of a claim does not keep the rest of its message in memory', () =
   const [small, large] = parseEvents(message);
   expect(small?.body?.toString()).toBe('small');
   expect(small?.body?.buffer.byteLength).toBeLessThanOrEqual(Buffer.poolSize);
-  // This is most of the message, so it isn't copied.
+  // This is most of the message, so it is not copied.
   expect(large?.body?.buffer).toBe(message.buffer);
 });
 

@@ -7,7 +7,7 @@ import type { Claim } from './message.ts';
 onEachRedis(redis => {
   const start = (subs?: Parameters<typeof startPart>[1]) => startPart(redis(), subs);
 
-  test('answers are in the order of the results, however they are processed', async () => {
+  test('responses are in the order of the results, regardless of how they are processed', async () => {
     const { t, d } = await start({ a: {}, b: {} });
     await t.send('k', 'l');
     const { claims } = await d.exchange();
@@ -29,7 +29,7 @@ onEachRedis(redis => {
     ['delivered', 'failed', 'HttpError'],
     ['failed', 'delivered', 'Succeeded'],
   ] as const)(
-    'if a call ends with %s and then %s, the last attempt is %s for the status',
+    'if a call ends with %s and then %s, the status of the last attempt is %s',
     async (one, other, outcome) => {
       const { t, d } = await start();
       await t.send('k', 'l');
@@ -56,7 +56,7 @@ onEachRedis(redis => {
     expect(await t.counts('a')).toEqual([1, 2, 0, 1, 0, 0]);
   });
 
-  test('an event with failed attempts keeps them in its record beside others without', async () => {
+  test('an event with failed attempts keeps them in its record, along with records without any', async () => {
     const { t, d } = await start();
     const [tried = '', fresh = ''] = await t.send('k', 'l');
     const [first, second] = (await d.exchange()).claims as [Claim, Claim];
@@ -72,7 +72,7 @@ onEachRedis(redis => {
     expect(await t.hash('tries')).toEqual({});
   });
 
-  test('a delivery by an earlier holder is recorded beside those of the current one', async () => {
+  test('a delivery by an earlier holder is recorded along with deliveries of the current one', async () => {
     const { t, d } = await start();
     const e = t.dispatcher('d2');
     const [ref = ''] = await t.send('k', 'l');
@@ -81,7 +81,7 @@ onEachRedis(redis => {
     e.end(lost);
     expect((await e.exchange(0)).answers).toEqual(['done', 'done']);
     expect(await t.records(ref)).toHaveLength(1);
-    // The lanes are kept by their holder.
+    // The lanes remain claimed by their holder.
     expect((await t.counts('a'))[0]).toBe(2);
   });
 

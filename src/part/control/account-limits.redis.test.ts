@@ -13,7 +13,7 @@ onEachRedis(redis => {
     const metaOf = (tenant: string, queue: string) => partKeys({ tenant, queue, gen: '', number: 0 }).meta;
     const { readQueue } = createIngressReader(redis(), t.nowMs, () => {}, metaOf);
     async function write(limit: { eventsPerSecond?: number }): Promise<void> {
-      // Another controller each time: it knows what is stored only from the record.
+      // A new controller each time, which only knows the stored limits from the record.
       const control = createPartsControl(redis(), t.control, t.nowMs);
       const want = { ...t.routes({}), ...limit };
       await putRoutes(control, { fence: 1, want, isKnown: true, openKeys: () => new Map() });

@@ -19,7 +19,7 @@ onEachRedis(redis => {
       t,
       keys,
       meta,
-      /** Writes routes to the parts. Those of a new leader are not known. */
+      /** Writes routes to the parts. The routes of a new leader are unknown. */
       async apply(want: TenantRoutes, groupKeys: readonly string[], had?: TenantRoutes) {
         const isKnown = had !== undefined;
         const have = had ?? (await control.readTenant(t.tenant, t.fence.epoch)).routes;
@@ -39,7 +39,7 @@ onEachRedis(redis => {
     };
   }
 
-  test('closes activations in the parts that the record has lost, once', async () => {
+  test('closes activations in the parts that are missing from the record, once', async () => {
     const w = start();
     await w.apply(w.t.routes({ a: {} }), []);
     await w.set('k', true);
@@ -78,14 +78,14 @@ onEachRedis(redis => {
     expect(await w.open()).toEqual(['l']);
   });
 
-  test('nothing of a subscription stays open that is dropped', async () => {
+  test('closes all activations of a subscription that is removed', async () => {
     const w = start();
     await w.apply(w.t.routes({ a: {} }), ['k']);
     await w.drop();
     expect(await w.open()).toEqual([]);
   });
 
-  test('closing a closed activation costs one command that reads', async () => {
+  test('closing a closed activation costs one read command', async () => {
     const w = start();
     const routes = w.t.routes({ a: {} });
     await w.t.apply(routes);
@@ -100,7 +100,7 @@ onEachRedis(redis => {
     expect(await w.open()).toEqual(['open']);
   });
 
-  test('closing where the part and the record are lost has nothing to close', async () => {
+  test('there is nothing to close if the part and the record are lost', async () => {
     const w = start();
     await w.apply(w.t.routes({ a: {} }), ['k']);
     await redis().call('del', w.keys, w.meta);

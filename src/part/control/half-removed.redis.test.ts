@@ -7,7 +7,7 @@ import { createPartsControl } from './parts-control.ts';
 import { partOf } from './wanted-part.ts';
 
 onEachRedis(redis => {
-  test('group keys are closed although a controller died while it removed the stream', async () => {
+  test('group keys are closed even if a controller crashed while it was removing the stream', async () => {
     const t = createTenant(redis());
     const integration = t.nameOf('a');
     const want = t.routes({ a: {} });
@@ -27,9 +27,9 @@ onEachRedis(redis => {
     await next.readTenant(t.tenant, 1);
     expect(await next.setActivation(1, integration, 'k', null)).toBe(true);
     expect(await next.readActivations(integration)).toEqual(new Map());
-    // Nothing may be opened there.
+    // Nothing must be opened in this part.
     await expect(next.setActivation(1, integration, 'k', 1)).rejects.toThrow('another generation');
-    // After an hour, Redis knows nothing of the part.
+    // After an hour, Redis does not have any data of the part.
     await redis().call('del', partKeys(partOf(t.tenant, QUEUE, { gen: 'gen1' })).meta);
     expect(await next.setActivation(1, integration, 'k', null)).toBe(true);
   });

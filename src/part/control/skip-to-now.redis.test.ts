@@ -27,7 +27,7 @@ onEachRedis(redis => {
       await putRoutes(control, { fence: FENCE, want, isKnown, openKeys: () => new Map() });
       isKnown = true;
     }
-    /** Stores events one after the other, in order. */
+    /** Stores events one after the other. */
     async function send(count: number): Promise<void> {
       const { cfgv = '' } = await redis().readHash(keys.meta);
       for (let i = 0; i < count; i++) {
@@ -36,7 +36,7 @@ onEachRedis(redis => {
         await createIngest(client, t.nowMs)(part, cfgv, [{ groupKey: 'k', meta: '{"s":"/x"}', body }]);
       }
     }
-    /** Numbers of the events that were routed, once everything is. */
+    /** Routes all events. Returns the numbers of the routed events. */
     async function routed(): Promise<number[]> {
       for (let more = true; more; ) {
         const answer = await advance(part);
@@ -53,7 +53,7 @@ onEachRedis(redis => {
     return { put, send, routed };
   }
 
-  test('skips events that were stored during the Blocks if all of them say SkipToNow', async () => {
+  test('skips events that were stored during the Blocks if all of them use SkipToNow', async () => {
     const { put, send, routed } = await start();
     await send(1);
     await put({ ...BLOCKED, onUnblock: 'skip' });

@@ -22,7 +22,7 @@ onEachRedis(redis => {
     const gates = createPartGateReader(inbox.client, () => [queue]);
     const gate = async (groupKey = 'k', of = integration) =>
       reader.readGate(tenant, { ...(await reader.readQueue(tenant, queue)), name: queue }, of, groupKey);
-    /** As REST tells it. */
+    /** Returns the routing as REST does. */
     async function fate(ref: string, groupKey = 'k', of = integration) {
       const found = await reader.findEvent(tenant, queue, { ref });
       const reading = await reader.readDisposition(tenant, queue, of, { ref, groupKey });
@@ -33,7 +33,9 @@ onEachRedis(redis => {
     }
     const isOpen = (groupKey: string) => gates.isOpen(tenant, integration, groupKey);
     const isClosed = (groupKey: string) => gates.isClosed(tenant, integration, groupKey);
-    /** What the controller records of a group key: written after the parts that it closes, before those that it opens. */
+    /**
+     * Records a group key as the controller does: after the parts that it closes, and before the parts that it opens.
+     */
     async function record(groupKey: string, isActive: boolean) {
       const i = integrationKeys(integration);
       await redis().call('hset', i.meta, 'ready', '1', 'state', 'active');
@@ -58,14 +60,14 @@ onEachRedis(redis => {
     };
   }
 
-  test('a gate is read where routing reads it', async () => {
+  test('a gate is read from the same data as for routing', async () => {
     const { gate, gates, integration, say, t, isOpen, isClosed, record } = await start();
     expect(await gate()).toEqual({ integration: 'active', activated: true, subscription: 'open' });
     expect(await gate('other')).toMatchObject({ activated: false, subscription: 'open' });
     expect(await gate('k', 'int_other')).toMatchObject({ subscription: 'none' });
     expect([await isOpen('k'), await isOpen('other')]).toEqual([true, false]);
     expect(await isClosed('k')).toBe(false);
-    // The answer to another tenant does not depend on it.
+    // The response for another tenant does not depend on this.
     await redis().call('hset', tenantKeys('ten_another').meta, 'ready', '1');
     expect(await gates.isClosed('ten_another', integration, 'k')).toBe(true);
     await say({ sub: { route: 'paused' } });
@@ -74,7 +76,7 @@ onEachRedis(redis => {
     expect(await gate()).toMatchObject({ subscription: 'none' });
     await t.deactivate('x', 'k');
     expect(await gate()).toMatchObject({ activated: false });
-    // Other parts may still be told.
+    // The state of other parts is still returned.
     expect([await isOpen('k'), await isClosed('k')]).toEqual([false, false]);
     await record('k', false);
     expect([await isOpen('k'), await isClosed('k')]).toEqual([false, true]);
@@ -96,7 +98,7 @@ onEachRedis(redis => {
     expect(await reader.readQueue(tenant, queue)).toEqual({ state: 'missing', gen: '', cursor: '0-0' });
   });
 
-  test('the stored bytes are those of the quota, or 0 without a part', async () => {
+  test('the stored bytes are the used bytes of the quota, or 0 without a part', async () => {
     const { reader, tenant, queue, part, t } = await start();
     expect(await reader.readStoredBytes(tenant, queue)).toBe(0);
     await part.ingest(event('k', { body: Buffer.alloc(1_000) }));
@@ -106,7 +108,7 @@ onEachRedis(redis => {
     expect(await reader.readStoredBytes(tenant, 'another')).toBe(0);
   });
 
-  test('a search in a stream is two commands, because a producer may have many streams', async () => {
+  test('a search in a stream uses two commands because a producer may have many streams', async () => {
     const { tenant, queue, part, client, t } = await start();
     await part.ingest(event('k', { senderId: 'order/1', meta: JSON.stringify({ i: 'order/1', s: '/x' }) }));
     let commands = 0;
@@ -122,7 +124,7 @@ onEachRedis(redis => {
     expect(commands).toBe(4);
   });
 
-  test('of several events with the same id, the last one is found', async () => {
+  test('the last of several events with the same id is found', async () => {
     const { reader, tenant, queue, part, t } = await start();
     const store = () =>
       part.ingest(event('k', { senderId: 'order/1', meta: JSON.stringify({ i: 'order/1', s: '/x' }) }));
@@ -138,7 +140,7 @@ onEachRedis(redis => {
     expect((await reader.findEvent(tenant, queue, { eventId: 'order/1' }))?.id).toBe(streamIdOf(second));
   });
 
-  test('an event is found by the id of its sender, by ours, and by its ref', async () => {
+  test('an event is found by the id of its sender, by the id of Sluice, and by its ref', async () => {
     const { t, reader, tenant, queue, part } = await start();
     const meta = JSON.stringify({ i: 'order/1', s: '/x' });
     const stored = await part.ingest(event('k', { senderId: 'order/1', meta }), event('k'));
@@ -156,7 +158,7 @@ onEachRedis(redis => {
     expect(own?.meta.id).toMatch(/^evt_/);
     expect(await find({ eventId: own?.meta.id as string })).toEqual(own);
     expect(await find({ eventId: 'order/2' })).toBeUndefined();
-    // It has the id that its sender gave, and no other.
+    // The event only has the id of its sender.
     expect(await find({ eventId: eventIdOf(t.part, first as string) })).toBeUndefined();
     expect(await reader.findEvent(tenant, 'another', { eventId: 'order/1' })).toBeUndefined();
     t.clock.ms += 23 * 3_600_000;

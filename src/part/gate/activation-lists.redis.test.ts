@@ -5,7 +5,7 @@ import { createActivationLists } from '../control/activation-lists.ts';
 import type { GateChange } from './gate.ts';
 
 onEachRedis(redis => {
-  /** Changes of one group key in one call, and what is active after it. */
+  /** Applies changes of one group key in one call. Returns the active slots. */
   async function start() {
     const t = createTestPart(redis());
     await t.setUp({}, []);
@@ -27,7 +27,7 @@ onEachRedis(redis => {
     const { t, changesOf, read, named } = await start();
     expect((await t.change(...changesOf('on', 0, 300), ...changesOf('on', 0, 300))).changes).toBe(300);
     expect(await read()).toEqual({ activations: named([0, 300]), damaged: [], fields: 3 });
-    // Lists in the middle and at the end become empty, and are filled again.
+    // Lists in the middle and at the end become empty and are filled again.
     const some = [...changesOf('off', 100, 300), ...changesOf('off', 100, 300), ...changesOf('on', 300, 400)];
     expect((await t.change(...some)).changes).toBe(300);
     expect(await read()).toEqual({ activations: named([0, 100], [300, 400]), damaged: [], fields: 2 });
@@ -39,7 +39,7 @@ onEachRedis(redis => {
     expect(await read()).toEqual({ activations: named([0, 128]), damaged: [], fields: 1 });
   });
 
-  test('a field that is cleared is not known any more', async () => {
+  test('a cleared field is removed', async () => {
     const { t, changesOf, read, named } = await start();
     await t.change(...changesOf('on', 0, 200));
     const clear = ['k', 'k\x002'].map(field => ({ kind: 'clear' as const, field }));

@@ -17,7 +17,7 @@ onEachRedis(redis => {
   const PAUSED = { route: 'paused', send: 'held' } as const;
 
   describe('a pause', () => {
-    test('stops at the tail, so that nothing is routed or claimed after it', async () => {
+    test('stops at the tail, so that nothing is routed or claimed afterwards', async () => {
       const { t, d, routed, position } = await start();
       const [ref] = await t.send('k');
       const { tail } = await t.setRow('a', PAUSED);
@@ -42,7 +42,7 @@ onEachRedis(redis => {
       expect(await routed()).toBe(1);
     });
 
-    test('that nothing came in is over at once', async () => {
+    test('without events ends immediately', async () => {
       const { t, routed, position } = await start();
       await t.send('k');
       await t.setRow('a', PAUSED);
@@ -52,7 +52,7 @@ onEachRedis(redis => {
       expect(await routed()).toBe(2);
     });
 
-    test('that ends with a skip leaves out its events', async () => {
+    test('that ends with a skip omits its events', async () => {
       const { t, routed, position } = await start();
       await t.setRow('a', PAUSED);
       await t.send('k');
@@ -76,7 +76,7 @@ onEachRedis(redis => {
       expect(await position()).toBe(after);
     });
 
-    test('of a subscription that closes is forgotten', async () => {
+    test('of a subscription that is closed is removed', async () => {
       const { t, position } = await start();
       await t.setRow('a', PAUSED);
       await t.setRow('a', { route: 'closed', send: 'held' });
@@ -86,8 +86,8 @@ onEachRedis(redis => {
     });
   });
 
-  describe('a subscription that is new', () => {
-    test('is routed from now on, or waits at the tail until it has caught up', async () => {
+  describe('a new subscription', () => {
+    test('is routed from now on, or waits at the tail until it is live', async () => {
       const { t, routed, position } = await start();
       const [ref] = await t.send('k');
       for (const [name, how] of [['c'], ['e', 'behind']] as const) {
@@ -99,7 +99,7 @@ onEachRedis(redis => {
       expect([await routed('c'), await routed('e')]).toEqual([1, 0]);
     });
 
-    test('in a part that is held back begins at the tail', async () => {
+    test('in a held part starts at the tail', async () => {
       const { t, position } = await start();
       await redis().call('hdel', t.keys.keys, '');
       const [ref] = await t.send('k');
@@ -134,7 +134,7 @@ onEachRedis(redis => {
       expect((await d.exchange()).claims).toHaveLength(1);
     });
 
-    test('that is taken back during an attempt changes nothing', async () => {
+    test('that is reverted during an attempt does not change anything', async () => {
       const { t, d } = await start();
       await t.send('k', 'k');
       const [claim] = (await d.exchange()).claims.filter(({ slot }) => slot === t.slot('a'));
@@ -159,7 +159,7 @@ onEachRedis(redis => {
       expect((await d.exchange()).claims).toHaveLength(1);
     });
 
-    test('and the activation after it bring no retry early', async () => {
+    test('followed by an activation does not make any retry early', async () => {
       const { t, d } = await start();
       await t.send('k');
       const [claim] = (await d.exchange()).claims.filter(({ slot }) => slot === t.slot('a'));
@@ -176,7 +176,7 @@ onEachRedis(redis => {
       expect((await d.exchange()).claims).toMatchObject([{ attempts: 1 }]);
     });
 
-    test('holds events without order as well: those that wait, and one under way that fails', async () => {
+    test('also holds events without order: waiting events, and events whose attempt fails', async () => {
       const { t, d } = await start({ unordered: true, cap: 1 });
       await t.send('k', 'k', 'k');
       const claims = (await d.exchange()).claims.filter(({ slot }) => slot === t.slot('a'));
@@ -202,7 +202,7 @@ onEachRedis(redis => {
       expect(claims.map(({ slot }) => slot)).toEqual([t.slot('b')]);
     });
 
-    test('of more than a call unparks is undone by calling again', async () => {
+    test('that is too large for one call is undone by repeated calls', async () => {
       const { t, d } = await start({ unordered: true, cap: 2_000 });
       for (let i = 0; i < 20; i++) await t.send(...Array.from({ length: 60 }, () => 'k'));
       await t.deactivate('a', 'k');
@@ -218,7 +218,7 @@ onEachRedis(redis => {
   });
 
   describe('every write', () => {
-    test('is refused from a leader that was deposed, as a whole', async () => {
+    test('is refused for a deposed leader, as a whole', async () => {
       const { t } = await start();
       const change = { kind: 'row' as const, slot: t.slot('a'), row: row({ cap: 1 }) };
       expect(await t.gate(t.part, 5, [])).toMatchObject({ answer: 'OK', changes: 0 });
@@ -226,7 +226,7 @@ onEachRedis(redis => {
       expect(await t.gate(t.part, 5, [change])).toMatchObject({ answer: 'OK', changes: 1 });
     });
 
-    test('that changes nothing writes nothing', async () => {
+    test('that changes nothing does not write anything', async () => {
       const { t } = await start();
       await t.activate('a', 'x');
       const commands = ['hset', 'hdel', 'zadd', 'zrem', 'spublish'];
@@ -244,7 +244,7 @@ onEachRedis(redis => {
       expect(await count()).toEqual(before);
     });
 
-    test('changes the version that messages and answers carry, where rows or endpoints change', async () => {
+    test('changes the version in messages and responses if rows or endpoints change', async () => {
       const { t, d } = await start();
       const version = async () => (await d.exchange(0)).version;
       const first = await version();
@@ -256,7 +256,7 @@ onEachRedis(redis => {
       expect(new Set([first, second, await version()]).size).toBe(3);
     });
 
-    test('of another generation is refused, until that begins: then nothing counts that was', async () => {
+    test('of another generation is refused until this generation starts; then all data of the previous one is ignored', async () => {
       const { t } = await start();
       await t.send('k');
       const next = { ...t.part, gen: 'gen2' };
@@ -265,7 +265,7 @@ onEachRedis(redis => {
       expect(await t.gate(next, 1, [{ kind: 'begin' }, change])).toMatchObject({ answer: 'OK', changes: 2 });
       const { fence, gen, state, ...others } = await t.hash('meta');
       expect({ fence, gen, state }).toEqual({ fence: '1', gen: 'gen2', state: 'closing' });
-      // What the producer's series has not been told yet stays, and a version is never used again.
+      // Counts that are missing from the producer's series are kept, and a version is never reused.
       expect(Object.keys(others).toSorted()).toEqual(['cfgv', 'in', 'maxBytes', 'version']);
     });
 

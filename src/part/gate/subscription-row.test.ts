@@ -23,15 +23,15 @@ const PLAIN: SubscriptionRow = {
   integration: '',
 };
 
-test.each([ROW, PLAIN, { ...PLAIN, route: 'paused' as const }])('%j comes back', row => {
+test.each([ROW, PLAIN, { ...PLAIN, route: 'paused' as const }])('%j is read as it was written', row => {
   expect(parseRow(rowText(row))).toEqual(row);
 });
 
-test('has its fields where the scripts read them', () => {
+test('has its fields in the places that the scripts read', () => {
   expect(rowText(ROW)).toBe('ohu00064000201790000000000' + '1a0c4fe8c00001fabcdefghij int_0123');
 });
 
-test('refuses values that do not fit', () => {
+test('refuses invalid values', () => {
   expect(() => rowText({ ...ROW, cap: 100_000 })).toThrow(RangeError);
   expect(() => rowText({ ...ROW, cfgv: 'a b' })).toThrow(RangeError);
   expect(() => rowText({ ...ROW, since: '5' })).toThrow(RangeError);

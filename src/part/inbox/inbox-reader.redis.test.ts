@@ -10,7 +10,9 @@ const found = (list: EventList) =>
   list.answer === 'OK' ? list.events.map(({ ref, progress }) => [ref, progress.state]) : list.answer;
 
 onEachRedis(redis => {
-  /** One event of each state, 10 ms apart: pending waits behind retrying; its key is `a`. */
+  /**
+   * Stores one event for each state, 10 ms apart. The pending event waits after the retrying event, and its key is `a`.
+   */
   async function everyState(): Promise<PartInbox & { refs: Record<Exclude<EventState, 'skipped'>, string> }> {
     const inbox = await createPartInbox(redis(), {}, ['a', 'b', 'c', 'd', 'e', 'f']);
     const { t, claim, end, publish } = inbox;
@@ -45,7 +47,7 @@ onEachRedis(redis => {
       expect(page.events.length).toBeLessThanOrEqual(options.limit);
       paged.push(...(found(page) as unknown[]));
       cursor = page.cursor;
-      if (++pages > 500) throw new Error('endless');
+      if (++pages > 500) throw new Error('too many pages');
     } while (cursor !== undefined);
     return paged;
   }
@@ -77,7 +79,7 @@ onEachRedis(redis => {
       ['those that ended badly', ['dead', 'skipped']],
       ['open', ['pending', 'retrying', 'inflight']],
       ['delivered and open', ['delivered', 'pending', 'inflight']],
-    ] as const)('pages of %s, in a range of time, both ways', async (_what, states) => {
+    ] as const)('returns pages of %s, in a time range, in both directions', async (_what, states) => {
       const inbox = await createPartInbox(redis());
       const startMs = inbox.t.nowMs();
       const outcomes = ['delivered', 'dead'] as const;
@@ -102,7 +104,7 @@ onEachRedis(redis => {
       }
     });
 
-    test('is of one subscription: its own events, each once, also those that it was routed later', async () => {
+    test('only contains the events of its subscription, each once, including events that were routed later', async () => {
       const inbox = await createPartInbox(redis());
       const { t, publish, reader } = inbox;
       await inbox.part.setRow('other', {});
@@ -132,7 +134,7 @@ onEachRedis(redis => {
       const middle = refMs(refs[530] as string);
       const before = refs.filter(ref => refMs(ref) < middle);
       expect(await names({ toMs: middle, newestFirst: true })).toEqual(before.toReversed());
-      // Retention removes the first ones; their places in the list stay until it is pruned.
+      // Retention removes the first events. Their places in the list remain until it is pruned.
       await redis().call('xtrim', inbox.t.keys.log, 'minid', middle);
       expect(await names({})).toEqual(refs.slice(before.length));
       expect(await names({ newestFirst: true })).toEqual(refs.slice(before.length).toReversed());
@@ -196,7 +198,7 @@ onEachRedis(redis => {
       });
     });
 
-    test.each(['PAUSED', 'INACTIVE'] as const)('%s: withholds the body of an undelivered event', async answer => {
+    test.each(['PAUSED', 'INACTIVE'] as const)('%s: omits the body of an undelivered event', async answer => {
       const inbox = await createPartInbox(redis());
       const [sent, held] = (await inbox.publish(['a', 'a'], 'secret')) as [string, string];
       const [claim] = await inbox.claim();
@@ -236,7 +238,7 @@ onEachRedis(redis => {
         const { claims } = await inbox.d.exchange(64, NOT_PUSHED);
         for (const claim of claims)
           inbox.d.end(claim, 'delivered', { reason: claim.slot === inbox.slot ? '299' : '200' });
-        if (claims.length === 0) throw new Error('nothing is claimed');
+        if (claims.length === 0) throw new Error('nothing was claimed');
         left -= claims.length;
       }
       await inbox.d.exchange(0, NOT_PUSHED);

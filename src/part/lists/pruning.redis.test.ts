@@ -20,14 +20,14 @@ onEachRedis(redis => {
     while (refs.length < events) refs.push(...(await inbox.publish(Array.from({ length: 10 }, () => 'a'))));
     return refs;
   }
-  /** Removes all events that were published before `afterMs` passed. */
+  /** Removes all events that were published before `afterMs`. */
   async function retain({ part }: PartInbox, afterMs: number) {
     part.clock.ms += afterMs;
     return sweepAll(part);
   }
   const fields = ({ t }: PartInbox) => redis().call('hlen', t.keys.lists);
 
-  test('retention removes whole chunks, and keeps the order of the rest', async () => {
+  test('retention removes whole chunks and keeps the order of the rest', async () => {
     const inbox = await start();
     await inbox.part.setRow('other', {});
     await inbox.part.activate('other', 'a');
@@ -36,7 +36,7 @@ onEachRedis(redis => {
     const young = await fill(inbox, 60);
     expect(await fields(inbox)).toBe(14);
     expect(await retain(inbox, RETENTION_MS / 2 + 1)).toMatchObject({ events: 40 });
-    // Two of the chunks of each list have no younger event.
+    // Two chunks of each list only contain expired events.
     expect(await fields(inbox)).toBe(10);
     expect(await listed(inbox)).toEqual(young);
     const more = await fill(inbox, 20);
@@ -52,7 +52,7 @@ onEachRedis(redis => {
     expect(await listed(inbox)).toEqual(refs);
   });
 
-  test('removes the list of a deleted subscription in several calls, and keeps others', async () => {
+  test('removes the list of a deleted subscription in several calls and keeps other lists', async () => {
     const inbox = await start();
     await inbox.part.setRow('other', {});
     await inbox.part.activate('other', 'a');

@@ -6,11 +6,11 @@ import type { Claim } from '../claims/message.ts';
 import { createFinish } from '../owner/finish.ts';
 import { createReadClaimedBodies } from './claimed-bodies.ts';
 
-/** The log stores the end of it. */
+/** The size of a body whose end is stored in the log. */
 const BODY = Buffer.alloc(20_574, 'x');
 
 onEachRedis(redis => {
-  /** A large event, which is claimed for the subscriptions a and b. */
+  /** A large event that is claimed for the subscriptions a and b. */
   async function start() {
     const { t, d } = await startPart(redis(), { a: {}, b: {} }, ['k', 'l']);
     await t.ingest(event('k', { body: BODY }));
@@ -43,7 +43,7 @@ onEachRedis(redis => {
       ]);
     });
 
-    test('are missing if retention has removed them', async () => {
+    test('are missing if the event has expired', async () => {
       const { t, ref, readAs } = await start();
       await redis().call('hdel', t.keys.body, ref);
       expect(await readAs('d1')).toEqual({ body: undefined, usable: [true, true] });
@@ -103,7 +103,7 @@ onEachRedis(redis => {
       ['the event was skipped', skip],
       ['the event was delivered, and another event has the lane', deliver],
       ['the endpoint was disabled', disable],
-    ])('can not be used if %s, and others can', async (_reason, step) => {
+    ])('cannot be used if %s, and other claims can', async (_reason, step) => {
       const { t, d, readAs } = await start();
       await step(t, d);
       expect(await readAs('d1')).toEqual({ body: BODY.length, usable: [false, true] });

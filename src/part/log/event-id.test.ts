@@ -22,12 +22,12 @@ test('events of two streams, or of two generations, have different ids', () => {
   }
 });
 
-test('ids of a part sort as their refs do', () => {
+test('ids of a part sort like their refs', () => {
   const refs = ['0000000000000ff', '000000000000100', '1a0c4fe8c00001f', '1a0c4fe8c000020', '1a0c4fe8c010000'];
   const ids = refs.map(ref => eventIdOf(PART, ref));
   expect(ids.toSorted()).toEqual(ids);
 });
 
-test.each(['', 'evt_', 'evt_01h', `evt_${'i'.repeat(26)}`, `sub_${'0'.repeat(26)}`])('%j is no such id', id => {
+test.each(['', 'evt_', 'evt_01h', `evt_${'i'.repeat(26)}`, `sub_${'0'.repeat(26)}`])('%j is not a valid id', id => {
   expect(parseEventId(id, PART)).toBeUndefined();
 });

@@ -24,7 +24,7 @@ onEachRedis(redis => {
       expect(read?.equals(body)).toBe(true);
     });
 
-    test('refs go up in one millisecond, and when the clock is set back', async () => {
+    test('refs increase within a millisecond, and after the clock was set back', async () => {
       const t = createTestPart(redis());
       await t.setUp({}, []);
       const refs = await t.send('', '', '');
@@ -60,7 +60,7 @@ onEachRedis(redis => {
       ['not ready', { ready: '' }, 'GONE'],
       ['another configuration', { cfgv: 'c2' }, 'STALE'],
       ['closing', { state: 'closing' }, 'CLOSED'],
-    ] as const)('stores nothing in a part that is %s', async (_name, fields, answer) => {
+    ] as const)('does not store anything in a part that is %s', async (_name, fields, answer) => {
       const t = createTestPart(redis());
       await t.setUp({ a: {} }, ['k']);
       for (const [field, value] of Object.entries(fields)) {
@@ -70,7 +70,7 @@ onEachRedis(redis => {
       expect(await redis().call('exists', t.keys.log, t.keys.body, t.keys.counts)).toBe(0);
     });
 
-    test('another generation is gone', async () => {
+    test('another generation does not exist', async () => {
       const t = createTestPart(redis());
       await t.setUp({}, []);
       await t.gate({ ...t.part, gen: 'gen2' }, 1, [{ kind: 'begin' }]);
@@ -109,7 +109,7 @@ onEachRedis(redis => {
   });
 
   describe("a sender's id", () => {
-    test('is stored once, in one call and in the next ones', async () => {
+    test('is stored once, in one call and in the following calls', async () => {
       const t = createTestPart(redis());
       await t.setUp({ a: {} }, ['k']);
       const answer = await t.ingest(
@@ -137,7 +137,7 @@ onEachRedis(redis => {
       expect(await t.ingest(event('', { senderId: 'x' }))).toMatchObject({ events: [{ answer: 'OK' }] });
     });
 
-    test('of our own form is a duplicate of the event that it names, or is stored for none', async () => {
+    test('in the format of Sluice is a duplicate of the event with this id, or stored for none', async () => {
       const t = createTestPart(redis());
       await t.setUp({ a: {} }, ['k']);
       const [own, named] = refsOf(
@@ -169,7 +169,7 @@ onEachRedis(redis => {
       expect(await t.ingest(event('', { senderId: 'x' }))).toMatchObject({ events: [{ answer: 'DUP', ref }] });
     });
 
-    test('lies in a key of its hour, which does not expire; ids of ours need none', async () => {
+    test('is stored in a key for its hour, which does not expire; ids of Sluice are not stored', async () => {
       const t = createTestPart(redis());
       await t.setUp({}, []);
       await t.ingest(event(''));

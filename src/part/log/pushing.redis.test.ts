@@ -16,7 +16,7 @@ onEachRedis(redis => {
       return { t, d: t.dispatcher('d1'), listen: () => listenTo(redis(), url(), t.part) };
     };
 
-    test('claims an idle lane for a dispatcher that is ready, and sends event and claim in one message', async () => {
+    test('claims an idle lane for an available dispatcher, and sends event and claim in one message', async () => {
       const { t, d, listen } = pushing();
       await t.setUp({ a: {}, b: { unordered: true } }, ['k']);
       await d.exchange();
@@ -35,7 +35,7 @@ onEachRedis(redis => {
       expect((await t.hash('ready')).d1).toMatch(/^\d+ 1000 2 2 /);
     });
 
-    test('says that something came that goes to nobody, or waits for somebody, every few seconds', async () => {
+    test('reports every few seconds that there are events without a subscriber, or waiting events', async () => {
       const { t, d, listen } = pushing();
       await t.setUp({ a: { send: 'held' }, b: { route: 'paused' } }, ['k']);
       await d.exchange();
@@ -50,7 +50,7 @@ onEachRedis(redis => {
       expect(told).toEqual([1, 0, 1, 0, 1, 0]);
     });
 
-    test('leaves out a body of more than 16 KiB', async () => {
+    test('omits a body of more than 16 KiB', async () => {
       const { t, d, listen } = pushing();
       await t.setUp({ a: {} }, ['k']);
       await d.exchange();
@@ -68,12 +68,12 @@ onEachRedis(redis => {
       expect(body?.equals(Buffer.alloc(16_385, 2))).toBe(true);
     });
 
-    test('joins a body again whose end is in the log: in a push, in an answer, and when it is read', async () => {
+    test('joins a body whose end is stored in the log: in a push, in a response, and when it is read', async () => {
       const { t, d, listen } = pushing();
       await t.setUp({ a: {} }, ['k']);
       await d.exchange();
       const pushes = await listen();
-      // The second one waits behind the first one; the third one is too large for a message.
+      // The second event waits for the first event. The third event is too large for a message.
       const bodies = [1_024, 1_030, 20_574].map((size, i) =>
         Buffer.concat([Buffer.alloc(size - 1, i + 1), Buffer.from('e')]),
       );
@@ -93,7 +93,7 @@ onEachRedis(redis => {
       expect(stored).toBe(1_018);
     });
 
-    test('says which claimed lanes have more behind them now, once', async () => {
+    test('reports once which claimed lanes have more events', async () => {
       const { t, d, listen } = pushing();
       await t.setUp({ a: {} }, ['k']);
       await d.exchange();
@@ -107,7 +107,7 @@ onEachRedis(redis => {
       expect(messages.map(push => push.events.length)).toEqual([1, 0]);
     });
 
-    test('gives to the dispatcher with most room, in claims, while there is room in bytes', async () => {
+    test('pushes to the dispatcher with the most room for claims, while there is room in bytes', async () => {
       const { t, d, listen } = pushing();
       await t.setUp({ a: { cap: 1_000 } }, ['k', 'l', 'm', 'n']);
       await d.exchange(0, { limit: 1 });
@@ -117,7 +117,7 @@ onEachRedis(redis => {
       for (const key of keys) await t.ingest(event(key, { body: Buffer.alloc(80) }));
       const messages = await pushes.take();
       pushes.close();
-      // What waits is said once, as long as something of the subscription is under way.
+      // Waiting events are reported once while other events of the subscription are in progress.
       expect(messages.map(push => [push.dispatcher, push.waiting])).toEqual([
         ['d2', false],
         ['d1', false],
@@ -126,7 +126,7 @@ onEachRedis(redis => {
       expect(await t.members('waiting')).toHaveLength(2);
     });
 
-    test('gives nothing to one that was not heard of for its time', async () => {
+    test('does not push to a dispatcher that has not been active for its time', async () => {
       const { t, d } = pushing();
       await t.setUp({ a: {} }, ['k']);
       await d.exchange();
@@ -140,7 +140,7 @@ onEachRedis(redis => {
       ['twice the cap is claimed', { cap: 1 }, 2],
       ['the subscription is not sent to', { send: 'held' as const }, 0],
       ['attempts are paced', { maxPerSecond: 5 }, 0],
-    ])('lets lanes wait where %s', async (_name, fields, claimed) => {
+    ])('lets lanes wait if %s', async (_name, fields, claimed) => {
       const { t, d, listen } = pushing();
       await t.setUp({ a: fields }, ['k', 'l', 'm', 'n']);
       await d.exchange();
@@ -153,7 +153,7 @@ onEachRedis(redis => {
       expect(push?.waiting ?? false).toBe(!('send' in fields));
     });
 
-    test('lets nothing pass lanes that wait', async () => {
+    test('does not let events overtake waiting lanes', async () => {
       const { t, d } = pushing();
       await t.setUp({ a: {} }, ['k', 'l']);
       await t.send('k');
@@ -164,7 +164,7 @@ onEachRedis(redis => {
       expect(claims.map(({ lane }) => lane.slice(8))).toEqual(['k', 'l']);
     });
 
-    test('pushes no more where nobody listened', async () => {
+    test('does not push after nobody has received a push', async () => {
       const { t, d } = pushing();
       await t.setUp({ a: {} }, ['k', 'l']);
       await d.exchange();

@@ -7,7 +7,7 @@ onEachRedis(redis => {
     answer.answer === 'OK' ? answer.events.map(each => ('ref' in each ? each.ref : each.answer)) : [];
 
   describe('routing', () => {
-    test('routes only to live subscriptions with an active key', async () => {
+    test('only routes to live subscriptions with an active key', async () => {
       const t = createTestPart(redis());
       await t.setUp({ a: {}, paused: { route: 'paused' }, closed: { route: 'closed' }, b: {} }, ['k', 'l']);
       await t.deactivate('b', 'k');
@@ -23,12 +23,12 @@ onEachRedis(redis => {
       await t.setUp({ a: {}, b: {}, paused: { route: 'paused' } }, ['k']);
       expect(await t.ingest(event('k'), event('k'))).toMatchObject({ references: 4, inactive: 0 });
       expect(await t.ingest(event('k'), event('other'), event(''))).toMatchObject({ references: 2, inactive: 1 });
-      // Those that are paused get it later.
+      // Paused subscriptions receive the event later.
       for (const name of ['a', 'b']) await t.setRow(name, { route: 'paused' });
       expect(await t.ingest(event('k'))).toMatchObject({ references: 0, inactive: 0 });
     });
 
-    test('charges each reference once, by the size of the body, and never a duplicate', async () => {
+    test('charges each reference once by the size of the body, and does not charge duplicates', async () => {
       const t = createTestPart(redis());
       await t.setUp({ a: {}, b: {} }, ['k']);
       const body = Buffer.alloc(16_385);
@@ -36,7 +36,7 @@ onEachRedis(redis => {
       expect((await t.hash('meta')).used).toBe('4');
     });
 
-    test('more than 128 slots of a key lie in several fields, and all get the event', async () => {
+    test('more than 128 slots of a key are stored in several fields, and all of them receive the event', async () => {
       const t = createTestPart(redis());
       const names = Array.from({ length: 300 }, (_, i) => `s${i}`);
       await t.setUp(Object.fromEntries(names.map(name => [name, {}])), ['k']);
@@ -51,7 +51,7 @@ onEachRedis(redis => {
       expect(Object.keys(await t.hash('keys'))).toEqual(['']);
     });
 
-    test('takes as many events as make 512 references, and leaves the others to the next call', async () => {
+    test('stores as many events as have 512 references, and leaves the others to the next call', async () => {
       const t = createTestPart(redis());
       const names = Array.from({ length: 200 }, (_, i) => `s${i}`);
       await t.setUp(Object.fromEntries(names.map(name => [name, {}])), ['k']);
@@ -63,7 +63,7 @@ onEachRedis(redis => {
   });
 
   describe('holding back', () => {
-    test('stores without routing while the activations are not whole', async () => {
+    test('stores events without routing while the activations are incomplete', async () => {
       const t = createTestPart(redis());
       await t.setUp({ a: {} }, ['k']);
       const [before] = await t.send('k');
@@ -76,7 +76,7 @@ onEachRedis(redis => {
       expect((await t.hash('meta')).pos).toBe(before);
     });
 
-    test('routes as far as its tokens allow, and stops before the next event', async () => {
+    test('routes events while there are enough tokens, and stops before the next event', async () => {
       const t = createTestPart(redis());
       await t.setUp({ a: {}, b: {} }, ['k']);
       await t.change({ kind: 'meta', field: 'granted', value: '5' });

@@ -10,7 +10,7 @@ const clock = { ms: 0 };
 let redis: RedisClient;
 
 beforeEach(async () => {
-  // The members are those of the whole Redis.
+  // The members belong to the whole Redis.
   const server = await startRedis();
   redis = await connectRedis(`redis://127.0.0.1:${server.port}`, createLogger({ level: 'silent' }));
   clock.ms = 1_790_000_000_000;
@@ -26,7 +26,7 @@ const memberOf = (name: string) =>
     name,
   );
 
-test('a member is listed until it leaves, or was not heard of for its time', async () => {
+test('a member is listed until it leaves, or has not been active for its time', async () => {
   const [a, b, c] = ['a', 'b', 'c'].map(memberOf) as [ReturnType<typeof memberOf>, ...ReturnType<typeof memberOf>[]];
   await a.beat();
   expect(await b?.beat()).toEqual(['a', 'b']);
@@ -38,7 +38,7 @@ test('a member is listed until it leaves, or was not heard of for its time', asy
 });
 
 test.each([3_600_000, KEPT_MS / 2])(
-  'one that died when the clock was set back by %i ms has no more than its time',
+  'a member that crashed when the clock was set back by %i ms is only listed for its time',
   async byMs => {
     const alive = memberOf('alive');
     await memberOf('dead').beat();

@@ -50,7 +50,7 @@ onEachRedis(redis => {
     });
 
     test.each(['delivered', 'failed', 'dead', 'released'] as const)(
-      'during an attempt wins, and nothing goes beside the attempt: it ends as %s',
+      'during an attempt takes precedence, and nothing else is sent during the attempt, which ends as %s',
       async outcome => {
         const inbox = await start();
         const [a, a2] = (await inbox.publish(['a', 'a'])) as [string, string];
@@ -66,7 +66,7 @@ onEachRedis(redis => {
       },
     );
 
-    test('during an attempt continues the lane if the dispatcher dies', async () => {
+    test('during an attempt continues the lane if the dispatcher crashes', async () => {
       const inbox = await start();
       const [a, a2, b] = (await inbox.publish(['a', 'a', 'b'])) as [string, string, string];
       await inbox.claim();
@@ -78,7 +78,7 @@ onEachRedis(redis => {
       await expectEmpty(redis(), inbox.part);
     });
 
-    test('during an attempt does not send a waiting retry early if the dispatcher dies', async () => {
+    test('during an attempt does not send a waiting retry early if the dispatcher crashes', async () => {
       const inbox = await start();
       const [a, a2] = (await inbox.publish(['a', 'a'])) as [string, string];
       const [first] = await inbox.claim();
@@ -96,7 +96,7 @@ onEachRedis(redis => {
       expect(await lanes(inbox)).toEqual([['a', a2]]);
     });
 
-    test('returns how it ended otherwise, or UNKNOWN', async () => {
+    test('returns another result of the event, or UNKNOWN', async () => {
       const inbox = await start();
       const [a, b] = (await inbox.publish(['a', 'b'])) as [string, string];
       const [first, second] = await inbox.claim();
@@ -110,7 +110,7 @@ onEachRedis(redis => {
       expect(await inbox.operations.skip({ ...inbox.inbox, inc: 'other' }, { ref: a })).toBe('GONE');
     });
 
-    test('touches no other subscription, and without order no other event', async () => {
+    test('does not affect other subscriptions, or other events without order', async () => {
       const inbox = await start({ sub: { unordered: true } });
       await inbox.part.setRow('other', {});
       await inbox.part.activate('other', 'a');
@@ -124,7 +124,7 @@ onEachRedis(redis => {
       expect(await inbox.part.counts('other')).toEqual([1, 2, 0, 0, 0, 0]);
     });
 
-    test('sends nothing if the activation was removed', async () => {
+    test('does not send anything if the activation was removed', async () => {
       const inbox = await start();
       const [a] = (await inbox.publish(['a', 'a'])) as [string];
       await inbox.t.deactivate('x', 'a');
@@ -143,7 +143,7 @@ onEachRedis(redis => {
       const upTo = (groupKey?: string) => operations.skipUpTo(inbox.inbox, refs[3], { groupKey });
       expect(await upTo('b')).toEqual({ answer: 'OK', skipped: 2, cursor: undefined });
       expect(await lanes(inbox)).toEqual([['a', refs[0]]]);
-      // The one that is under way, and the one behind it.
+      // The event in progress, and the next one.
       expect(await upTo()).toEqual({ answer: 'OK', skipped: 2, cursor: undefined });
       expect(await states(inbox)).toEqual(['skipped', 'skipped', 'skipped', 'skipped', 'pending']);
       await inbox.end({ lane: 'a', ref: refs[0] });
@@ -158,7 +158,7 @@ onEachRedis(redis => {
       expect(await lanes(inbox)).toEqual([['ab', ab]]);
     });
 
-    test('does 200 a call, resumed by the cursor, of this subscription alone', async () => {
+    test('skips 200 events per call of this subscription, and continues using the cursor', async () => {
       const inbox = await start({ sub: { unordered: true } });
       await inbox.part.setRow('other', {});
       await inbox.part.activate('other', 'a');
@@ -206,7 +206,7 @@ onEachRedis(redis => {
       expect(second.answer === 'OK' && second.events.find(({ ref }) => ref === a2)?.body.toString()).toBe('later');
     });
 
-    test('in any order, once each; final ones say how they ended', async () => {
+    test('in any order, once each; events that have ended return their result', async () => {
       const inbox = await start(PULL);
       const { operations } = inbox;
       const [a, a2, b] = (await inbox.publish(['a', 'a', 'b'])) as [string, string, string];
@@ -220,7 +220,7 @@ onEachRedis(redis => {
       await expectEmpty(redis(), inbox.part);
     });
 
-    test('are refused with an endpoint, which alone acknowledges', async () => {
+    test('are refused with an endpoint, which is the only one to acknowledge', async () => {
       const inbox = await start();
       const [a] = (await inbox.publish(['a'])) as [string];
       expect(await inbox.operations.acknowledge(inbox.inbox, [{ ref: a }])).toEqual({ answer: 'PUSHED' });
@@ -231,7 +231,7 @@ onEachRedis(redis => {
     test.each([
       ['PAUSED', 'paused'],
       ['GONE', 'closed'],
-    ] as const)('%s: nothing is given out', async (answer, route) => {
+    ] as const)('%s: no events are returned', async (answer, route) => {
       const inbox = await start(PULL);
       await inbox.publish(['a']);
       await inbox.say({ sub: { ...PULL.sub, route } });
@@ -248,7 +248,7 @@ onEachRedis(redis => {
       expect(again.answer === 'OK' && again.events.map(({ ref }) => ref).toSorted()).toEqual([a, b]);
     });
 
-    test('bring bodies of more than 4 MiB in several answers', async () => {
+    test('return bodies of more than 4 MiB in several responses', async () => {
       const inbox = await start({ sub: { ...PULL.sub, unordered: true } });
       for (let n = 0; n < 20; n++) await inbox.publish(['a', 'b'], 'x'.repeat(262_144));
       const answer = await inbox.operations.pull(inbox.inbox, { limit: 250 });

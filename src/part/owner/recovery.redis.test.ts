@@ -52,14 +52,14 @@ onEachRedis(redis => {
       await inbox.drain(DEAD);
       for (let batch = 0; batch < 3; batch++) await inbox.publish(Array<string>(50).fill('b'));
       t.clock.ms += HOUR_MS + 1;
-      // This ends a hundred of those that are open; the first events are behind it.
+      // This ends a hundred of the open events. The first events come after them.
       expect(await createSweep(part.client)(part.part, {})).toMatchObject({ events: 0, expired: 100 });
       expect(await inbox.recovery.recover(inbox.inbox, all)).toMatchObject({ recovered: 0 });
       await sweepAll(part);
       expect(await inbox.count()).toEqual({ routed: 151, dead: 1, expired: 150, open: 0 });
     });
 
-    test('gives a dead letter all its retries, and does not forget its attempts', async () => {
+    test('gives a dead letter all of its retries, and keeps its previous attempts', async () => {
       const inbox = await start();
       const [a] = (await inbox.publish(['a'])) as [string];
       inbox.t.clock.ms += 5;
@@ -72,13 +72,13 @@ onEachRedis(redis => {
       expect(await inbox.part.members('final')).toEqual([]);
     });
 
-    test('opens a dead letter once, and requires a replay after that', async () => {
+    test('opens a dead letter once, and requires a replay afterwards', async () => {
       const inbox = await start();
       await inbox.setAccount('Metered', 0);
       const [a, b] = (await inbox.publish(['a', 'b'])) as [string, string];
       await inbox.drain({ outcome: 'dead', record: 'dead 1 1 503 12' });
       expect(await inbox.recovery.recover(inbox.inbox, all)).toMatchObject({ recovered: 2, replayRequired: 0 });
-      // Neither a retry, nor a lapsed claim, nor a release makes it a new one.
+      // Neither a retry, nor a lapsed claim, nor a release makes it a new dead letter.
       const [first, second] = (await inbox.claim()) as [Claim, Claim];
       await inbox.end(first, later(inbox));
       await inbox.end(second, { outcome: 'released' });
@@ -100,7 +100,7 @@ onEachRedis(redis => {
       expect((await inbox.drain()).map(([, ref]) => ref).toSorted()).toEqual([a, b].toSorted());
     });
 
-    test('opens a dead letter once, however many attempts fail then', async () => {
+    test('opens a dead letter once, regardless of the number of failed attempts', async () => {
       const inbox = await start();
       await inbox.publish(['a']);
       await inbox.drain(DEAD);
@@ -131,7 +131,7 @@ onEachRedis(redis => {
       expect(await inbox.usedTokens()).toBe(2);
     });
 
-    test('counts no dead letter that retention removed: nothing delivers it again', async () => {
+    test('does not count an expired dead letter, which cannot be delivered again', async () => {
       const inbox = await start();
       await inbox.publish(['a']);
       await inbox.drain(DEAD);
@@ -171,7 +171,7 @@ onEachRedis(redis => {
       expect(await lanes(inbox)).toEqual([['a', a2]]);
     });
 
-    test('of a group key that was deactivated since waits for its activation', async () => {
+    test('of a group key that was deactivated in the meantime waits for its activation', async () => {
       const inbox = await start();
       const [a] = (await inbox.publish(['a', 'b'])) as [string];
       await inbox.drain(DEAD);
@@ -182,7 +182,7 @@ onEachRedis(redis => {
       expect(await inbox.drain()).toEqual([['a', a]]);
     });
 
-    test('without order each for itself', async () => {
+    test('without order, each event is separate', async () => {
       const inbox = await start({ sub: { unordered: true } });
       await inbox.publish(['a', 'a']);
       await inbox.drain(DEAD);
@@ -191,7 +191,7 @@ onEachRedis(redis => {
       expect(await inbox.count()).toEqual({ routed: 2, delivered: 2, open: 0 });
     });
 
-    test('over more events than one call looks at, by its cursor', async () => {
+    test('for more events than a call reads, continues using its cursor', async () => {
       const inbox = await start({ sub: { unordered: true } });
       for (let n = 0; n < 5; n++) await inbox.publish(Array.from({ length: 50 }, () => 'a'));
       await inbox.drain(DEAD);
@@ -206,7 +206,7 @@ onEachRedis(redis => {
       expect(await inbox.recovery.recover(inbox.inbox, { ...all, cursor: 'bm9uZQ' })).toEqual({ answer: 'BAD_CURSOR' });
     });
 
-    test('stops early if it may not continue, and resumes with its cursor', async () => {
+    test('stops early if it may not continue, and resumes using its cursor', async () => {
       const inbox = await start({ sub: { unordered: true } });
       await inbox.publish(Array.from({ length: 25 }, () => 'a'));
       await inbox.drain(DEAD);
@@ -219,13 +219,13 @@ onEachRedis(redis => {
       expect(rest).toMatchObject({ recovered: 5, cursor: undefined });
     });
 
-    test('takes the record of its own subscription out of full chunks', async () => {
+    test('removes the record of its own subscription from full chunks', async () => {
       const inbox = await start();
       const others = Array.from({ length: 150 }, (_, n) => `other${n}`);
       for (const other of others) await inbox.part.setRow(other, {});
       for (const other of others) await inbox.part.activate(other, 'a');
       const [ref] = (await inbox.publish(['a'])) as [string];
-      // The first to die lies in a full chunk.
+      // The first dead letter is in a full chunk.
       const claims: Claim[] = [];
       while (claims.length <= others.length) claims.push(...(await inbox.d.exchange(64, NOT_PUSHED)).claims);
       for (const claim of claims.filter(({ slot }) => slot === inbox.slot)) inbox.d.end(claim, 'dead');
@@ -238,7 +238,7 @@ onEachRedis(redis => {
       expect(await inbox.part.records(partRefOf(ref) as string)).toEqual(before.slice(1));
     });
 
-    test('not while the subscription is covered', async () => {
+    test('is not possible while the subscription is blocked', async () => {
       const inbox = await start();
       await inbox.say({ sub: { route: 'paused', send: 'held' } });
       expect(await inbox.recovery.recover(inbox.inbox, all)).toEqual({ answer: 'PAUSED' });
@@ -252,7 +252,7 @@ onEachRedis(redis => {
       return answer.ref;
     };
 
-    test('is claimed without any activation, ends as others do, is read by its ref, and is in no list', async () => {
+    test('is claimed without an activation, ends like other events, is read by its ref, and is not listed', async () => {
       const inbox = await createPartInbox(redis(), {}, []);
       const ref = await sendTest(inbox);
       expect(isTestRef(ref)).toBe(true);
@@ -273,7 +273,7 @@ onEachRedis(redis => {
       expect(await inbox.recovery.recover(inbox.inbox, all)).toMatchObject({ recovered: 0 });
     });
 
-    test('is sent once for a call, also after it ended, and where nothing may be sent any more', async () => {
+    test('is sent once for a call, even if it has ended or nothing can be sent anymore', async () => {
       const inbox = await createPartInbox(redis(), {}, []);
       const send = (once?: string) => inbox.recovery.sendTest(inbox.inbox, once);
       const first = await send('call');
@@ -290,7 +290,7 @@ onEachRedis(redis => {
       expect(await inbox.drain()).toHaveLength(1);
     });
 
-    test('is skipped as others are, also without order', async () => {
+    test('is skipped like other events, even without order', async () => {
       const inbox = await start({ sub: { unordered: true } });
       const [one, two] = [await sendTest(inbox), await sendTest(inbox)];
       expect(one).not.toBe(two);
@@ -303,13 +303,13 @@ onEachRedis(redis => {
       ['PAUSED', { route: 'paused', send: 'held' }],
       ['HELD', { send: 'held' }],
       ['PULLED', { send: 'held', endpoint: '' }],
-    ] as const)('is refused as %s where nothing may be sent', async (answer, sub) => {
+    ] as const)('is refused as %s if nothing can be sent', async (answer, sub) => {
       const inbox = await start({ sub });
       expect(await inbox.recovery.sendTest(inbox.inbox)).toEqual({ answer });
       expect(await inbox.part.members('pending')).toEqual([]);
     });
 
-    test('is one of ten that may be open', async () => {
+    test('is limited to ten open ones', async () => {
       const inbox = await start();
       for (let n = 0; n < 10; n++) await sendTest(inbox);
       expect(await inbox.recovery.sendTest(inbox.inbox)).toEqual({ answer: 'MANY' });

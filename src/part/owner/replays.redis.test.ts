@@ -20,7 +20,7 @@ onEachRedis(redis => {
   const replay = ({ replays, payer, inbox }: PartInbox, ref: string, id = 'rpl_1') =>
     replays.start(payer, id, inbox, { ref });
 
-  test('brings one event again, under its replay, charged to the account by its size', async () => {
+  test('sends one event again as part of the replay, charged to the account by its size', async () => {
     const inbox = await start();
     const [ref] = (await inbox.publish(['a'], 'x'.repeat(16_385))) as [string];
     await inbox.drain(DEAD);
@@ -37,7 +37,7 @@ onEachRedis(redis => {
     });
   });
 
-  test('with the same id is the same replay: charged and queued once', async () => {
+  test('with the same id is the same replay, which is charged and queued once', async () => {
     const inbox = await start();
     const [ref, other] = (await inbox.publish(['a', 'b'])) as [string, string];
     await inbox.drain();
@@ -50,7 +50,7 @@ onEachRedis(redis => {
     expect(await inbox.usedTokens()).toBe(1);
   });
 
-  test('of two integrations of an account are two replays, also under one id', async () => {
+  test('of two integrations of an account are two replays, even with the same id', async () => {
     const inbox = await start();
     const other = { integration: 'int_y', sub: 'sub_y0123456789abcdefghj', inc: 'inc1' };
     await inbox.part.setRow(other.sub, { integration: 'int_y', send: 'held' });
@@ -79,7 +79,7 @@ onEachRedis(redis => {
     );
   });
 
-  test('of two ids are two replays, each a lane of its own, which may be skipped', async () => {
+  test('with two ids are two replays with separate lanes, which can be skipped', async () => {
     const inbox = await start();
     const [a] = (await inbox.publish(['a'])) as [string];
     await inbox.drain();
@@ -93,7 +93,7 @@ onEachRedis(redis => {
     expect(await inbox.count()).toEqual({ routed: 1, replayed: 2, delivered: 1, dead: 1, skipped: 1, open: 0 });
   });
 
-  test('of a range returns its count and price first, in order of each group key', async () => {
+  test('of a range first returns its count and price, in the order of each group key', async () => {
     const inbox = await start();
     const dead = await inbox.publish(['a', 'b', 'a', 'a']);
     await inbox.drain(DEAD);
@@ -110,7 +110,7 @@ onEachRedis(redis => {
     expect(await inbox.usedTokens()).toBe(4);
   });
 
-  describe('is refused, and charges nothing', () => {
+  describe('is refused without a charge', () => {
     test('for events that are open, unknown, expired, or not permitted', async () => {
       const inbox = await start();
       const [open, sent] = (await inbox.publish(['a', 'b'])) as [string, string];
@@ -129,7 +129,7 @@ onEachRedis(redis => {
       expect(await inbox.usedTokens()).toBe(0);
     });
 
-    test('for a plan that does not cover it', async () => {
+    test('for a plan with too few tokens', async () => {
       const inbox = await start();
       const [ref] = (await inbox.publish(['a'])) as [string];
       await inbox.drain();
@@ -140,7 +140,7 @@ onEachRedis(redis => {
   });
 
   describe('completion', () => {
-    /** Charged, and then nothing more: as if the process had died. */
+    /** Charges a replay without any other step, as if the process had crashed. */
     async function charge(inbox: PartInbox, refs: readonly string[], id = 'r', ref = inbox.inbox): Promise<void> {
       const a = accountKeys(inbox.payer);
       const place = await createPartReplayInboxes(inbox.client, inbox.findSlot).placeOf(inbox.inbox);
@@ -151,7 +151,7 @@ onEachRedis(redis => {
       expect(await redis().run('debit', [a.meta, a.hold, a.replays, a.replay(name)], args)).toBe('OK');
     }
 
-    test('continues once where a process died', async () => {
+    test('continues once if a process has crashed', async () => {
       const inbox = await start();
       const refs = await inbox.publish(['a', 'b']);
       await inbox.drain(DEAD);
@@ -195,11 +195,11 @@ onEachRedis(redis => {
       inbox.t.clock.ms += 30_000;
       expect(await sweep(inbox.payer)).toBe(inbox.t.nowMs() + 30_000);
       expect(await inbox.drain()).toEqual([['a\x01r', refs[0]]]);
-      // It is not asked for each of them.
+      // It is not read for each of them.
       expect(tried).toBeLessThan(50);
     });
 
-    test('refunds events that expired or are open', async () => {
+    test('refunds events that have expired or are open', async () => {
       const inbox = await start();
       const [gone] = (await inbox.publish(['a'])) as [string];
       inbox.t.clock.ms += 10;
@@ -221,7 +221,7 @@ onEachRedis(redis => {
         'lies in a stream that was made anew',
         inbox => inbox.part.gate({ ...inbox.part.part, gen: 'g2' }, 1, [{ kind: 'begin' }]),
       ],
-    ])('refunds all when the inbox %s', async (_how, make) => {
+    ])('refunds all events if the inbox %s', async (_how, make) => {
       const inbox = await start();
       const refs = await inbox.publish(['a', 'b']);
       await inbox.drain();
@@ -233,7 +233,7 @@ onEachRedis(redis => {
       expect(await inbox.part.members('pending')).toEqual([]);
     });
 
-    test('waits for a part that is not whole, and gives up after an hour', async () => {
+    test('waits for an incomplete part, and ends after an hour', async () => {
       const inbox = await start();
       const refs = await inbox.publish(['a']);
       await inbox.drain();
@@ -247,7 +247,7 @@ onEachRedis(redis => {
       expect(await inbox.usedTokens()).toBe(0);
     });
 
-    test('of many replays of one event keeps the last, and all that are open', async () => {
+    test('of many replays of one event keeps the last one, and all that are open', async () => {
       const inbox = await start();
       const [ref] = (await inbox.publish(['a'])) as [string];
       await inbox.drain();

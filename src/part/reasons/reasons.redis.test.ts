@@ -10,19 +10,19 @@ const PAUSED = { route: 'paused', send: 'held' } as const;
 onEachRedis(redis => {
   const read = ({ part, clock }: TestPart, history: '1h' | '7d' = '1h') =>
     createPartTrafficReader(redis()).readReasons(part.tenant, part.queue, history, clock.ms);
-  /** Reasons that were counted at all. */
+  /** Returns the reasons with a count. */
   async function reasonsOf(t: TestPart): Promise<Readonly<Record<string, number>>> {
     const sums: Record<string, number> = {};
     for (const { reasons } of await read(t))
       for (const [reason, count] of Object.entries(reasons)) if (count > 0) sums[reason] = (sums[reason] ?? 0) + count;
     return sums;
   }
-  /** Events that went to nobody. */
+  /** Returns the number of events that were not routed to anyone. */
   const unrouted = async (t: TestPart) => Number((await t.hash('meta')).out?.split(' ').at(-1) ?? 0);
   const live = async (t: TestPart) => (await t.hash('meta')).live;
 
   describe('an event that is routed when it is stored', () => {
-    test('counts every live subscription that does not have its key, and an event without a key once', async () => {
+    test('counts every live subscription without an active key, and an event without a key once', async () => {
       const { t } = await startPart(redis(), { a: {}, b: {}, c: { route: 'closed' }, d: {} }, ['k', 'l']);
       await t.deactivate('b', 'l');
       await t.send('k', 'l', 'other', '');
@@ -43,7 +43,7 @@ onEachRedis(redis => {
   });
 
   describe('a subscription that is paused', () => {
-    test('is counted when it catches up: by then it may have got the event', async () => {
+    test('is counted when it is live again, because it may still receive the event', async () => {
       const { t } = await startPart(redis(), { a: {} }, ['k']);
       await t.setRow('a', PAUSED);
       await t.send('k', 'other', '');
@@ -68,7 +68,7 @@ onEachRedis(redis => {
       await t.send('k');
       await t.advanceAll();
       expect(await reasonsOf(t)).toEqual({ missing_group_key: 120, not_activated: 2 * 120, skipped_to_now: 121 });
-      // They waited for it when they came.
+      // When the events were stored, they waited for this subscription.
       expect(await unrouted(t)).toBe(240);
       expect(await redis().call('exists', t.keys.skips)).toBe(0);
     });
@@ -84,7 +84,7 @@ onEachRedis(redis => {
       expect(await reasonsOf(t)).toEqual({ not_activated: 2, skipped_to_now: 1 });
     });
 
-    test('that is closed is not counted any more', async () => {
+    test('that is closed is not counted anymore', async () => {
       const { t } = await startPart(redis(), { a: {}, b: {} }, ['k']);
       for (const name of ['a', 'b']) await t.setRow(name, PAUSED);
       await t.send('k', 'other');
@@ -108,7 +108,7 @@ onEachRedis(redis => {
       await t.setRow('c', PAUSED);
       await t.change({ kind: 'meta', field: 'granted', value: '' });
       await t.advanceAll();
-      // `l` waits for c; of `k` nobody is left out who is live.
+      // `l` waits for c. No live subscription is missing `k`.
       expect(await reasonsOf(t)).toEqual({ missing_group_key: 1, not_activated: 2 + 2 });
       expect(await unrouted(t)).toBe(2);
       await t.setRow('c', {});
@@ -137,7 +137,7 @@ onEachRedis(redis => {
   });
 
   describe('retention', () => {
-    test('counts events that it removes before they were routed', async () => {
+    test('counts events that expire before they were routed', async () => {
       const { t } = await startPart(redis(), { a: {}, b: {}, c: { route: 'closed' }, d: {} }, ['k']);
       await t.change({ kind: 'meta', field: 'retentionMs', value: '60000' });
       await t.setRow('a', PAUSED);
@@ -149,7 +149,7 @@ onEachRedis(redis => {
       expect(await reasonsOf(t)).toEqual({ expired: 4 });
     });
 
-    test('leaves out subscriptions with a part of a wide event', async () => {
+    test('does not count subscriptions that received a slice of a wide event', async () => {
       const { t } = await startPart(redis(), {}, []);
       const names = Array.from({ length: 700 }, (_, i) => `s${i}`);
       for (const name of names) await t.setRow(name, {});
@@ -170,7 +170,7 @@ onEachRedis(redis => {
     await t.send('other', '');
     t.clock.ms += HOUR_MS;
     await t.send('other', 'other');
-    // A clock that goes back.
+    // The clock is set back.
     t.clock.ms -= 1;
     await t.send('other');
     t.clock.ms += 1;
@@ -189,13 +189,13 @@ onEachRedis(redis => {
     expect(await counts()).toEqual([[192, 0, 1]]);
   });
 
-  test('a stream without a part has none', async () => {
+  test('a stream without a part has no reasons', async () => {
     const { t } = await startPart(redis());
     const readReasons = createPartTrafficReader(redis()).readReasons(t.part.tenant, 'another', '1h', t.clock.ms);
     expect((await readReasons).map(({ reasons }) => reasons.not_activated)).toEqual([0, 0]);
   });
 
-  describe('how many subscriptions are live', () => {
+  describe('the number of live subscriptions', () => {
     test('follows rows, positions, and catching up', async () => {
       const { t } = await startPart(redis(), { a: {}, b: {}, c: { route: 'paused' }, d: { route: 'closed' } }, ['k']);
       expect(await live(t)).toBe('2');

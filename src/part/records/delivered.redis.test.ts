@@ -26,7 +26,10 @@ onEachRedis(redis => {
       expect(await t.members('final')).toEqual([]);
     });
 
-    /** An event for this number of subscriptions, the slots for which it failed, and what is left after the retention. */
+    /**
+     * The number of subscriptions of an event, the slots for which it failed, and the remaining records after the
+     * retention.
+     */
     async function endAll(count: number, fails: (n: number) => boolean, reason = '500') {
       const names = Array.from({ length: count }, (_, n) => `s${n}`);
       const { t, d } = await start(Object.fromEntries(names.map(name => [name, {}])), ['k']);
@@ -62,7 +65,7 @@ onEachRedis(redis => {
       ['all but one', n => n !== 150, 4],
       ['all', () => true, 4],
     ] as readonly [string, (n: number) => boolean, number][])(
-      'keeps only those of hundreds of results that failed: %s',
+      'only keeps the results of hundreds of subscriptions that failed: %s',
       async (_, fails, chunks) => {
         const { before, after, delivered } = await endAll(300, fails);
         expect(before.length).toBeGreaterThan(3);

@@ -6,7 +6,7 @@ const SLOT = Buffer.from([0x3b, 0x3b, 0x3b, 0x3b, 0x3b]);
 const chunkOf = (...texts: string[]) =>
   Buffer.concat([Buffer.from([2]), ...texts.flatMap(text => [SLOT, Buffer.from(text)])]);
 
-test('reads records, also of a slot that has the end mark in its bytes', () => {
+test('reads records, even if a slot contains the end mark in its bytes', () => {
   const [first, second, ...others] = parseRecords(REF, chunkOf('d5dc 1 204 1f;', 'x10 2 timeout -,5 500 a;'));
   expect(first).toMatchObject({
     outcome: 'delivered',
@@ -26,23 +26,23 @@ test('reads records, also of a slot that has the end mark in its bytes', () => {
   expect(others).toEqual([]);
 });
 
-test('reads that a dead letter was recovered before', () => {
+test('reads that a dead letter was recovered', () => {
   const [again, first] = parseRecords(REF, chunkOf('X10 2 500 1;', 'x10 2 500 1;'));
   expect([again?.outcome, again?.recovered]).toEqual(['dead', true]);
   expect(first).not.toHaveProperty('recovered');
 });
 
-test('returns the records before the damage of a chunk', () => {
+test('returns the records before damage in a chunk', () => {
   expect(parseRecords(REF, chunkOf('d1 1 200 5;', 'd1 1 20'))).toHaveLength(1);
   expect(parseRecords(REF, Buffer.alloc(0))).toEqual([]);
 });
 
-test('names the fields of an event and of a replay, and the full chunks before a chunk', () => {
+test('returns the fields of an event and of a replay, and the full chunks before a chunk', () => {
   expect([recordsField('r'), recordsField('r', 'id')]).toEqual(['r', 'r:id']);
   expect(fullChunks('r', chunkOf())).toEqual(['r\0' + '1', 'r\0' + '2']);
 });
 
-test('a note has no latency where nothing was sent', () => {
+test('a note has no latency if no request was sent', () => {
   expect([noteText({ reason: '200', latencyMs: 30.6 }), noteText({ reason: 'skipped' })]).toEqual([
     '200 1f',
     'skipped -',

@@ -12,7 +12,7 @@ import { createSandboxStore, SANDBOX_LIMITS, type SandboxLimits } from './sandbo
 const LIMITS: SandboxLimits = { eventsOfRun: 3, deliveriesOfRun: 4, runs: 2, events: 5, bytes: 100, deliveries: 6 };
 const DAY_MS = 86_400_000;
 
-test('the remedies of problems say the bounds that are in force', () => {
+test('the remedies of problems contain the limits in force', () => {
   const { eventsOfRun, deliveriesOfRun, runs, events, bytes, deliveries } = SANDBOX_LIMITS;
   const said = (code: 'sandbox_run_full' | 'sandbox_spent') => PROBLEMS[code].remedy.match(/\d[\d,]*/g);
   const written = (numbers: readonly number[]) => numbers.map(number => number.toLocaleString('en'));
@@ -33,7 +33,7 @@ onEachRedis(redis => {
     return { t, store, publish, used };
   }
 
-  test('a run takes so many events, each once, and duplicates take no room', async () => {
+  test('a run accepts a limited number of events, each once, and duplicates do not use capacity', async () => {
     const { t, store, publish } = await start();
     expect(await store.readRun(t.tenant, 'r')).toBeUndefined();
     const answers = [];
@@ -46,14 +46,14 @@ onEachRedis(redis => {
     });
   });
 
-  test('at once, no more are taken than one after the other', async () => {
+  test('concurrent calls do not accept more events than sequential calls', async () => {
     const { publish } = await start({ eventsOfRun: 20, events: 1_000 });
     const answers = await Promise.all(Array.from({ length: 50 }, () => publish('r')));
     expect(answers.filter(({ answer }) => answer === 'OK')).toHaveLength(20);
     expect(answers.filter(({ answer }) => answer === 'RUN_FULL')).toHaveLength(30);
   });
 
-  test('headers that are kept with an event take room as its body does, and give it back', async () => {
+  test('headers that are stored with an event use capacity like its body, and release it', async () => {
     const { t, store, used } = await start();
     const config = await t.ingress.readQueue(t.tenant, QUEUE);
     if (config === null || config === 'unavailable') throw new Error('no queue');
@@ -68,7 +68,7 @@ onEachRedis(redis => {
     ['runs', ['a', 'b', 'c'], {}],
     ['events', ['a', 'a', 'a', 'b', 'b', 'b'], {}],
     ['bytes', ['a', 'b'], { bytes: 7 }],
-  ])('all runs of a workspace together are bounded by %s, until the oldest ends', async (_what, runs, limits) => {
+  ])('all runs of a workspace together are limited by %s until the oldest run ends', async (_what, runs, limits) => {
     const { t, publish, used } = await start(limits);
     const answers = [];
     for (const run of runs) {
@@ -96,12 +96,12 @@ onEachRedis(redis => {
     expect(await store.readRoom(t.tenant, 'b')).toBe(2);
     await store.countDeliveries(t.tenant, 'b', 2);
     expect((await publish('c')).answer).toBe('SPENT');
-    // Of a run that nobody knows, nothing is made.
+    // Nothing is created for an unknown run.
     await store.countDeliveries(t.tenant, 'unknown', 7);
     expect(await store.readRoom(t.tenant, 'unknown')).toBe(0);
   });
 
-  test('another workspace has its own', async () => {
+  test('another workspace has a separate limit', async () => {
     const one = await start();
     const other = await start();
     for (const run of ['a', 'b', 'c']) await one.publish(run);
@@ -110,7 +110,7 @@ onEachRedis(redis => {
     expect(await other.store.readRun(other.t.tenant, 'a')).toBeUndefined();
   });
 
-  test('the client of a run writes nothing that would stay, and reaches nothing but the run', async () => {
+  test('the client of a run does not write permanent data, and only has access to the run', async () => {
     const { t } = await start();
     const ofRun = createRunClient(redis(), t.tenant, 'r', START_MS + DAY_MS);
     const { meta } = t.keys;

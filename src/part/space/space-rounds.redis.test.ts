@@ -10,7 +10,7 @@ const ROUNDS = Number(process.env.ROUNDS || 300);
 const SEED = Number(process.env.SEED || 7);
 
 onEachRedis(redis => {
-  test('random rounds through two replicas, with deaths, expiry, and other limits, never pass the limit, and store what they acknowledge', async () => {
+  test('random rounds through two replicas, with crashes, expiry, and other limits, never exceed the limit, and store all acknowledged events', async () => {
     const random = createRandom(SEED);
     const below = (n: number) => Math.floor(random() * n);
     let limit = 40_000;
@@ -40,7 +40,7 @@ onEachRedis(redis => {
       );
       const after = await stored();
       if (after > before) expect([round, after <= limit]).toEqual([round, true]);
-      // Nothing else is stored than what is acknowledged, so refused events are not.
+      // Only acknowledged events are stored, so refused events are not.
       expect([round, (await events()) - eventsBefore]).toEqual([round, (counts.OK ?? 0) - acknowledged]);
       if (below(10) === 0) {
         pass(HOUR_MS + 60_000);
@@ -54,7 +54,7 @@ onEachRedis(redis => {
     expect(counts.OK).toBeGreaterThan(200);
     expect(counts.LIMIT).toBeGreaterThan(200);
     expect(counts.died).toBeGreaterThan(10);
-    // Whatever died, all of the limit can be used in the end.
+    // After crashes, the full limit can still be used.
     pass(HOUR_MS + 60_000);
     for (const t of parts) await sweepAll(t);
     pass(5_000);
@@ -64,7 +64,7 @@ onEachRedis(redis => {
     expect(await stored()).toBe(30_000);
   }, 120_000);
 
-  test('random rounds with more and more parts only refuse events when 95 % of the limit is used', async () => {
+  test('random rounds with an increasing number of parts only refuse events if 95 % of the limit is used', async () => {
     const random = createRandom(SEED);
     const below = (n: number) => Math.floor(random() * n);
     let limit = 100_000;

@@ -15,7 +15,7 @@ import { HOUR_MS, repeat, startAccount } from './testing/account-parts.ts';
 onEachRedis(redis => {
   const start = (limit: number | undefined, count?: number) => startAccount(redis(), limit, count);
 
-  test('an account without a limit costs no calls', async () => {
+  test('an account without a limit does not require any calls', async () => {
     const { first, granted, send, replicaOf } = await start(undefined);
     const calls: string[] = [];
     const counting: ScriptClient = {
@@ -29,7 +29,7 @@ onEachRedis(redis => {
     expect([calls, await granted()]).toEqual([['ingest'], []]);
   });
 
-  test('stores up to the limit, and not one event more', async () => {
+  test('stores events up to the limit, and none beyond it', async () => {
     // Each event costs 300.
     const { first, send, stored } = await start(3_000);
     const sizes = repeat(50, 12);
@@ -38,13 +38,13 @@ onEachRedis(redis => {
     expect((await first.log()).length).toBe(10);
   });
 
-  test('a smaller event is stored where a larger one no longer fits', async () => {
+  test('stores a smaller event if a larger event does not fit', async () => {
     const { first, send } = await start(1_000);
     expect(await send(first, [50, 2_000, 50, 50])).toEqual(['OK', 'LIMIT', 'OK', 'OK']);
     expect(await send(first, [50])).toEqual(['LIMIT']);
   });
 
-  test('takes back space that another part has not used', async () => {
+  test('reclaims space that another part has not used', async () => {
     const { parts, first, send, stored, granted } = await start(300_000, 3);
     for (const t of parts.slice(1)) expect(await send(t, [50])).toEqual(['OK']);
     expect((await granted()).every(bytes => bytes > 300)).toBe(true);
@@ -53,7 +53,7 @@ onEachRedis(redis => {
     expect(await send(first, [50])).toEqual(['LIMIT']);
   });
 
-  test.each(SILENCES)('takes back space from other parts while one that has some %s', async (_what, answer) => {
+  test.each(SILENCES)('reclaims space from other parts while one that has some %s', async (_what, answer) => {
     const limit = 300_000;
     const { parts, first, send, replicaOf, stored, granted } = await start(limit, 3);
     const silent = parts[1] as TestPart;
@@ -69,14 +69,15 @@ onEachRedis(redis => {
     expect((await stored()) + unused + 300).toBeGreaterThan(limit);
   });
 
-  test('unused space is at most a twentieth of the limit when an event is refused', async () => {
+  test('at most a twentieth of the limit is unused when an event is refused', async () => {
     let limit = 1_000_000;
     const { parts, send, setLimit, stored, granted } = await start(limit, 12);
     const unused = async () => (await granted()).reduce((sum, bytes) => sum + bytes, 0) - (await stored());
     for (const [n, t] of parts.entries()) {
       limit += 100_000;
       await setLimit(limit);
-      // The parts so far need little, and are granted more. Space was taken back from them less than five seconds ago.
+      // So far, the parts require little and are granted more. Space was reclaimed from them less than five seconds
+      // ago.
       for (const earlier of parts.slice(0, n)) expect(await send(earlier, [50])).toEqual(['OK']);
       if (n > 0) expect(await unused()).toBeGreaterThan(0);
       for (let isFull = false; !isFull; ) isFull = (await send(t, repeat(9_750, 20))).includes('LIMIT');
@@ -85,7 +86,7 @@ onEachRedis(redis => {
     }
   });
 
-  test('events that are routed later pass the limit by 110 bytes for each delivery, and by nothing else', async () => {
+  test('events that are routed later only exceed the limit by 110 bytes for each delivery', async () => {
     const { parts, first, send, replicaOf, spaceOf, clock, pass, stored } = await start(30_000, 2);
     const other = parts[1] as TestPart;
     for (const name of ['a', 'b']) {
@@ -101,23 +102,23 @@ onEachRedis(redis => {
     await redis().call('hset', first.keys.meta, 'granted', '1000');
     expect(await first.advanceAll()).toBe(200);
     expect(await stored()).toBe(30_000 + 200 * 110);
-    // Nothing else is stored by any part until there is space again.
+    // No part stores events until there is space again.
     await spaceOf(first).register(first.part, clock.ms);
     pass(5_000);
     for (const t of [first, other]) expect(await send(t, [50])).toEqual(['LIMIT']);
-    // The results of expired deliveries are kept for longer than their events.
+    // The results of expired deliveries are kept longer than their events.
     pass(24 * HOUR_MS);
     await sweepAll(first);
     expect(await stored()).toBe(0);
     expect(await send(other, repeat(50, 64))).toEqual(repeat('OK', 64));
   });
 
-  test('a refusal has the limit and its use', async () => {
+  test('a refusal contains the limit and its usage', async () => {
     const { parts, first, send, replicaOf } = await start(3_000, 2);
     await send(parts[1] as TestPart, [50]);
     await send(first, repeat(50, 9));
     const ingest = replicaOf(first);
-    // The second answer is known from the first one.
+    // The second response is derived from the first one.
     for (let calls = 0; calls < 2; calls++) {
       const answer = await ingest(first.part, 'c1', [event('', { meta: '', body: Buffer.alloc(50) })]);
       const use = { limitBytes: 3_000, usedBytes: 3_000 };
@@ -135,7 +136,7 @@ onEachRedis(redis => {
     expect(await send(first, repeat(50, 10))).toEqual(repeat('OK', 10));
   });
 
-  test('space that expires in one part is used by another', async () => {
+  test('space released in one part is used by another', async () => {
     const { parts, send, pass, stored } = await start(3_000, 2);
     const [one, two] = parts as [TestPart, TestPart];
     await send(one, repeat(50, 10));
@@ -146,7 +147,7 @@ onEachRedis(redis => {
     expect(await stored()).toBe(3_000);
   });
 
-  test('a part that is gone holds nothing', async () => {
+  test('a removed part does not hold any space', async () => {
     const { parts, send, pass } = await start(3_000, 2);
     const [gone, two] = parts as [TestPart, TestPart];
     await send(gone, repeat(50, 10));
@@ -164,7 +165,7 @@ onEachRedis(redis => {
       expect(await send(first, [50, 50])).toEqual(['OK', 'LIMIT']);
     });
 
-    test('below the stored bytes refuses new events, and drops none', async () => {
+    test('below the stored bytes refuses new events, and keeps all stored ones', async () => {
       const { parts, send, setLimit, stored, pass } = await start(100_000, 2);
       const [one, two] = parts as [TestPart, TestPart];
       for (const t of parts) await send(t, [50, 50]);
@@ -206,7 +207,7 @@ onEachRedis(redis => {
     });
   });
 
-  test('asks a full account again after a second, or for a smaller event', async () => {
+  test('tries a full account again after a second, or for a smaller event', async () => {
     const { first, send, replicaOf, spaceOf, clock } = await start(300);
     const calls = { grow: 0 };
     const space = spaceOf(first);
@@ -231,7 +232,7 @@ onEachRedis(redis => {
     expect(calls.grow).toBe(3);
   });
 
-  test('acknowledges stored events if the account does not respond for the others', async () => {
+  test('acknowledges stored events if the account does not respond for the other events', async () => {
     const { first, send, spaceOf, clock } = await start(700);
     const away = async () => Promise.reject(new Error('away'));
     const ingestWith = (grow: () => Promise<never>) =>
@@ -249,13 +250,13 @@ onEachRedis(redis => {
       events: [{ answer: 'OK' }, { answer: 'UNAVAILABLE' }],
       failure: expect.objectContaining({ message: 'away' }),
     });
-    // Nothing was stored: the store is not available.
+    // Nothing was stored because the store is not available.
     await expect(send(first, [250], ingestWith(away))).rejects.toThrow('away');
     const never = () => new Promise<never>(() => {});
     await expect(send(first, [250], ingestWith(never))).rejects.toThrow('no answer within 1000 ms');
   });
 
-  test('events that need space have the answer of their second attempt', async () => {
+  test('events that require space have the response of their second attempt', async () => {
     const { first, send, clock, spaceOf } = await start(700);
     await spaceOf(first).grow(first.part, 300, clock.ms);
     const store = createIngest(first.client, () => clock.ms);
@@ -271,7 +272,7 @@ onEachRedis(redis => {
     }
   });
 
-  test('an account forgets a part that is removed', async () => {
+  test('an account removes the data of a removed part', async () => {
     const { first, account, send, replicaOf, clock } = await start(300);
     await send(first, [50], replicaOf(first));
     const entries = () => redis().readHash(accountKeys(account).space);
@@ -280,7 +281,7 @@ onEachRedis(redis => {
     expect(await entries()).toEqual({});
   });
 
-  test('steps that were delayed never grant more than there is', async () => {
+  test('delayed steps never grant more than is available', async () => {
     const { parts, account, send, stored, pass } = await start(30_000, 2);
     const [one, two] = parts as [TestPart, TestPart];
     const late: (() => Promise<unknown>)[] = [];
@@ -299,7 +300,7 @@ onEachRedis(redis => {
           nowMs: () => t.clock.ms,
         }),
     };
-    // The last grant is not used up.
+    // The last grant has not been used up.
     for (let i = 0; i < 8; i++) await send(one, [50], replicaOf(one));
     pass(5_000);
     for (let i = 0; i < 10; i++) await send(two, repeat(50, 20));
@@ -312,7 +313,7 @@ onEachRedis(redis => {
     );
   });
 
-  test('a recall that arrives late leaves a later grant in force', async () => {
+  test('a late recall does not affect a later grant', async () => {
     const { parts, account, send, replicaOf } = await start(30_000, 2);
     const [one, two] = parts as [TestPart, TestPart];
     for (let i = 0; i < 8; i++) await send(one, [50]);
@@ -335,7 +336,7 @@ onEachRedis(redis => {
     expect(Number(space)).toBeGreaterThan(Number(bytes));
   });
 
-  test('a grant of an earlier limit that arrives late has no effect', async () => {
+  test('a late grant of an earlier limit has no effect', async () => {
     const { first, send, setLimit, replicaOf } = await start(100_000);
     const held: (() => Promise<unknown>)[] = [];
     const holding: ScriptClient = {

@@ -27,12 +27,12 @@ onEachRedis(redis => {
     t.clock.ms += 1_000;
     await t.send('k');
     expect(await unrouted('b', 'a')).toEqual([undefined, t.clock.ms - 1_000]);
-    // Also of more subscriptions than one call looks at.
+    // This includes more subscriptions than a call reads.
     const many = Array.from({ length: 600 }, (_, i) => (i % 2 === 0 ? 'b' : 'a'));
     expect(await unrouted(...many)).toEqual(many.map(sub => (sub === 'a' ? t.clock.ms - 1_000 : undefined)));
   });
 
-  test('returns the oldest open event of each inbox in the same order, and none for unknown ones', async () => {
+  test('returns the oldest open event of each inbox in the same order, and none for unknown inboxes', async () => {
     const { t, store, inbox } = await start({ a: { send: 'held' }, b: {} }, ['k']);
     await t.deactivate('b', 'k');
     const openMs = t.clock.ms;
@@ -45,7 +45,7 @@ onEachRedis(redis => {
     ]);
   });
 
-  test('an event that is under way is open: it may wait again', async () => {
+  test('an event in progress is open because it may wait again', async () => {
     const { t, d, lookAt } = await start({ a: {}, b: {} }, ['k', 'l']);
     const openMs = t.clock.ms;
     await t.send('k');
@@ -54,7 +54,7 @@ onEachRedis(redis => {
     const claims = (await d.exchange()).claims as Claim[];
     expect(claims).toHaveLength(4);
     expect(await lookAt('a')).toMatchObject({ ms: openMs, exact: true });
-    // Its owner ended one, so that the attempt says nothing any more.
+    // The owner has ended one event, so its attempt is irrelevant.
     const ended = claims.find(({ lane }) => lane === `${t.slot('b')}k`) as Claim;
     await redis().call('hset', t.keys.claims, ended.lane, `x${ended.ref}d1`);
     for (const claim of claims) if (claim.slot === t.slot('a')) d.end(claim);

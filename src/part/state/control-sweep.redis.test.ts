@@ -14,7 +14,7 @@ onEachRedis(redis => {
     const { t } = world;
     const { tenant, queue, gen } = t.part;
     await t.change({ kind: 'meta', field: 'retentionMs', value: String(HOUR_MS) });
-    // The cluster's own hashes are shared with other tests, which have other fences.
+    // The hashes of the cluster are shared with other tests, which use other fences.
     const patch = async (_fence: number, patches: readonly SlotPatch[]) => {
       for (const { command, key, args } of patches.flatMap(({ ops }) => ops)) await redis().call(command, key, ...args);
     };
@@ -33,8 +33,8 @@ onEachRedis(redis => {
     return { ...world, sweep, inbox, close, drop, purgeQueue, purgeInbox, keys };
   }
 
-  describe('a stream that nobody owns', () => {
-    test('stays while it takes events, or has another generation', async () => {
+  describe('a stream without an owner', () => {
+    test('is kept while it accepts events, or has another generation', async () => {
       const { purgeQueue, close, drop } = await start();
       await drop();
       expect(await purgeQueue(false)).toBe(false);
@@ -58,13 +58,13 @@ onEachRedis(redis => {
       expect(await keys()).toBe(0);
       expect((await t.hash('meta')).gen).toBe('-');
       expect(await t.ingest()).toMatchObject({ answer: 'GONE' });
-      // What a call before this one did not get to.
+      // The remaining data of an earlier call.
       await redis().call('hset', t.keys.body, 'x', 'y');
       expect(await purgeQueue(false)).toBe(true);
       expect(await keys()).toBe(0);
     });
 
-    test('with undelivered events stays until they are older than the retention', async () => {
+    test('with undelivered events is kept until they have expired', async () => {
       const { t, close, drop, purgeQueue, keys } = await start();
       await t.send('k');
       await close();
@@ -87,7 +87,7 @@ onEachRedis(redis => {
     });
   });
 
-  describe('a subscription that nobody owns', () => {
+  describe('a subscription without an owner', () => {
     test('is removed if it is closed and its newest event is older than the retention', async () => {
       const { t, purgeInbox } = await start();
       await t.send('k');
@@ -113,7 +113,7 @@ onEachRedis(redis => {
       expect(await purgeInbox(false)).toBe(true);
     });
 
-    test('of an unknown stream, or without a part, has nothing to keep', async () => {
+    test('of an unknown stream, or without a part, has no data to keep', async () => {
       const { t, sweep, inbox } = await start();
       const { stream, ...unknown } = inbox;
       for (const of of [unknown, { ...inbox, stream: { ...stream, queue: 'gone' } }]) {

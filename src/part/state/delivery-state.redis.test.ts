@@ -34,7 +34,7 @@ onEachRedis(redis => {
       state: async () => parseDeliveryState((await states.readDeliveries([it.inbox]))[0] ?? {}),
       health: async () => parseEndpointHealth(await states.readHealth(it.inbox)),
       claims: async (room = 64) => (await it.d.exchange(room, NOT_PUSHED)).claims,
-      /** Ends attempts in one exchange; answers what is new. */
+      /** Ends attempts in one exchange. Returns the new states. */
       finish: async (claims: readonly (Claim & { readonly as?: End })[], end: End = {}) => {
         for (const claim of claims) {
           const { outcome = 'delivered', ...fields } = claim.as ?? end;
@@ -46,7 +46,7 @@ onEachRedis(redis => {
     };
   }
 
-  test('nothing is noted before something happens', async () => {
+  test('nothing is recorded at first', async () => {
     const it = await start();
     expect(await it.look()).toBeUndefined();
     expect(await redis().call('exists', it.t.keys.counts, it.t.keys.deadLetters)).toBe(0);
@@ -97,7 +97,7 @@ onEachRedis(redis => {
     expect((await it.state()).attempt?.outcome).toBe('Succeeded');
   });
 
-  test('the result of an earlier claim is not that of the last attempt', async () => {
+  test('the result of an earlier claim is not the result of the last attempt', async () => {
     const it = await start();
     await it.publish(['a']);
     const [claim] = (await it.claims()) as [Claim];
@@ -108,7 +108,7 @@ onEachRedis(redis => {
     await other.exchange(0, NOT_PUSHED);
     await it.publish(['b']);
     it.d.end(claim, 'failed', { attempted: 'HttpError', dueMs: it.t.nowMs() + HOUR_MS });
-    // The same exchange claims an event, which is why it writes the state.
+    // The same exchange claims an event, so it writes the state.
     const { answers, claims } = await it.d.exchange(64, NOT_PUSHED);
     expect([answers, claims.length]).toEqual([['stale'], 1]);
     expect((await it.state()).attempt?.outcome).toBe('Succeeded');
@@ -130,7 +130,7 @@ onEachRedis(redis => {
     expect((await it.state()).attempt?.outcome).toBe('Timeout');
   });
 
-  test('deliveries that go on as before are no news, and write nothing more', async () => {
+  test('deliveries with the same result are not reported, and nothing more is written', async () => {
     const it = await start();
     await it.publish(['a']);
     await it.finish(await it.claims());
@@ -162,7 +162,7 @@ onEachRedis(redis => {
     expect((await it.state()).backlog).toBe('0');
   });
 
-  test('a replay waits like others', async () => {
+  test('a replay waits like other events', async () => {
     const it = await start();
     await it.setAccount('Metered', 0);
     const [ref = ''] = await it.publish(['a']);
@@ -173,7 +173,7 @@ onEachRedis(redis => {
     expect((await it.state()).backlog).toBe('0');
   });
 
-  test('dead letters are there until they are recovered; the first of each hour is news', async () => {
+  test('dead letters are counted until they are recovered; the first of each hour is reported', async () => {
     const it = await start({ unordered: true });
     const [first = '', second = '', third = '', fourth = ''] = await it.publish(['a', 'a', 'a', 'a']);
     const claims = await it.claims();
@@ -197,7 +197,7 @@ onEachRedis(redis => {
     await it.count();
   });
 
-  test('a test event that fails is an attempt and no dead letter', async () => {
+  test('a failed test event is an attempt and not a dead letter', async () => {
     const it = await start();
     expect(await it.recovery.sendTest(it.inbox)).toMatchObject({ answer: 'OK' });
     await it.finish(await it.claims(), DEAD);
@@ -206,7 +206,7 @@ onEachRedis(redis => {
     await it.count();
   });
 
-  test('another generation, an unknown stream and a deleted subscription are not read; the latter is not noted', async () => {
+  test('another generation, an unknown stream, and a deleted subscription are not read, and the latter is not recorded', async () => {
     const it = await start();
     await it.publish(['a']);
     const claims = await it.claims();

@@ -8,10 +8,10 @@ import { sweepAll } from '../sweep/testing/sweep-all.ts';
 
 const HOUR_MS = 3_600_000;
 const RETENTION_MS = 2 * HOUR_MS;
-/** After this time, nothing is left: records are kept for two retentions and 6 h after the end of their 6 h. */
+/** The time after which all data is removed. Records are kept for two retentions and 6 h after the end of their 6 h. */
 const FORGOTTEN_MS = 2 * RETENTION_MS + 12 * HOUR_MS;
 const ID_COST = 115;
-/** The bytes of a failed delivery that has a record of this size. */
+/** The bytes of a failed delivery whose record has this size. */
 const failedCost = (bytes: number) => 235 + Math.ceil((9 / 8) * bytes);
 const DEAD = { outcome: 'dead', record: 'dead 1 1 500 9' } as const;
 
@@ -22,12 +22,12 @@ onEachRedis(redis => {
     const retain = (ms: number) => part.change({ kind: 'meta', field: 'retentionMs', value: String(ms) });
     await retain(RETENTION_MS);
     const bytes = async () => Number((await part.hash('meta')).bytes ?? 0);
-    /** Passes time, and removes everything that is due. */
+    /** Advances the clock, and removes everything that is due. */
     async function pass(ms: number) {
       t.clock.ms += ms;
       await sweepAll(part);
     }
-    /** Passes time until nothing is left. Each step is repeated after a failover that has lost it. */
+    /** Advances the clock until all data is removed. Each step is repeated after a failover that has lost it. */
     async function passAll() {
       const sweep = createSweep(part.client);
       const state = {};
@@ -47,7 +47,7 @@ onEachRedis(redis => {
     return { ...inbox, retain, bytes, pass, passAll };
   }
 
-  /** Copies the part, and returns a function that sets it back to this copy. */
+  /** Copies the part. Returns a function that restores the copy. */
   async function copyPart({ part: { keys }, t }: PartInbox) {
     const hour = Math.floor(t.clock.ms / HOUR_MS);
     const buckets = Array.from({ length: 12 }, (_, i) => keys.records(Math.floor(hour / 6) - i));
@@ -66,7 +66,7 @@ onEachRedis(redis => {
     };
   }
 
-  /** The bytes that all failed deliveries should use. Each of them has a chunk of its own. */
+  /** Returns the bytes that all failed deliveries should use. Each of them has a separate chunk. */
   async function failedBytes({ part, t: { clock } }: PartInbox): Promise<number> {
     let bytes = 0;
     for (let bucket = recordsBucketOf(clock.ms) - 8; bucket <= recordsBucketOf(clock.ms); bucket++) {
@@ -77,7 +77,7 @@ onEachRedis(redis => {
     return bytes;
   }
 
-  describe('a failed delivery counts until its record is removed', () => {
+  describe('a failed delivery is counted until its record is removed', () => {
     test.each(['dead', 'skipped', 'expired'])('%s', async how => {
       const inbox = await start();
       const { publish, drain, operations, bytes, pass, part } = inbox;
@@ -95,7 +95,7 @@ onEachRedis(redis => {
       expect([await bytes(), await part.members('final')]).toEqual([0, []]);
     });
 
-    test('and is listed for as long', async () => {
+    test('and is listed until then', async () => {
       const { publish, drain, bytes, pass, part } = await start();
       await publish(['a']);
       await drain(DEAD);
@@ -106,7 +106,7 @@ onEachRedis(redis => {
       expect(await bytes()).toBe(0);
     });
 
-    test('with the text of each failed attempt', async () => {
+    test('including the text of each failed attempt', async () => {
       const inbox = await start();
       const { publish, claim, end, forgive, bytes, pass, t } = inbox;
       await publish(['a']);
@@ -126,7 +126,7 @@ onEachRedis(redis => {
       expect(await bytes()).toBe(failed);
     });
 
-    test('a delivered one never does', async () => {
+    test('unlike a delivered event', async () => {
       const { publish, drain, bytes, pass } = await start();
       await publish(['a', 'b']);
       const open = await bytes();
@@ -136,7 +136,7 @@ onEachRedis(redis => {
       expect(await bytes()).toBe(0);
     });
 
-    test('a dead letter that is recovered does not, until it is dead again', async () => {
+    test('except for a recovered dead letter, until it is dead again', async () => {
       const inbox = await start();
       const { publish, drain, recovery, bytes, passAll } = inbox;
       await publish(['a', 'b']);
@@ -151,7 +151,7 @@ onEachRedis(redis => {
       expect(await bytes()).toBe(0);
     });
 
-    test('replays and test events do too', async () => {
+    test('including replays and test events', async () => {
       const inbox = await start();
       const { publish, drain, recovery, replays, payer, bytes, passAll } = inbox;
       await inbox.setAccount('Metered', 0);
@@ -180,7 +180,7 @@ onEachRedis(redis => {
     test.each([
       ['shorter', 48, 2],
       ['longer', 2, 48],
-    ])('also with a %s retention in the meantime', async (_, before, after) => {
+    ])('even with a %s retention in the meantime', async (_, before, after) => {
       const { publish, drain, bytes, pass, retain } = await start();
       await retain(before * HOUR_MS);
       for (let hour = 0; hour < 8; hour++) {
@@ -198,7 +198,7 @@ onEachRedis(redis => {
       expect(await bytes()).toBe(0);
     });
 
-    test('no bytes are given back for those of an earlier version', async () => {
+    test('without releasing bytes for records of an earlier version', async () => {
       const inbox = await start();
       const { publish, drain, recovery, bytes, passAll, part, t } = inbox;
       await publish(['a', 'b', 'c']);
@@ -214,7 +214,7 @@ onEachRedis(redis => {
     });
   });
 
-  describe('the id of a producer counts until it is removed', () => {
+  describe('the id of a producer is counted until it is removed', () => {
     test('if its event expires earlier', async () => {
       const { part, t, bytes, pass } = await start();
       const send = (...ids: string[]) => part.ingest(...ids.map(senderId => event('a', { senderId })));
@@ -248,7 +248,7 @@ onEachRedis(redis => {
       expect(await bytes()).toBe(0);
     });
 
-    test('also after a failover', async () => {
+    test('even after a failover', async () => {
       const { part, t, bytes, passAll, drain } = await start();
       for (let hour = 0; hour < 5; hour++) {
         await part.ingest(...Array.from({ length: 9 }, (_, i) => event('a', { senderId: `${hour} ${i % 7}` })));
@@ -259,7 +259,7 @@ onEachRedis(redis => {
       expect(await bytes()).toBe(0);
     });
 
-    test('an event is only stored if there is room for its id', async () => {
+    test('and an event is only stored if there is space for its id', async () => {
       const { part, bytes } = await start();
       await part.ingest(event(''));
       const one = await bytes();
@@ -272,11 +272,11 @@ onEachRedis(redis => {
       expect(await bytes()).toBe(2 * one + ID_COST);
     });
 
-    test('never less than 0, for ids of an earlier version', async () => {
+    test('and never below 0 for ids of an earlier version', async () => {
       const { part, bytes, pass } = await start();
       await part.ingest(event('', { senderId: 'x' }));
       await pass(RETENTION_MS + 1);
-      // Their bytes were given back with their events.
+      // The bytes of these ids were released with their events.
       await redis().call('hset', part.keys.meta, 'bytes', '0');
       await pass(26 * HOUR_MS);
       expect(await bytes()).toBe(0);

@@ -11,7 +11,7 @@ const KIB = 1024;
 const FENCE = 1;
 
 onEachRedis(redis => {
-  /** A listed part that `acc_a` pays for; its notes, by a clock of their own. */
+  /** A listed part that `acc_a` pays for. Its recorded bytes use a separate clock. */
   async function start() {
     const t = createTestPart(redis());
     await t.setUp({}, []);
@@ -50,7 +50,7 @@ onEachRedis(redis => {
     expect(await seen()).toEqual([]);
   });
 
-  test('writes only after a change of 64 KiB or of the account, and again after 5 minutes', async () => {
+  test('only writes after a change of 64 KiB or of the account, and again after 5 minutes', async () => {
     const { t, clock, calls, note, seen, send } = await start();
     await send(KIB);
     let last = await note(t.part);

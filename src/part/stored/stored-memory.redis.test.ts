@@ -9,7 +9,7 @@ import { sweepAll } from '../sweep/testing/sweep-all.ts';
 const HOUR_MS = 3_600_000;
 const RETENTION_MS = 2 * HOUR_MS;
 const KEYS = Array.from({ length: 50 }, (_, i) => `k${i}`);
-/** Deliveries of each case. */
+/** The number of deliveries of each case. */
 const COUNT = 1_500;
 
 let server: RedisServer;
@@ -17,7 +17,7 @@ let redis: RedisClient;
 beforeAll(async () => {
   server = await startRedis({ extra: ['--slowlog-log-slower-than', '-1'] });
   redis = await connectRedis(server.url, createLogger({ level: 'silent' }));
-  // Redis keeps the text of each script that it has run once.
+  // Redis keeps the text of each script that it has run.
   for (const hasIds of [false, true]) await play({ receivers: 1, attempts: 2, hasIds }, 100);
 });
 afterAll(async () => {
@@ -25,7 +25,7 @@ afterAll(async () => {
   await server.stop();
 });
 
-/** Returns the memory that Redis uses, once it does not change any more. */
+/** Returns the memory that Redis uses after it has stopped changing. */
 async function usedMemory(): Promise<number> {
   for (let last = 0; ; ) {
     const used = Number(/used_memory:(\d+)/.exec(String(await server.command('INFO', 'memory')))?.[1]);
@@ -37,7 +37,7 @@ async function usedMemory(): Promise<number> {
 
 interface Case {
   readonly receivers: number;
-  /** The last of them makes a dead letter. 0 if deliveries expire before. */
+  /** The number of attempts. The last one results in a dead letter. 0 if deliveries expire before. */
   readonly attempts: number;
   readonly hasIds?: boolean;
 }
@@ -96,7 +96,7 @@ const CASES: readonly [string, Case, most: number][] = [
 ];
 
 test.each(CASES)(
-  'what stays of expired events is charged, and nothing after that: %s',
+  'the remaining data of expired events is charged, and nothing afterwards: %s',
   async (_, of, most) => {
     const { expired, forgotten } = await play(of);
     expect(expired.stored).toBeGreaterThan(100 * COUNT);

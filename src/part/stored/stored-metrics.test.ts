@@ -11,7 +11,7 @@ const streamOf = (tenant: string, bytes: number, queue = 'orders'): StoredEvents
   key: '',
 });
 
-/** Metrics of what `says` contains at each scrape, 15 s apart. */
+/** Returns the metrics for the content of `says` at each scrape, 15 s apart. */
 function start() {
   const says: { stored: readonly StoredEvents[] | Error } = { stored: [] };
   const clock = { ms: 0 };
@@ -31,7 +31,7 @@ function start() {
   return { says, scrape };
 }
 
-test('the ten largest workspaces have a series each, with the bytes of all of their streams', async () => {
+test('the ten largest workspaces each have a series with the bytes of all of their streams', async () => {
   const { says, scrape } = start();
   says.stored = [
     ...Array.from({ length: 12 }, (_, i) => streamOf(`${i}`, 100 + i)),
@@ -47,7 +47,7 @@ test('the ten largest workspaces have a series each, with the bytes of all of th
   expect(lines[10]).toBe(`sluice_stored_bytes ${12 * 100 + 66 + 120}`);
 });
 
-test('removes the series of a workspace that is no longer among the ten largest', async () => {
+test('removes the series of a workspace that is not one of the ten largest anymore', async () => {
   const { says, scrape } = start();
   for (let round = 0; round < 50; round++) {
     says.stored = Array.from({ length: 10 }, (_, i) => streamOf(`${round}-${i}`, 1 + i));
@@ -59,7 +59,7 @@ test('removes the series of a workspace that is no longer among the ten largest'
   expect(await scrape()).toEqual(['sluice_stored_bytes 0']);
 });
 
-test('without Redis nothing is reported as if it were current', async () => {
+test('without Redis, no outdated values are reported', async () => {
   const { says, scrape } = start();
   says.stored = [streamOf('a', 5)];
   await scrape();

@@ -28,7 +28,7 @@ onEachRedis(redis => {
     expect(await createLookAtWork(t.client)({ ...t.part, gen: 'other' })).toBeUndefined();
   });
 
-  test('deliveries are idle since they could be sent, until a dispatcher is at work', async () => {
+  test('deliveries are idle since they could be sent, until a dispatcher is active', async () => {
     const { t, d, look } = await start();
     await t.send('k');
     t.clock.ms += 700;
@@ -36,12 +36,12 @@ onEachRedis(redis => {
     expect(await look()).toMatchObject({ open: 4, isWaiting: true, idleSinceMs: START_MS, hasEvents: true });
     await d.exchange(1);
     expect(await look()).toMatchObject({ open: 4, isWaiting: true, idleSinceMs: undefined });
-    // It dies: what waits has been left alone since it was at work, and what it holds as well.
+    // The dispatcher crashes. Waiting events and its claims have been idle since it was active.
     t.clock.ms += 10_000;
     expect(await look()).toMatchObject({ idleSinceMs: START_MS + 700 + READY_MS });
   });
 
-  test('reports claims of a dead dispatcher as idle', async () => {
+  test('reports claims of a crashed dispatcher as idle', async () => {
     const { t, d, look } = await start();
     await t.send('k');
     await d.exchange();
@@ -117,7 +117,7 @@ onEachRedis(redis => {
     expect(new Set(seen).size).toBe(5);
   });
 
-  test('an event is expired when its removal should be over', async () => {
+  test('an event is expired when its removal should be complete', async () => {
     const { t, look } = await start();
     await t.send('x');
     t.clock.ms += RETENTION_MS + 59_000;

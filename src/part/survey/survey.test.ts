@@ -13,7 +13,7 @@ const QUIET: WorkOfPart = {
   expired: undefined,
 };
 
-/** Parts by number, all quiet unless said otherwise, and a survey of them. */
+/** A survey of parts by number, which have no work unless specified. */
 function start(count: number) {
   const parts = new Map<string, string>();
   for (let number = 0; number < count; number++) parts.set(`ten_a:q:${number}`, 'gen1');
@@ -35,7 +35,7 @@ function start(count: number) {
 
 const NOTHING = { waiting: 0, due: 0, overdueMs: 0 };
 
-test('without parts there is nothing to do', async () => {
+test('there is no work without parts', async () => {
   const { survey } = start(0);
   expect(await survey()).toEqual({ openDeliveries: 0, queues: NOTHING, parts: NOTHING });
 });
@@ -52,7 +52,7 @@ test('adds up what it has read, including earlier results', async () => {
   expect(await survey()).toMatchObject({ openDeliveries: 0, parts: { waiting: 0 }, queues: { waiting: 0 } });
 });
 
-test('looks again at overdue parts each time, however many there are', async () => {
+test('checks overdue parts each time, regardless of their number', async () => {
   const { survey, works, clock } = start(1_000);
   works.set(7, { isWaiting: true, idleSinceMs: 500 });
   const found = async () => (await survey()).parts.overdueMs;
@@ -63,7 +63,7 @@ test('looks again at overdue parts each time, however many there are', async () 
   expect(await survey()).toMatchObject({ parts: NOTHING });
 });
 
-test('many overdue parts keep none of the others from being looked at', async () => {
+test('many overdue parts do not prevent the others from being checked', async () => {
   const { survey, works, looked } = start(300);
   for (let number = 0; number < 200; number++) works.set(number, { isWaiting: true, idleSinceMs: 500 });
   for (let i = 0; i < 10; i++) await survey();
@@ -73,7 +73,7 @@ test('many overdue parts keep none of the others from being looked at', async ()
 test.each([
   ['routing', (at: number) => ({ routing: `gates ${at}` })],
   ['removal', (at: number) => ({ hasEvents: true, expired: { id: `${at}-0`, sinceMs: 100 } })],
-] as const)('%s is overdue where it has not moved since the last look', async (_name, workAt) => {
+] as const)('%s is overdue if it has not moved since the last check', async (_name, workAt) => {
   const { survey, works, clock } = start(3);
   works.set(1, workAt(1));
   expect((await survey()).queues).toEqual({ waiting: 1, due: 0, overdueMs: 0 });
@@ -86,7 +86,7 @@ test.each([
   expect((await survey()).queues).toEqual({ waiting: 1, due: 1, overdueMs: 15_000 });
 });
 
-test('claims without a dispatcher are overdue since they were seen', async () => {
+test('claims without a dispatcher are overdue since they were found', async () => {
   const { survey, works, clock } = start(1);
   works.set(0, { isWaiting: true, idleSinceMs: 0 });
   expect((await survey()).parts).toEqual({ waiting: 1, due: 1, overdueMs: 0 });
@@ -99,7 +99,7 @@ test('forgets removed parts, and starts again with another generation', async ()
   works.set(0, { open: 5, routing: 'gates 1' }).set(1, { open: 7 });
   expect(await survey()).toMatchObject({ openDeliveries: 12 });
   works.set(1, 'gone');
-  // One part is known to have five, and nothing is known of the other.
+  // One part has five, and the other one is unknown.
   expect(await survey()).toMatchObject({ openDeliveries: 10 });
   parts.delete('ten_a:q:1');
   parts.set('ten_a:q:0', 'gen2');
@@ -107,7 +107,7 @@ test('forgets removed parts, and starts again with another generation', async ()
   expect(await survey()).toEqual({ openDeliveries: 5, queues: { waiting: 1, due: 0, overdueMs: 0 }, parts: NOTHING });
 });
 
-test('continues if some parts do not respond, and rejects if none do', async () => {
+test('continues if some parts do not respond, and rejects if none of them do', async () => {
   const { survey, works } = start(2);
   works.set(0, { open: 5 }).set(1, { open: 7 });
   await survey();

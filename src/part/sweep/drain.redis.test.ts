@@ -7,13 +7,13 @@ import { createReadOldestOfSlots } from './oldest-waiting.ts';
 
 onEachRedis(redis => {
   const drainOf = (t: TestPart) => createDrain(t.client).read(t.part);
-  /** The keys of the part that Redis has. */
+  /** Returns the keys of the part that exist in Redis. */
   async function keysOf(t: TestPart): Promise<string[]> {
     const found = (await redis().callAll('keys', `{q:${t.part.tenant}:*`)) as string[][];
     return [...new Set(found.flat())];
   }
 
-  describe('what a part still has to do', () => {
+  describe('the remaining work of a part', () => {
     test('counts open deliveries and subscriptions that are behind', async () => {
       const { t, d } = await startPart(redis(), { a: {}, b: {} }, ['k', 'l']);
       expect(await drainOf(t)).toEqual({ unrouted: 0, open: 0 });
@@ -26,7 +26,7 @@ onEachRedis(redis => {
       expect(await drainOf(t)).toEqual({ unrouted: 1, open: 5 });
     });
 
-    test('is nothing that is only kept as a record of a deleted subscription', async () => {
+    test('does not include data that is only kept as a record of a deleted subscription', async () => {
       const { t, d } = await startPart(redis(), { a: {}, b: {} }, ['k', 'l']);
       await t.send('k', 'l');
       await t.change({ kind: 'drop', slot: t.slot('a') });
@@ -35,16 +35,16 @@ onEachRedis(redis => {
       expect(await drainOf(t)).toEqual({ unrouted: 0, open: 2 });
       await t.change({ kind: 'drop', slot: t.slot('b') });
       expect((await drainOf(t)).open).toBeLessThanOrEqual(1);
-      // Its events are delivered again.
+      // The events are delivered again.
       await t.setRow('a', {});
       expect((await drainOf(t)).open).toBeGreaterThanOrEqual(2);
     });
 
-    test('is counted over any number of deleted subscriptions', async () => {
+    test('is counted for any number of deleted subscriptions', async () => {
       const { t } = await startPart(redis(), { a: {}, b: {} }, ['k']);
       await t.send('k');
       await t.change({ kind: 'drop', slot: t.slot('a') });
-      // The deleted one comes after two pages of others.
+      // The deleted subscription comes after two pages of others.
       const others = Array.from({ length: 1_000 }, (_, n) => ['1', `!${n}`]).flat();
       await redis().call('zadd', t.keys.dropped, ...others);
       expect(await drainOf(t)).toEqual({ unrouted: 0, open: 1 });
@@ -57,14 +57,14 @@ onEachRedis(redis => {
       expect(await drainOf(t)).toEqual({ unrouted: 1, open: 0 });
     });
 
-    test('is nothing without events, or in a part that is gone', async () => {
+    test('is empty without events, or in a deleted part', async () => {
       const { t } = await startPart(redis(), { a: { route: 'paused' } }, ['k']);
       expect(await drainOf(t)).toEqual({ unrouted: 0, open: 0 });
       expect(await createDrain(t.client).read({ ...t.part, gen: 'other' })).toEqual({ unrouted: 0, open: 0 });
     });
   });
 
-  describe('a part that is removed', () => {
+  describe('a removed part', () => {
     test('leaves a mark that expires, and its workers are notified', async () => {
       const { t, d } = await startPart(redis());
       await t.ingest(event('k', { senderId: 'x' }), event('l'), event('m'));
@@ -90,7 +90,7 @@ onEachRedis(redis => {
       expect(await keysOf(t)).toEqual([t.keys.meta]);
     });
 
-    test('and is made again does not end with the mark', async () => {
+    test('that is recreated is not removed with the mark', async () => {
       const { t } = await startPart(redis());
       await createDrain(t.client).remove(t.part, 1, t.clock.ms);
       await t.gate({ ...t.part, gen: 'gen2' }, 1, [{ kind: 'begin' }]);
@@ -99,7 +99,7 @@ onEachRedis(redis => {
       expect((await t.hash('meta')).gen).toBe('gen2');
     });
 
-    test('stays where a newer controller leads', async () => {
+    test('is kept if a newer controller leads', async () => {
       const { t } = await startPart(redis());
       await t.gate(t.part, 7, []);
       const before = await keysOf(t);
@@ -108,14 +108,14 @@ onEachRedis(redis => {
     });
   });
 
-  describe('the oldest event that waits for a subscription', () => {
+  describe('the oldest waiting event of a subscription', () => {
     const look = (t: TestPart, ...names: string[]) =>
       createReadOldestOfSlots(t.client)(
         t.part,
         names.map(name => ({ slot: t.slot(name), settledTo: '' })),
       );
 
-    test('is the oldest of its lanes, whichever key it has', async () => {
+    test('is the oldest of its lanes, with any key', async () => {
       const { t } = await startPart(redis(), { a: { send: 'held' }, none: {} }, ['k', 'z']);
       await t.deactivate('none', 'k');
       await t.deactivate('none', 'z');
@@ -142,7 +142,7 @@ onEachRedis(redis => {
       expect((await look(t, 'b'))[0]?.unroutedMs).toBe(t.clock.ms);
     });
 
-    test('of very many is found by further looks', async () => {
+    test('of very many events is found by several calls', async () => {
       const { t } = await startPart(redis(), { a: { send: 'held' } }, ['k', 'l']);
       await t.deactivate('a', 'k');
       for (let i = 0; i < 10; i++) await t.ingest(...Array.from({ length: 64 }, () => event('k')));

@@ -17,7 +17,7 @@ onEachRedis(redis => {
   const exists = async (...keys: string[]) => Promise.all(keys.map(key => redis().call('exists', key)));
 
   describe('ids of senders', () => {
-    test('are freed a day after their hour, not before; those that are compared with stay', async () => {
+    test('are removed a day after their hour, and not before; ids used for comparison are kept', async () => {
       const { t } = await start();
       const hour = Math.floor(START_MS / HOUR_MS);
       await t.ingest(event('k', { senderId: 'old' }));
@@ -43,7 +43,7 @@ onEachRedis(redis => {
       [7 * 24 * HOUR_MS, (14 * 24 + 6) * HOUR_MS],
       [30 * 24 * HOUR_MS, (30 * 24 + 6) * HOUR_MS],
     ])(
-      'with a retention of %i ms, are freed %i ms after the end of their bucket; so are the names in lists',
+      'with a retention of %i ms, are removed %i ms after the end of their bucket, like names in lists',
       async (retentionMs, keptMs) => {
         const { t, d } = await start();
         await t.change({ kind: 'meta', field: 'retentionMs', value: String(retentionMs) });
@@ -81,7 +81,7 @@ onEachRedis(redis => {
     }
     await retain(HOUR_MS);
     await sweepAll(t, state);
-    // The events are still there, because a part looks for expired events once a minute.
+    // The events still exist because a part only searches for expired events once a minute.
     const stored = refs.slice(-(await t.log()).length);
     expect(stored.length).toBeGreaterThan(70);
     for (const ref of stored) expect(await t.records(ref)).toHaveLength(1);
@@ -94,7 +94,7 @@ onEachRedis(redis => {
   });
 
   describe('a deleted subscription', () => {
-    test('with deletionPolicy Delete removes its waiting events, and no others', async () => {
+    test('with deletionPolicy Delete only removes its waiting events', async () => {
       const { t, d } = await start({ a: {}, b: {} }, ['k', 'l', 'm', 'n']);
       await t.send('k', 'l', 'm', 'n');
       const { claims } = await d.exchange(3);
@@ -124,7 +124,7 @@ onEachRedis(redis => {
       expect((await d.exchange(64)).claims).toHaveLength(4);
     });
 
-    test('leaves nothing of its dead letters', async () => {
+    test('removes its dead letters completely', async () => {
       const { t, d } = await start({ a: {}, b: {} }, ['k']);
       await t.send('k');
       for (const claim of (await d.exchange()).claims) d.end(claim, 'dead', { reason: '500', attempted: 'HttpError' });
@@ -134,7 +134,7 @@ onEachRedis(redis => {
       expect(await redis().call('hkeys', t.keys.deadLetters)).toEqual([t.slot('b')]);
     });
 
-    test('with deletionPolicy Retain: it stays until retention is over', async () => {
+    test('with deletionPolicy Retain is kept until the end of the retention', async () => {
       const { t } = await start();
       await t.send('k');
       await t.change({ kind: 'drop', slot: t.slot('a') });
@@ -155,7 +155,7 @@ onEachRedis(redis => {
       await expectEmpty(redis(), t);
     });
 
-    test('keeps its waiting events if it is written again', async () => {
+    test('keeps its waiting events if it is recreated', async () => {
       const { t, d } = await start();
       await t.send('k');
       await t.change({ kind: 'drop', slot: t.slot('a'), how: 'delete' });
@@ -165,7 +165,7 @@ onEachRedis(redis => {
       expect((await d.exchange()).claims).toHaveLength(1);
     });
 
-    test('is found even if this part has not dropped it', async () => {
+    test('is found even if this part has not removed it', async () => {
       const { t } = await start();
       await t.send('k');
       await redis().call('hdel', t.keys.subs, t.slot('a'));
@@ -207,7 +207,7 @@ onEachRedis(redis => {
     expect(await t.hash('off')).toEqual({});
   });
 
-  test('a part in which nothing is left has nothing due but its records', async () => {
+  test('a part without events only has to remove its records', async () => {
     const { t, d } = await start();
     await t.send('k');
     for (const claim of (await d.exchange()).claims) d.end(claim);

@@ -19,7 +19,7 @@ onEachRedis(redis => {
   const replayed = ({ t }: PartInbox) => redis().readHash(t.keys.replays);
 
   describe('retention', () => {
-    test('ends the replays of an event with it, and forgets which it had', async () => {
+    test('ends the replays of an event together with the event, and removes their list', async () => {
       const inbox = await start();
       const [old = ''] = await inbox.publish(['a']);
       await inbox.drain();
@@ -54,7 +54,7 @@ onEachRedis(redis => {
       expect(await inbox.count()).toMatchObject({ delivered: 1, expired: 1, open: 0 });
     });
 
-    test.each([false, true])('ends more than one call may (unordered: %s)', async unordered => {
+    test.each([false, true])('ends more replays than one call may (unordered: %s)', async unordered => {
       const inbox = await start({ unordered });
       const refs = await inbox.publish(['a', 'b']);
       await inbox.drain();
@@ -62,7 +62,7 @@ onEachRedis(redis => {
       const field = (ref: string) => inbox.slot + partRefOf(ref);
       const ids = Array.from({ length: 20 }, (_, i) => `rpl_${i}`);
       for (const ref of refs) for (const id of ids) await replay(inbox, ref, `${id}_${ref}`);
-      // As if there had been many before, with ids of the greatest length.
+      // As if there had been many replays with ids of the maximum length.
       const many = Array.from({ length: 300 }, (_, i) => `${i}_`.padEnd(64, 'x'));
       for (const ref of refs) {
         const had = (await replayed(inbox))[field(ref)] as string;
@@ -74,7 +74,7 @@ onEachRedis(redis => {
       expect(await replayed(inbox)).toEqual({});
     });
 
-    test('does not replay events that it is about to remove', async () => {
+    test('does not replay events that are about to expire', async () => {
       const inbox = await start({ send: 'held' });
       const sixty = Array.from({ length: 60 }, () => 'a');
       const refs = [...(await inbox.publish(sixty)), ...(await inbox.publish(sixty))];
@@ -100,7 +100,7 @@ onEachRedis(redis => {
     });
   });
 
-  test('a deleted subscription leaves no replays; others keep theirs', async () => {
+  test('a deleted subscription removes its replays; others are kept', async () => {
     const inbox = await start();
     const refs = await inbox.publish(Array.from({ length: 40 }, () => 'a'));
     await inbox.drain();

@@ -6,7 +6,7 @@ import { sweepAll } from './testing/sweep-all.ts';
 const HOUR_MS = 3_600_000;
 
 onEachRedis(redis => {
-  /** A part with a paused subscription that gets an event an hour, swept each time. */
+  /** A part with a paused subscription that receives an event per hour, and is swept each time. */
   async function start(retentionMs: number) {
     const { t } = await startPart(redis(), { a: {}, paused: { route: 'paused' } }, ['k']);
     const retain = (ms: number) => t.change({ kind: 'meta', field: 'retentionMs', value: String(ms) });
@@ -24,7 +24,7 @@ onEachRedis(redis => {
     return { t, retain, run };
   }
 
-  test('a longer retention holds at once for a part that is never empty', async () => {
+  test('a longer retention is in force immediately for a part that is never empty', async () => {
     const { t, retain, run } = await start(4 * HOUR_MS + 1);
     expect(await run(4)).toBe(0);
     await retain(10 * HOUR_MS + 1);

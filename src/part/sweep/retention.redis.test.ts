@@ -16,12 +16,12 @@ onEachRedis(redis => {
     return world;
   }
   const bytesOf = async (t: TestPart) => Number((await t.hash('meta')).bytes);
-  /** The bytes of the expired deliveries, whose records are kept for longer. */
+  /** Returns the bytes of the expired deliveries, whose records are kept longer. */
   const failedBytesOf = async ({ keys }: TestPart) =>
     Number(await redis().call('hget', keys.records(recordsBucketOf(START_MS)), ''));
 
   describe('retention', () => {
-    test('removes expired events, keeps the rest, and frees the quota', async () => {
+    test('removes expired events, keeps the rest, and releases the quota', async () => {
       const { t, d } = await start();
       await t.ingest(event('k', { senderId: 'x', body: Buffer.alloc(20_000) }), event('l'), event(''));
       t.clock.ms += HOUR_MS;
@@ -29,7 +29,7 @@ onEachRedis(redis => {
       const before = await bytesOf(t);
       const { events, dueInMs } = await sweepAll(t);
       expect(events).toBe(0);
-      // Earlier, buckets of records are looked at which this part has never had.
+      // Earlier buckets of records, which this part has never had, are checked.
       expect(dueInMs).toBeLessThanOrEqual(HOUR_MS + 1);
       t.clock.ms += HOUR_MS + 1;
       const removed = (await t.log()).slice(0, 3).reduce((sum, { cost }) => sum + cost, 0);
@@ -76,13 +76,13 @@ onEachRedis(redis => {
       await expectEmpty(redis(), t);
     });
 
-    test('makes room for waiting events when the attempts of expired ones end', async () => {
+    test('releases capacity for waiting events when the attempts of expired events end', async () => {
       const { t, d } = await start({ a: { cap: 1 } });
       await t.send('k', 'l');
       expect((await d.exchange()).claims).toHaveLength(2);
       t.clock.ms += HOUR_MS;
       const [waiting] = await t.send('m');
-      // The slot is at its limit of claims: it has no turn.
+      // The slot has reached its limit of claims, so it has no turn.
       expect((await d.exchange()).claims).toEqual([]);
       t.clock.ms += HOUR_MS + 1;
       expect(await sweepAll(t)).toMatchObject({ events: 2, expired: 2 });
@@ -110,7 +110,7 @@ onEachRedis(redis => {
     });
 
     test.each(['delivered', 'failed', 'dead', 'released'] as const)(
-      'during an attempt nothing goes beside it, even from another dispatcher: it ends as %s',
+      'during an attempt, no other dispatcher sends anything, and the attempt ends as %s',
       async outcome => {
         const { t, d } = await start({ a: {} }, ['k']);
         const other = t.dispatcher('d2');
@@ -130,7 +130,7 @@ onEachRedis(redis => {
       },
     );
 
-    test('during an attempt continues the lane if the dispatcher dies', async () => {
+    test('during an attempt, continues the lane if the dispatcher crashes', async () => {
       const { t, d } = await start({ a: {} }, ['k', 'l']);
       const other = t.dispatcher('d2');
       await t.send('k', 'l');
@@ -148,7 +148,7 @@ onEachRedis(redis => {
       await expectEmpty(redis(), t);
     });
 
-    test('during an attempt: the owner of the subscription sees that the event has expired', async () => {
+    test('during an attempt, shows the owner of the subscription that the event has expired', async () => {
       const { t, d } = await start({ a: {} }, ['k']);
       const [ref] = (await t.send('k')) as [string];
       await d.exchange();
@@ -164,7 +164,7 @@ onEachRedis(redis => {
       expect(await t.own('d1')).toMatchObject([{ ref }]);
     });
 
-    test('the head of a retrying lane expires: the next event does not wait for the retry', async () => {
+    test('the first event of a retrying lane expires: the next event does not wait for the retry', async () => {
       const { t, d } = await start({ a: {} }, ['k']);
       await t.send('k');
       const { claims } = await d.exchange();
@@ -178,7 +178,7 @@ onEachRedis(redis => {
       expect((await d.exchange()).claims.map(({ ref }) => ref)).toEqual([second]);
     });
 
-    test('without order each event has its own lane', async () => {
+    test('without order, each event has a separate lane', async () => {
       const { t, d } = await start({ a: { unordered: true, cap: 1 } }, ['k']);
       await t.send('k', 'k', 'k', 'k');
       await d.exchange();
@@ -209,7 +209,7 @@ onEachRedis(redis => {
       expect(claims.map(({ ref }) => ref)).toEqual([second, second]);
     });
 
-    test('a late reference expires, and its place in the quota is given back', async () => {
+    test('a late reference expires and is removed from the quota', async () => {
       const { t } = await start({ a: {} }, ['k']);
       await t.setRow('a', { route: 'paused' });
       await t.send('k');
@@ -237,7 +237,7 @@ onEachRedis(redis => {
       expect((await d.exchange()).claims.map(each => each.ref)).toEqual([ref]);
     });
 
-    test('many references and positions take several calls, and two callers do it together', async () => {
+    test('many references and positions require several calls, which two callers can share', async () => {
       const names = Array.from({ length: 500 }, (_, i) => `s${i}`);
       const { t } = await start(Object.fromEntries(names.map(name => [name, {}])), ['k']);
       await t.send('k');
@@ -257,7 +257,7 @@ onEachRedis(redis => {
       await expectEmpty(redis(), t);
     });
 
-    test('events of the same age as the retention, to the millisecond, stay', async () => {
+    test('events that are exactly as old as the retention, to the millisecond, are kept', async () => {
       const { t } = await start();
       await t.send('k');
       t.clock.ms = START_MS + RETENTION_MS;

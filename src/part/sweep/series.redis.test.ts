@@ -35,7 +35,7 @@ onEachRedis(redis => {
     await Promise.all([fold(t), fold(t)]);
     expect(await bucketAt(t, START_MS)).toEqual(counts);
     expect(await bucketAt(t, t.clock.ms)).toMatchObject({ eventsIn: 1, tokens: 2, bytes: 4 });
-    // Minutes that are over are not kept in the part.
+    // Completed minutes are not stored in the part.
     expect((await t.hash('meta'))['in']?.split(';')).toHaveLength(2);
   });
 
@@ -52,7 +52,7 @@ onEachRedis(redis => {
     expect(await bucketAt(t, t.clock.ms)).toMatchObject({ eventsIn: 0, tokens: 1 });
   });
 
-  test('parts of one stream are counted beside each other', async () => {
+  test('parts of one stream are added up', async () => {
     const { t } = await startPart(redis(), { a: {} }, ['k']);
     await t.send('k');
     await fold(t);

@@ -23,7 +23,7 @@ const FAILOVERS: typeof ACTS = {
   'fail part': [1, (world, n) => world.failPart(n, n >> 2)],
   'fail account': [1, (world, n) => world.failAccount(world.accounts[n % 2] as string, n >> 1)],
 };
-/** Only failovers, so that parts are often idle between a lost change and the next one. */
+/** Only uses failovers, so that parts are often idle between a lost change and the next one. */
 const PROMPT: typeof ACTS = {
   route: [6, (world, n) => world.route(n)],
   settle: [8, async (world, n) => void (await world.settle(n))],
@@ -34,12 +34,12 @@ const PROMPT: typeof ACTS = {
   idle: [2, world => idleForDays(world)],
 };
 
-/** Everything runs without faults, so that each part is found in its current state. */
+/** Runs everything without faults, so that each part is read in its current state. */
 async function settleAll(world: LedgerWorld): Promise<void> {
   for (let round = 0; round < 2; round++) for (const n of world.parts.keys()) await world.settle(n);
 }
 
-/** Reports that are still under way are late by days. */
+/** Delays reports in progress by days. */
 async function passDays(world: LedgerWorld): Promise<void> {
   await settleAll(world);
   world.forgetStates();
@@ -47,7 +47,7 @@ async function passDays(world: LedgerWorld): Promise<void> {
   await settleAll(world);
 }
 
-/** Nobody looks at the parts before the days pass. A failover can't bring back anything that was before. */
+/** Does not read the parts before the days have passed. A failover cannot restore anything from before. */
 function idleForDays(world: LedgerWorld): void {
   world.forgetStates();
   world.pass(2 * DAY_MS);
@@ -73,7 +73,7 @@ onEachRedis(redis => {
         if (acts !== ACTS) await world.note();
         await check(world, 'step');
       }
-      // The last calls come at the end of everything.
+      // The last calls arrive after all other steps.
       await settleAll(world);
       for (const n of world.parts.keys()) await world.remove(n);
       while (world.slow.waiting() > 0) await world.slow.send(0, 'done');
@@ -83,13 +83,13 @@ onEachRedis(redis => {
     await fc.assert(fc.asyncProperty(histories, run), {
       numRuns: Number(process.env.RUNS || (redis().cluster ? 6 : 40)),
       seed: Number(process.env.SEED || 1),
-      // A failure is shown before the test times out.
+      // Reports a failure before the test times out.
       interruptAfterTimeLimit: 200_000,
     });
   }
 
-  describe('reports that arrive late, and calls that are lost', () => {
-    test('charge each event once, and nothing remains of removed parts', async () => {
+  describe('reports that arrive late, and lost calls', () => {
+    test('charge each event once, and no data of removed parts remains', async () => {
       await play(ACTS, async (world, at) => {
         for (const account of world.accounts) {
           const [used, routed] = [await world.used(account), world.routed(account)];
@@ -105,7 +105,7 @@ onEachRedis(redis => {
   });
 
   describe('a failover that loses the newest changes', () => {
-    test('of a part charges no event twice, and none is lost that is still known', async () => {
+    test('of a part does not charge any event twice, and known events are not lost', async () => {
       const acts = { ...ACTS, 'fail part': FAILOVERS['fail part'] as readonly [number, Act] };
       await play(acts, async (world, at) => {
         for (const account of world.accounts) {
@@ -116,7 +116,7 @@ onEachRedis(redis => {
       });
     });
 
-    test('of a part that is idle for days charges no event twice', async () => {
+    test('of an idle part days later does not charge any event twice', async () => {
       await play(PROMPT, async world => {
         for (const account of world.accounts) {
           expect(await world.used(account)).toBeLessThanOrEqual(world.routed(account) + world.lost(account));
@@ -124,7 +124,7 @@ onEachRedis(redis => {
       });
     });
 
-    test('of an account charges no event twice', async () => {
+    test('of an account does not charge any event twice', async () => {
       await play({ ...ACTS, ...FAILOVERS }, async world => {
         for (const account of world.accounts) {
           expect(await world.used(account)).toBeLessThanOrEqual(world.routed(account) + world.lost(account));

@@ -31,26 +31,26 @@ onEachRedis(redis => {
     }
   }
 
-  test.each(SILENCES)('tokens of other parts are taken back while a part that has some %s', async (_what, answer) => {
+  test.each(SILENCES)('tokens of other parts are reclaimed while a part that has some %s', async (_what, answer) => {
     const { startPaid, holds } = await startAccount(40);
     const [silent, idle, needy] = [await startPaid(), await startPaid(), await startPaid()];
     for (const t of [silent, idle]) await hold(t);
     expect(await holds()).toHaveLength(2);
     const client = silentClient(needy.client, silent.part.tenant, answer);
     await needy.ingest(tokens(7));
-    // The first attempt finds out how much it needs.
+    // The first attempt determines how many tokens it requires.
     await needy.advanceAll();
     expect(await settle(needy, client)).toMatchObject({ answer: 'OK' });
     await needy.advanceAll();
     expect([await routed(needy), (await holds()).filter(name => name.includes(idle.part.tenant))]).toEqual([1, []]);
-    // Nobody else has tokens now.
+    // Now, no other part has tokens.
     await needy.ingest(tokens(7));
     await needy.advanceAll();
     await expect(settle(needy, client)).rejects.toThrow(/Command timed out|no answer within/);
     expect(await settle(needy)).toMatchObject({ answer: 'OK' });
   });
 
-  test('parts that have tokens are found behind any number of parts that fail', async () => {
+  test('parts that have tokens are found after any number of parts that fail', async () => {
     const { account, startPaid } = await startAccount(110);
     const silent = 'ten_silent';
     const names = Array.from({ length: 70 }, (_, i) => [`${silent}:q${i}:gen1:0`, '1']);

@@ -13,7 +13,7 @@ onEachRedis(redis => {
   async function setPlan(account: string, plan: string, included: number) {
     await redis().call('hset', accountKeys(account).meta, 'plan', plan, 'included', included);
   }
-  /** A part with one subscription, active for k, that this account pays for. */
+  /** A part with one subscription for the active group key k. The given account pays for it. */
   async function startPaid(account: string, plan = 'Free'): Promise<TestPart> {
     const t = createTestPart(redis());
     await t.setUp({ a: { send: 'held' } }, ['k']);
@@ -30,19 +30,19 @@ onEachRedis(redis => {
   const used = async (account: string) => (await readBalance(redis(), account))?.usedTokens;
   const held = async (account: string) => Object.values(await redis().readHash(accountKeys(account).hold)).map(Number);
   const routed = async (t: TestPart) => (await t.counts('a'))[1];
-  /** Settles and routes until neither changes anything; returns the last answer. */
+  /** Settles and routes until nothing changes. Returns the last response. */
   async function run(t: TestPart) {
     for (let idle = 0; ; idle++) {
       const before = await routed(t);
       const answer = await settle(t);
       await t.advanceAll();
       if ((await routed(t)) !== before) idle = 0;
-      // The first look at a part that is held back finds out how much it needs.
+      // The first check of a held part determines how many tokens it requires.
       else if (idle === 2) return answer;
     }
   }
 
-  test('a late report does not take anything back', async () => {
+  test('a late report does not revert anything', async () => {
     const account = await startAccount(10, 'Metered');
     const t = await startPaid(account, 'Metered');
     const { report, tellAccount } = createLedgerCalls(t.client);
@@ -55,7 +55,7 @@ onEachRedis(redis => {
   });
 
   describe('a Free account', () => {
-    test('routes nothing before a grant, and nothing beyond the included tokens', async () => {
+    test('does not route before a grant, or beyond the included tokens', async () => {
       const account = await startAccount(10);
       const t = await startPaid(account);
       await t.ingest(...Array.from({ length: 13 }, () => event('k')));
@@ -81,7 +81,7 @@ onEachRedis(redis => {
       expect((await readBalance(redis(), account))?.shortages).toEqual([]);
     });
 
-    test('a wide event waits until all of it can be paid for', async () => {
+    test('a wide event waits until it can be paid for completely', async () => {
       const account = await startAccount(2);
       const t = await startPaid(account);
       await t.ingest(event('k', { body: Buffer.alloc(3 * 16_384) }));
@@ -104,7 +104,7 @@ onEachRedis(redis => {
       expect((await held(account)).reduce((a, b) => a + b, 0)).toBeLessThan(1_000 - 2);
     });
 
-    test('takes back tokens of idle parts before there is a shortage', async () => {
+    test('reclaims tokens of idle parts before there is a shortage', async () => {
       const account = await startAccount(20);
       const [idle, busy] = [await startPaid(account), await startPaid(account)];
       await idle.send('k');
@@ -115,12 +115,12 @@ onEachRedis(redis => {
       expect(await routed(busy)).toBe(19);
       expect(await used(account)).toBe(20);
       expect(await held(account)).toEqual([]);
-      // Nothing may go there either.
+      // Nothing may be routed there either.
       await idle.send('k');
       expect(await routed(idle)).toBe(1);
     });
 
-    test('a part that is gone holds nothing', async () => {
+    test('a deleted part does not hold any tokens', async () => {
       const account = await startAccount(10);
       const [gone, busy] = [await startPaid(account), await startPaid(account)];
       await gone.send('k');
@@ -131,7 +131,7 @@ onEachRedis(redis => {
       expect(await routed(busy)).toBe(9);
     });
 
-    test('an unknown account pays nothing', async () => {
+    test('an unknown account does not pay', async () => {
       const account = newAccount();
       const t = await startPaid(account);
       await t.send('k');
@@ -158,7 +158,7 @@ onEachRedis(redis => {
       expect(await held(account)).toEqual([]);
     });
 
-    test('that becomes Free stops at once, and the other way round', async () => {
+    test('that becomes Free stops immediately, and vice versa', async () => {
       const account = await startAccount(3, 'Metered');
       const t = await startPaid(account, 'Metered');
       await t.send('k', 'k');
@@ -193,7 +193,7 @@ onEachRedis(redis => {
       expect(await held(first)).toEqual([]);
     });
 
-    test('a stream that is created again still owes the tokens of the old one', async () => {
+    test('a recreated stream still owes the tokens of the previous one', async () => {
       const account = await startAccount(100);
       const t = await startPaid(account);
       await t.send('k', 'k');
@@ -207,7 +207,7 @@ onEachRedis(redis => {
     });
   });
 
-  /** Fails before or after the n-th call, as a process that dies there. */
+  /** Fails before or after the n-th call, like a process that crashes at this point. */
   function dying(client: ScriptClient, n: number, isDone: boolean) {
     let calls = 0;
     const mortal: ScriptClient = {
@@ -223,30 +223,33 @@ onEachRedis(redis => {
     return { client: mortal, calls: () => calls };
   }
 
-  test.each([1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12])('charges nothing twice if a process dies at step %i', async n => {
-    for (const isDone of [false, true]) {
-      const account = await startAccount(15);
-      const [one, two] = [await startPaid(account), await startPaid(account)];
-      await one.send('k', 'k');
-      await run(one);
-      for (let i = 0; i < 15; i++) await two.send('k');
-      for (const t of [two, one]) {
-        const { client, calls } = dying(t.client, n, isDone);
-        const settled = tokensOf(client).settle(t.part, START_MS);
-        const death = await settled.then(
-          () => undefined,
-          (error: Error) => error.message,
-        );
-        expect([n, death]).toEqual([n, calls() < n ? undefined : 'died']);
-        await t.advanceAll();
+  test.each([1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12])(
+    'does not charge twice if a process crashes at step %i',
+    async n => {
+      for (const isDone of [false, true]) {
+        const account = await startAccount(15);
+        const [one, two] = [await startPaid(account), await startPaid(account)];
+        await one.send('k', 'k');
+        await run(one);
+        for (let i = 0; i < 15; i++) await two.send('k');
+        for (const t of [two, one]) {
+          const { client, calls } = dying(t.client, n, isDone);
+          const settled = tokensOf(client).settle(t.part, START_MS);
+          const death = await settled.then(
+            () => undefined,
+            (error: Error) => error.message,
+          );
+          expect([n, death]).toEqual([n, calls() < n ? undefined : 'died']);
+          await t.advanceAll();
+        }
+        for (let i = 0; i < 3; i++) for (const t of [one, two]) await run(t);
+        const all = ((await routed(one)) as number) + ((await routed(two)) as number);
+        expect([all, await used(account), await held(account)]).toEqual([15, 15, []]);
       }
-      for (let i = 0; i < 3; i++) for (const t of [one, two]) await run(t);
-      const all = ((await routed(one)) as number) + ((await routed(two)) as number);
-      expect([all, await used(account), await held(account)]).toEqual([15, 15, []]);
-    }
-  });
+    },
+  );
 
-  test('parts that settle at the same time never get more than there is', async () => {
+  test('parts that settle concurrently never receive more than is available', async () => {
     const account = await startAccount(60);
     const parts = await Promise.all(Array.from({ length: 4 }, () => startPaid(account)));
     for (const t of parts) await t.ingest(...Array.from({ length: 30 }, () => event('k')));
@@ -260,7 +263,7 @@ onEachRedis(redis => {
     expect([counts.reduce((a, b) => a + b, 0), await used(account)]).toEqual([60, 60]);
   });
 
-  test('an old report that arrives late does no harm', async () => {
+  test('a late report is ignored', async () => {
     const account = await startAccount(50);
     const t = await startPaid(account);
     await t.send('k');

@@ -17,10 +17,10 @@ afterAll(folder.remove);
 const authority = await createAuthority(folder.path);
 const server = await authority.issue('server', 'IP:127.0.0.1', 'DNS:localhost');
 const client = await authority.issue('client');
-/** openssl issues them for two days, in whole seconds. */
+/** openssl issues certificates for two days, in whole seconds. */
 const IN_TWO_DAYS = Date.now() + 2 * 86_400_000;
 
-test('the ends of the certificate of Redis and of its client are in the metrics', async () => {
+test('the metrics contain the expiry of the certificates of Redis and its client', async () => {
   const tlsPort = await freePort();
   const redis = await startRedis({ extra: tlsArguments(tlsPort, authority.ca, server, 'yes') });
   onTestFinished(redis.stop);
@@ -60,7 +60,7 @@ test('checks each node of a Cluster', async () => {
   expect(Math.abs(end - IN_TWO_DAYS)).toBeLessThan(600_000);
 }, 60_000);
 
-test('without TLS, there is nothing to watch', async () => {
+test('does nothing without TLS', async () => {
   const watched: string[] = [];
   watchRedisCertificates({ url: 'redis://127.0.0.1:6379' }, log, { watch: use => void watched.push(use) });
   expect(watched).toEqual([]);

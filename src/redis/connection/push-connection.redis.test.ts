@@ -33,7 +33,7 @@ const names = (count: number) => Array.from({ length: count }, (_, i) => `{c${Ma
 onEachRedis(redis => {
   const url = () => (redis().cluster ? redisClusterUrl() : redisUrl());
 
-  test('receives messages from any node, and the fence comes after earlier messages', async () => {
+  test('receives messages from any node, and the fence arrives after earlier messages', async () => {
     const channels = names(9);
     const { pushes, of } = await start(url(), channels);
     for (const channel of channels) {
@@ -43,7 +43,7 @@ onEachRedis(redis => {
     }
   });
 
-  test('reconnects after a disconnect, announces it, and has no fence until then', async () => {
+  test('reconnects and reports this after a disconnect, and has no fence until then', async () => {
     const channels = names(6);
     const { pushes, of } = await start(url(), channels);
     await redis().callAll('CLIENT', 'KILL', 'TYPE', 'pubsub');

@@ -52,7 +52,7 @@ test('reports the file that cannot be read', () => {
   expect(say({}, WRONG, 'SLUICE_REDIS_PASSWORD_FILE: ENOENT: /p')).toContain('SLUICE_REDIS_PASSWORD_FILE: ENOENT: /p.');
 });
 
-test('takes the error of a node of a Cluster', () => {
+test('uses the error of a node of a Cluster', () => {
   const all = Object.assign(new Error('Failed to refresh slots cache.'), { lastNodeError: WRONG });
   expect(isDenied(all)).toBe(true);
   expect(say({ passwordFile: '/p' }, all)).toContain('WRONGPASS');

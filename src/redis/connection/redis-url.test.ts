@@ -56,7 +56,7 @@ describe('the URL of Redis', () => {
     expect(() => parseRedisUrl(text)).toThrow(message);
   });
 
-  test('is shown without its password', () => {
+  test('is printed without its password', () => {
     expect(withoutPasswords('redis://:secret@a:1, redis://b')).toBe('redis://a:1,redis://b:6379');
     expect(withoutPasswords('rediss://user:secret@[::1]')).toBe('rediss://user@[::1]:6379');
     expect(withoutPasswords('redis+sentinel://user:secret@a:1,b/main/2')).toBe(

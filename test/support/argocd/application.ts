@@ -49,7 +49,7 @@ export async function readApplication(cluster: Access, name: string): Promise<Ap
   return text === '' ? undefined : (JSON.parse(text) as Application);
 }
 
-/** Makes Argo CD read the repository now instead of when its cache expires. */
+/** Requests Argo CD to read the repository immediately instead of when its cache expires. */
 export async function refresh(cluster: Access, name: string): Promise<void> {
   await succeed(cluster, ['annotate', 'application', name, '--overwrite', 'argocd.argoproj.io/refresh=hard']);
 }
@@ -65,7 +65,7 @@ export function healthOf({ status }: Application): Readonly<Record<string, strin
   );
 }
 
-/** Describes why an Application is not as it should be. */
+/** Returns the reasons why an Application is not Synced or not Healthy. */
 export function explain(application: Application | undefined): string {
   const { sync, health, operationState, resources = [], conditions = [] } = application?.status ?? {};
   return [
@@ -98,7 +98,7 @@ export async function untilApplication(
   }
 }
 
-/** Whether all objects of a revision have been applied, and Argo CD has no work left. */
+/** Returns whether all objects of a revision have been applied and Argo CD has no work left. */
 export function isSynced({ status }: Application, revision: string): boolean {
   return (
     status?.sync?.status === 'Synced' &&

@@ -23,8 +23,7 @@ export interface ArgoCd {
 
 /**
  * Starts the real Argo CD: its repository server and its application controller, with a separate Redis. They end with
- * this process, however that ends. Applications use the cluster as `https://kubernetes.default.svc`.
- *
+ * this process, for any reason. Applications use the cluster as `https://kubernetes.default.svc`.
  * @param options.settings files that patch the ConfigMap `argocd-cm`
  * @throws MissingBinaries; an Error with the end of the log if a program is not ready within two minutes
  */
@@ -54,7 +53,7 @@ export async function startArgoCd(
     KUBECONFIG: cluster.kubeconfig,
     ARGOCD_NAMESPACE,
     ARGOCD_GPG_ENABLED: 'false',
-    // As if it ran in the cluster of KUBECONFIG.
+    // Behaves as if it was running in the cluster of KUBECONFIG.
     ARGOCD_FAKE_IN_CLUSTER: 'true',
   };
   /** A single binary which selects its role using its name. */
@@ -81,7 +80,7 @@ export async function startArgoCd(
     await chmod(join(bin, VERIFIER), 0o755);
     await installArgoCd(cluster, join(source, 'manifests'), options.settings);
     const local = ['--address', '127.0.0.1', '--metrics-address', '127.0.0.1'];
-    // A repository may be a folder outside the one of Argo CD.
+    // The repository can be a folder outside the folder of Argo CD.
     await start('repo-server', repoMetrics, [...local, '--port', `${port}`, '--allow-oob-symlinks']);
     const repositories = ['--repo-server', `127.0.0.1:${port}`];
     const resync = ['--app-resync', `${RESYNC_SECONDS}`, '--app-resync-jitter', '0'];

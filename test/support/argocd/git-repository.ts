@@ -9,7 +9,7 @@ const run = promisify(execFile);
 const AUTHOR = ['-c', 'user.name=test', '-c', 'user.email=test@example.com', '-c', 'commit.gpgsign=false'];
 
 export interface GitRepository {
-  /** `file://<folder>` */
+  /** The URL of the repository, `file://<folder>`. */
   readonly url: string;
   /** Writes files by path, removes undefined files, and commits to `main`. @returns the hash of the commit */
   readonly commit: (files: Readonly<Record<string, string | undefined>>) => Promise<string>;

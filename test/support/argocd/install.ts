@@ -10,7 +10,7 @@ const SERVED_WITHIN_MS = 60_000;
 
 const ours = (kind: string, name: string) => ({ kind, metadata: { name, namespace: ARGOCD_NAMESPACE } });
 
-/** Parts of the Argo CD installation that are left to its server and its Redis. */
+/** The parts of the Argo CD installation that its server and its Redis would provide. */
 const OBJECTS = [
   { apiVersion: 'v1', ...ours('Secret', 'argocd-redis'), stringData: { auth: '' } },
   {

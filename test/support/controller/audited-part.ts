@@ -5,7 +5,7 @@ import type { RedisClient } from '../../../src/redis/client.ts';
 import { CLUSTER_KEYS, integrationKeys } from '../../../src/redis/keys.ts';
 import { createAuditedTenant } from './audited-tenant.ts';
 
-/** Meta fields that are not written by the controller. */
+/** The fields of meta that the controller does not write. */
 const PROGRESS = new Set([
   'fence',
   'version',
@@ -20,13 +20,13 @@ const PROGRESS = new Set([
   'out',
   'ids',
 ]);
-/** An activation; when it began follows from the history. */
+/** An activation. Its start depends on the history. */
 const ENTRY = /([0-9a-v]{8})[0-9a-f]{15}/g;
 
 /** Creates an audited tenant with one stream. */
 export async function createAuditedPart(redis: RedisClient) {
   const t = await createAuditedTenant(redis);
-  // Scripts take the time of Redis. Group keys have been open for some time.
+  // Scripts use the time of Redis. Group keys have been open for some time.
   t.clock.ms = Date.now() - 60_000;
   await t.begin(['red', 'green', 'blue']);
   const { meta } = partKeys({ tenant: t.tenant, queue: 'orders', gen: '', number: 0 });
@@ -67,7 +67,7 @@ export async function createAuditedPart(redis: RedisClient) {
       const events = groupKeys.map(groupKey => ({ groupKey, meta: '{}', body: Buffer.from('body') }));
       return (await ingest(part, cfgv, events)).answer;
     },
-    /** Continues routing regardless of the remaining tokens of its account. */
+    /** Continues routing, regardless of the remaining tokens of its account. */
     async advanceAll() {
       await redis.call('hdel', k.meta, 'granted');
       for (;;) {
@@ -75,7 +75,7 @@ export async function createAuditedPart(redis: RedisClient) {
         if (answer.answer !== 'OK' || !answer.more) return answer;
       }
     },
-    /** References that have been routed to the subscription. */
+    /** Returns the references that have been routed to the subscription. */
     async routed() {
       const text = (await redis.call('hget', k.counts, slotOf(t.sub, inc))) as string | null;
       return Number((text ?? '0 0').split(' ')[1]);

@@ -49,7 +49,7 @@ function recording(redis: RedisClient, calls: string[]): RedisClient {
 }
 
 export interface AuditedTenantOptions {
-  /** Name of the workspace, for tests with several. */
+  /** The name of the workspace, for tests with several workspaces. */
   readonly name?: string;
   /** Whether the client separates the cluster-wide keys from the keys of other tests. */
   readonly clusterIsOwn?: boolean;
@@ -57,7 +57,8 @@ export interface AuditedTenantOptions {
 }
 
 /**
- * Returns the store with unfenced writes to data shared by all tests on this Redis because they use different epochs.
+ * Returns the store. Writes to data shared by all tests on this Redis are not fenced because the tests use different
+ * epochs.
  */
 function withSharedCluster(redis: RedisClient, fenced: ControlRecord): ControlRecord {
   return {
@@ -160,7 +161,7 @@ function createAuditors(
   const repaired: string[] = [];
   const swept: string[] = [];
   const relisted: string[] = [];
-  /** Objects that the API server has and the caches do not. */
+  /** Objects that exist on the API server and not in the caches. */
   const actual = { pairs: [] as AnyObject[], onRelist: (_what: string): void => {} };
   const pace = () => Promise.resolve();
   const record = createControlAudit(redis, pace);
@@ -204,8 +205,8 @@ function createAuditors(
 }
 
 /**
- * Creates one workspace of a leading controller: caches that a test fills, the real workers on a real Redis, audit and
- * sweep. Work that these enqueue runs when the test starts it.
+ * Creates one workspace of a leading controller: caches that a test fills, the real workers with a real Redis, audit,
+ * and sweep. Enqueued work runs when the test starts it.
  */
 export async function createAuditedTenant(client: RedisClient, options: AuditedTenantOptions = {}) {
   const name = options.name ?? `t${randomUUID().replaceAll('-', '').slice(0, 12)}`;

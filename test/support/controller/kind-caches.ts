@@ -69,7 +69,7 @@ function createThingServer() {
       get: (name: string) => truth.get(`ns/${name}`),
       condition: (name: string, type: string) =>
         truth.get(`ns/${name}`)?.status?.conditions?.find(condition => condition.type === type),
-      /** Adopts an object with the same state as in another world. */
+      /** Copies an object with the same state from another world. */
       adopt: store,
       put: (name: string, say: string, meta: Partial<Thing['metadata']> = {}) => {
         const before = truth.get(`ns/${name}`);

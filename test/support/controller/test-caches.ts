@@ -6,7 +6,7 @@ type Stores = {
   readonly [K in keyof Caches]: { set: (key: string, value: unknown) => void; remove: (key: string) => void };
 };
 
-/** Creates empty caches that a test fills. */
+/** Creates empty caches which are filled by a test. */
 export function createTestCaches() {
   const stores = {
     ...Object.fromEntries(

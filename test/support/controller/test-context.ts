@@ -48,7 +48,7 @@ interface OfKinds {
 export type Objects = { readonly [K in KindName]?: readonly Cached<K>[] };
 
 /**
- * Creates a context on caches that a test fills, without an API server and without Redis. It records the objects that
+ * Creates a context with caches that a test fills, without an API server and without Redis. Records the objects that
  * had to be in force, and all API server calls.
  */
 export function createTestContext(

@@ -1,6 +1,6 @@
 import type { TestIssuer } from './issuer.ts';
 
-/** Ingredients of bad tokens. */
+/** The data used to create bad tokens. */
 export interface TokenMaterial {
   /** A configured issuer, RS256. */
   readonly issuer: TestIssuer;
@@ -15,7 +15,7 @@ export interface BadToken {
   readonly make: (material: TokenMaterial) => Promise<RequestParts> | RequestParts;
 }
 
-/** Header lines without line ends, written as latin1; a query with its question mark; a form as the body. */
+/** Header lines without line ends (latin1), a query with its question mark, and a form as the body. */
 export interface RequestParts {
   readonly headers?: readonly string[];
   readonly query?: string;

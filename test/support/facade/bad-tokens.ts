@@ -6,12 +6,12 @@ import { MISPLACED_TOKENS } from './misplaced-tokens.ts';
 
 type Members = Readonly<Record<string, unknown>>;
 
-/** A token in the right place that is answered with 401. */
+/** Returns a token in the correct place that results in 401. */
 function token(name: string, make: (material: TokenMaterial) => Promise<string> | string): BadToken {
   return placed(name, [401], async material => ({ headers: [`Authorization: Bearer ${await make(material)}`] }));
 }
 
-/** Signed by the issuer's own key: only these claims or header members can be wrong. */
+/** Returns a token that is signed with the issuer's own key, so only these claims or header members can be wrong. */
 const claims = (name: string, changed: (material: TokenMaterial) => Members): BadToken =>
   token(name, material => material.issuer.sign(changed(material)));
 const header = (name: string, changed: (material: TokenMaterial) => Members): BadToken =>
@@ -23,7 +23,7 @@ const claimsText = (name: string, change: (text: string) => string): BadToken =>
   token(name, ({ issuer }) =>
     signParts(issuer.key(), goodHeader(issuer), change(JSON.stringify(goodClaims(issuer.url)))),
   );
-/** Signed by an attacker that claims to be the issuer. */
+/** Returns a token that is signed with the key of an attacker that claims to be the issuer. */
 const forged = (name: string, changed: (material: TokenMaterial) => Members): BadToken =>
   token(name, ({ issuer, attacker }) =>
     signParts(
@@ -50,7 +50,7 @@ const withPart = (i: number, change: (part: string) => string) => (text: string)
     .split('.')
     .map((part, at) => (at === i ? change(part) : part))
     .join('.');
-/** Two spellings decode to the same bytes if only unused bits differ. */
+/** Two representations only decode to the same bytes if unused bits differ. */
 const respell = (part: string) => {
   const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
   return part.slice(0, -1) + (alphabet[alphabet.indexOf(part.at(-1) as string) ^ 1] as string);
@@ -277,8 +277,8 @@ const FORMS: readonly BadToken[] = [
 ];
 
 /**
- * Requests without a valid token in the right place. None may reach a guarded route. Each is answered with one of its
- * statuses, as a problem document, and 401 with WWW-Authenticate.
+ * Requests without a valid token in the correct place. None of them may reach a guarded route. The response has one of
+ * the statuses, and is a problem document. 401 includes WWW-Authenticate.
  */
 export const BAD_TOKENS: readonly BadToken[] = [
   ...ALGORITHMS,

@@ -1,7 +1,7 @@
 import { createHmac, createPrivateKey, createPublicKey, sign } from 'node:crypto';
 import type { JWK } from 'jose';
 
-/** Encodes bytes unchanged, a text as UTF-8, anything else as JSON. */
+/** Encodes bytes unchanged, text as UTF-8, and all other values as JSON. */
 export type Part = Uint8Array | string | object;
 
 export function encodePart(part: Part): string {
@@ -9,7 +9,9 @@ export function encodePart(part: Part): string {
   return Buffer.from(typeof part === 'string' ? part : JSON.stringify(part)).toString('base64url');
 }
 
-/** Builds a compact JWS of any two parts, valid or not, signed as RS256 (or by `hash`) with a private RSA key. */
+/**
+ * Creates a compact JWS from any two parts, valid or not. It is signed as RS256 (or by `hash`) with a private RSA key.
+ */
 export function signParts(key: JWK, header: Part, claims: Part, hash = 'sha256'): string {
   const input = `${encodePart(header)}.${encodePart(claims)}`;
   return `${input}.${sign(hash, Buffer.from(input), privateKey(key)).toString('base64url')}`;
@@ -21,7 +23,7 @@ export function macParts(secret: string | Buffer, header: Part, claims: Part, ha
   return `${input}.${createHmac(hash, secret).update(input).digest('base64url')}`;
 }
 
-/** The public part of a key, which an attacker could use as a MAC secret. */
+/** Returns the public part of a key, which an attacker could use as a MAC secret. */
 export function publicPem(key: JWK): string {
   return createPublicKey(privateKey(key)).export({ type: 'spki', format: 'pem' }).toString();
 }

@@ -21,16 +21,16 @@ export interface StartedFacade {
   readonly server: FacadeServer;
   readonly port: number;
   readonly registry: Registry;
-  /** Audit lines. */
+  /** The audit lines. */
   readonly audited: readonly AuditFields[];
 }
 
 /** Starts facade servers without a cluster and sends requests to them. */
 export interface FacadeServers {
   /**
-   * A server whose callers own everything, and whose lists are empty. `hold` delays each call until it resolves and
-   * rejects the call if it throws. If `trustedProxies` is set, there are address limits. `parts` replaces the
-   * corresponding parts of the facade.
+   * Starts a server whose callers own all resources, and whose lists are empty. `hold` delays each call until it
+   * resolves, and rejects the call if it throws. If `trustedProxies` is set, there are address limits. `parts` replaces
+   * the corresponding parts of the facade.
    */
   readonly start: (
     limits?: Partial<FacadeLimits> & { readonly accountPointsPerMinute?: () => number | undefined },
@@ -38,7 +38,7 @@ export interface FacadeServers {
     trustedProxies?: readonly string[],
     parts?: object,
   ) => Promise<StartedFacade>;
-  /** The bytes of a request with a token for `subject`. */
+  /** Returns the bytes of a request with a token for `subject`. */
   readonly request: (line: string, headers?: readonly string[], body?: string, subject?: string) => Promise<string>;
   /** Waits for the first event loop measurement because a server rejects calls before that. */
   readonly untilAnswering: (port: number) => Promise<void>;
@@ -99,7 +99,7 @@ export function createFacadeServers(issuer: TestIssuer): FacadeServers {
   };
 }
 
-/** The status and the code of a response, which must be a problem document. */
+/** Returns the status and the code of a response, which must be a problem document. */
 export function problemOf({ status, headers, body }: RawAnswer): string {
   expect(headers['content-type']).toBe('application/problem+json');
   const { code, status: said } = JSON.parse(body) as { code: string; status: number };

@@ -3,7 +3,7 @@ import { encodePart, publicJwk, publicPem, signParts } from './compact-token.ts'
 import { AUDIENCE, goodClaims, type TestIssuer } from './issuer.ts';
 import type { Random } from './random.ts';
 
-/** Makes a token that must be refused, of parts of good ones. */
+/** Creates a token that must be refused from parts of valid tokens. */
 export type Forgery = (random: Random) => string | Promise<string>;
 
 export interface ForgeryMaterial {
@@ -23,7 +23,7 @@ const NAMES = ['iss', 'aud', 'sub', 'exp', 'nbf', 'iat', 'cnf'];
 /** Header members which a token could use to specify its own key. */
 const KEY_MEMBERS = ['jku', 'x5u', 'jwk', 'x5c', 'x5t', 'x5t#S256'];
 
-/** Flips a bit of a part. Since parts must be canonical, the decoded value always changes. */
+/** Flips a bit of a part. Parts must be canonical, so the decoded value always changes. */
 function flipBit(random: Random, part: string): string {
   const bytes = Buffer.from(part, 'base64url');
   const at = random.below(bytes.length);
@@ -116,7 +116,7 @@ export function createForgeries({ issuer, attacker, good }: ForgeryMaterial): Re
         const odd = random.pick(
           ODD.filter(value => !(name === 'sub' && typeof value === 'string' && /^[^\0]+$/.test(value))),
         );
-        // A time in the past is fine for nbf, but too long ago for iat. One in the far future is fine for exp.
+        // A time in the past is valid for nbf, but too early for iat. A time in the distant future is valid for exp.
         const isFine = (name === 'nbf' && (odd === 0 || odd === -1)) || (name === 'exp' && odd === 1e308);
         return issuer.sign({ [name]: isFine ? 'x' : odd });
       },

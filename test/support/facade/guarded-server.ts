@@ -16,8 +16,8 @@ export type GuardOptions = Partial<AuthenticationOptions> & {
 };
 
 /**
- * Starts a server that guards everything below /waas and answers any request there. `reached` lists the targets that
- * reached a handler; the not-found handler of the scope counts as one.
+ * Starts a server that guards everything below /waas and responds to all requests there. `reached` lists the targets
+ * that reached a handler, including the not-found handler of the scope.
  */
 export async function startGuardedServer(options: GuardOptions) {
   const reached: { target: string; identity: Identity }[] = [];
@@ -56,7 +56,7 @@ export async function startGuardedServer(options: GuardOptions) {
       };
       scope.all('/', reach);
       scope.all('/*', reach);
-      // Like the routes of the facade: in a separate scope, with parameters.
+      // Like the routes of the facade, these are in a separate scope with parameters.
       await scope.register(async inner => void inner.get('/producer/:tenant/catalog', reach));
       scope.setNotFoundHandler(reach);
     },

@@ -5,14 +5,14 @@ export const AUDIENCE = 'sluice-tests';
 
 type Members = Readonly<Record<string, unknown>>;
 
-/** A real identity provider on its own port. */
+/** A real identity provider on a separate port. */
 export interface TestIssuer {
   readonly url: string;
   /** The address of the issuer, `host:port`. */
   readonly port: number;
   /** The URL of the public keys. */
   readonly keysUrl: string;
-  /** Counts the reads of its metadata and its keys. */
+  /** Returns the number of times that its metadata and its keys were read. */
   readonly reads: () => number;
   /** The private key used for signing, including `alg` and `kid`. */
   readonly key: () => JWK;
@@ -21,10 +21,10 @@ export interface TestIssuer {
    * them.
    */
   readonly sign: (claims?: Members, header?: Members) => Promise<string>;
-  /** Publishes an additional key and signs with it from then on. */
+  /** Publishes an additional key, and uses it for signing from then on. */
   readonly rotate: (kid: string) => Promise<void>;
   readonly stop: () => Promise<void>;
-  /** Starts it again after `stop`, using the same address and the same keys. */
+  /** Starts the issuer again after `stop`, using the same address and the same keys. */
   readonly restart: () => Promise<void>;
 }
 

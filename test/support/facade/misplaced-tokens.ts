@@ -1,6 +1,6 @@
 import { type BadToken, placed } from './bad-token.ts';
 
-/** Valid tokens in the wrong place, or beside another token. */
+/** Valid tokens in the wrong place, or combined with another token. */
 export const MISPLACED_TOKENS: readonly BadToken[] = [
   placed('nothing at all', [401], () => ({})),
   placed('an empty header', [401], () => ({ headers: ['Authorization:'] })),
@@ -72,7 +72,7 @@ export const MISPLACED_TOKENS: readonly BadToken[] = [
   placed('larger than all headers may be', [431], () => ({
     headers: [`Authorization: Bearer ${'a'.repeat(40_000)}.e30.e30`],
   })),
-  // The connection may be reset before the answer is read: the server does not read the whole request.
+  // The connection may be reset before the response is read because the server does not read the whole request.
   placed('1 MiB', [431, 0], () => ({ headers: [`Authorization: Bearer ${'a'.repeat(1_048_576)}.e30.e30`] })),
   placed('a good one among 40 KB of headers', [431], async m => ({
     headers: [`Authorization: Bearer ${await m.issuer.sign()}`, `X-Other: ${'a'.repeat(40_000)}`],

@@ -10,19 +10,19 @@ function request(first: string, headers: readonly string[] = [], host = 'Host: l
   return Buffer.from(`${lines.join('\r\n')}\r\n\r\n`, 'latin1');
 }
 
-/** Another spelling of the path. */
+/** Returns a request with another representation of the path. */
 const path = (name: string, change: (path: string) => string): PathSpelling => ({
   name,
   render: (given, headers) => request(`GET ${change(given)} HTTP/1.1`, headers),
 });
-/** Another spelling of `waas` at its beginning. */
+/** Returns a request with another representation of `waas` at the start of the path. */
 const prefix = (spelled: string): PathSpelling =>
   path(`${spelled} for /waas`, given => given.replace('/waas', spelled));
 const method = (name: string): PathSpelling => ({
   name: `method ${name}`,
   render: (given, headers) => request(`${name} ${given} HTTP/1.1`, headers),
 });
-/** A header that some servers use as the path, the method or the prefix. */
+/** Returns a request with a header that some servers use as the path, the method, or the prefix. */
 const header = (target: string, line: (path: string) => string): PathSpelling => ({
   name: `${line('…')} at ${target === '' ? 'the path itself' : target}`,
   render: (given, headers = []) => request(`GET ${target === '' ? given : target} HTTP/1.1`, [line(given), ...headers]),
@@ -265,8 +265,8 @@ const OVERRIDES: readonly PathSpelling[] = [
 ];
 
 /**
- * Without a token, none of these requests may reach a guarded route. None may be answered with 5xx, with a token or
- * without.
+ * Without a token, none of these requests may reach a guarded route. None of them may result in 5xx, with or without a
+ * token.
  */
 export const PATH_SPELLINGS: readonly PathSpelling[] = [
   ...PREFIXES.map(prefix),

@@ -1,8 +1,7 @@
 import { connect } from 'node:net';
 
 /**
- * An answer from the wire. `status` is 0 if the connection was closed without a response. Header names are in lower
- * case.
+ * A received response. `status` is 0 if the connection was closed without a response. Header names are in lower case.
  */
 export interface RawAnswer {
   readonly status: number;
@@ -10,13 +9,13 @@ export interface RawAnswer {
   readonly body: string;
 }
 
-/** How long a test waits for a response. */
+/** The time for which a test waits for a response, in milliseconds. */
 const SILENCE_MS = 10_000;
 
 /**
- * Writes bytes (a text as latin1) to a new connection. Resolves with the first complete response, or with the part
- * received before the connection was closed by the server. Does not close its own side first: Node would drop the
- * answer.
+ * Writes bytes (or text as latin1) to a new connection. Resolves to the first complete response, or to the data
+ * received before the server closed the connection. Does not close its own side first because Node would discard the
+ * response.
  */
 export function exchange(port: number, bytes: string | Buffer): Promise<RawAnswer> {
   const sent = typeof bytes === 'string' ? latin1(bytes) : bytes;
@@ -29,7 +28,7 @@ export function exchange(port: number, bytes: string | Buffer): Promise<RawAnswe
       got += chunk.toString('latin1');
       if (isComplete(parseAnswer(got), isHead)) socket.destroy();
     });
-    // A server that rejects a request before its end resets the connection, so the response received until then is
+    // A server that refuses a request before its end resets the connection, so the response received until then is
     // used.
     socket.on('error', () => {});
     socket.on('close', () => resolve(parseAnswer(got)));

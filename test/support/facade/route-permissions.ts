@@ -1,11 +1,11 @@
 import type { Scope } from '../../../src/facade/auth/scopes.ts';
 
-/** The weakest role that may make a call. For `anybody`, a token is required, but no role. */
+/** The weakest role that can make a call. For `anybody`, a token is required, but no role. */
 type Weakest = 'Owner' | 'Admin' | 'Viewer' | 'anybody';
 
 /**
- * The requirements of each call, by operation. Deliberately written down instead of derived: a new route has no entry,
- * and the tests fail until somebody has decided who may call it.
+ * The requirements of each call, by operation. They are listed explicitly instead of being derived: a new route has no
+ * entry, and the tests fail until its permissions have been specified.
  */
 export const ROUTE_PERMISSIONS: Readonly<Record<string, readonly [scope: Scope, weakest: Weakest]>> = {
   applyStream: ['waas:write', 'Admin'],
@@ -15,7 +15,7 @@ export const ROUTE_PERMISSIONS: Readonly<Record<string, readonly [scope: Scope, 
   listIntegrations: ['waas:read', 'Viewer'],
   getIntegration: ['waas:read', 'Viewer'],
   revokeIntegration: ['waas:write', 'Admin'],
-  // For the account that the call names. Otherwise, this is the account of the caller.
+  // For the account in the call. Otherwise, this is the account of the caller.
   acceptInvitation: ['waas:write', 'Admin'],
   declineInvitation: ['waas:write', 'anybody'],
   listWorkspaces: ['waas:read', 'anybody'],

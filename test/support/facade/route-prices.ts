@@ -1,6 +1,6 @@
 /**
- * The points of each call, by operation. Deliberately written down instead of derived: a new route has no entry, and the
- * tests fail until somebody has decided how much it costs.
+ * The points of each call, by operation. They are listed explicitly instead of being derived: a new route has no entry,
+ * and the tests fail until its cost has been specified.
  */
 export const ROUTE_PRICES: Readonly<Record<string, 1 | 5 | 10>> = {
   applyStream: 1,
@@ -69,7 +69,7 @@ export const ROUTE_PRICES: Readonly<Record<string, 1 | 5 | 10>> = {
   pullEvents: 5,
   acknowledgeEvents: 5,
   replayEvent: 1,
-  // Searching the range costs more, also for a dry run.
+  // Searching the range costs more, including dry runs.
   replayEvents: 10,
   getReplay: 1,
 };

@@ -19,7 +19,7 @@ const partner = fc.record({
   /** Whether the subscription was admitted before the stream became deprecated. */
   admitted: fc.boolean(),
 });
-/** All state that decides where the events of one producer's stream `orders` go. */
+/** All state on which the routing of one producer's stream `orders` depends. */
 export const tenantState = fc.record({
   isPublic: fc.boolean(),
   plan: fc.constantFrom('Metered', 'Free', 'spent'),

@@ -36,22 +36,24 @@ const BINARIES = {
   'kube-scheduler': { family: 'kube', package: 'k8s.io/kubernetes/cmd/kube-scheduler' },
   kubelet: { family: 'kube', package: 'k8s.io/kubernetes/cmd/kubelet' },
   'kube-proxy': { family: 'kube', package: 'k8s.io/kubernetes/cmd/kube-proxy' },
-  // A main package beside the go.mod: CoreDNS with a small set of plugins.
+  // A main package in the same folder as the go.mod: CoreDNS with a small set of plugins.
   coredns: { family: 'coredns', package: '.' },
   helm4: { family: 'helm4', package: 'helm.sh/helm/v4/cmd/helm' },
   // A single binary for all of Argo CD, which selects its role using the name with which it is started.
   argocd: { family: 'argocd', package: 'github.com/argoproj/argo-cd/v3/cmd' },
-  // Programs beside the go.mod that judge many objects in one process.
+  // Programs in the same folder as the go.mod that evaluate many objects in one process.
   'argocd-health': { family: 'argocd', package: './health' },
   kstatus: { family: 'helm4', package: './kstatus' },
 } as const;
 
 export type Binary = keyof typeof BINARIES;
 
-/** Binaries required by every cluster. All others are only required by some tests. */
+/** The binaries that every cluster requires. All others are only required by some tests. */
 export const CLUSTER_BINARIES = ['etcd', 'kube-apiserver', 'kubectl'] as const satisfies readonly Binary[];
 
-/** There are no binaries, and Go is not available to build them. The message lists all ways to get a cluster. */
+/**
+ * Thrown if there are no binaries, and Go is not available to build them. The message lists all ways to get a cluster.
+ */
 export class MissingBinaries extends Error {
   override readonly name = 'MissingBinaries';
 }
@@ -81,8 +83,8 @@ const SYMBOLS: Partial<Record<Family, (version: string) => Record<string, string
 };
 
 /**
- * Sets the version in the linker: Kubernetes is `v0.0.0` otherwise, and clients compare versions. Otherwise, Helm 3
- * would render for Kubernetes 1.20 instead of its client version.
+ * Sets the version in the linker. Without it, Kubernetes reports `v0.0.0`, which clients compare with their version,
+ * and Helm 3 renders for Kubernetes 1.20 instead of its client version.
  */
 function linkerFlags(family: Family, version: string): string {
   const symbols = SYMBOLS[family]?.(version) ?? {};
@@ -96,7 +98,7 @@ function kubeSymbols(version: string): Record<string, string> {
 }
 
 function helmSymbols(): Record<string, string> {
-  // Version 0.37 of the client is that of Kubernetes 1.37.
+  // Version 0.37 of the client belongs to Kubernetes 1.37.
   const [, minor = ''] = versionOf('helm', 'k8s.io/client-go').split('.');
   const at = 'helm.sh/helm/v3/pkg/chartutil';
   return { [`${at}.k8sVersionMajor`]: '1', [`${at}.k8sVersionMinor`]: minor };
@@ -145,13 +147,12 @@ function hashOf(goPackage: string): string[] {
 /**
  * Returns the source folder of a family in the Go module cache, for files required by its binary. This folder is
  * read-only.
- *
- * @throws if Go is absent or cannot get the module
+ * @throws if Go is missing or cannot download the module
  */
 export async function moduleFolder(family: Family): Promise<string> {
   const { folder, module } = FAMILIES[family];
   const env = { ...process.env, GOTOOLCHAIN: 'local' };
-  // `download` gets missing modules, unlike `list`.
+  // Unlike `list`, `download` downloads missing modules.
   const { stdout } = await run('go', ['mod', 'download', '-json', module], { cwd: folder, env });
   return (JSON.parse(stdout) as { Dir: string }).Dir;
 }
@@ -162,10 +163,10 @@ export function isBinaryThere(binary: Binary): boolean {
 }
 
 /**
- * Returns the paths of the binaries: those in `KUBEBUILDER_ASSETS` (the convention of envtest), else those in the
- * cache, else builds into the cache from the modules that go.sum locks. Only the wanted ones certainly exist.
- *
- * @throws MissingBinaries if a wanted one is missing and Go is absent or too old
+ * Returns the paths of the binaries. Uses the binaries in `KUBEBUILDER_ASSETS` (the convention of envtest) or in the
+ * cache. Otherwise, builds them into the cache from the modules locked in go.sum. Only the wanted binaries are
+ * guaranteed to exist.
+ * @throws MissingBinaries if a wanted binary is missing and Go is missing or too old
  */
 export async function ensureBinaries(wanted: readonly Binary[]): Promise<Readonly<Record<Binary, string>>> {
   const names = Object.keys(BINARIES) as Binary[];

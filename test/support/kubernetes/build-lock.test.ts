@@ -27,7 +27,7 @@ test('a second holder waits for the first', async () => {
   await expect(stat(path)).rejects.toThrow('ENOENT');
 });
 
-test('a lock that was not touched for long is taken over', async () => {
+test('a lock that has not been touched for a long time is taken over', async () => {
   const path = await lockPath();
   await acquireLock(path);
   const longAgo = new Date(Date.now() - 31_000);

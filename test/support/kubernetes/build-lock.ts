@@ -8,7 +8,7 @@ const STALE_MS = 30_000;
 export type Lock = { readonly release: () => Promise<void> };
 
 /**
- * Takes a lock that is respected by other processes, waiting until it has been released or its holder has died. The
+ * Takes a lock that is respected by other processes. Waits until it has been released or its holder has crashed. The
  * lock is a file that its holder touches every 5 s. If the file was not touched for 30 s, the lock is taken over. This
  * uses the age instead of a pid because the cache may be shared by containers, whose pids are not related. If two
  * processes take over at the same time, both of them may hold the lock. In this case, they build the same files twice,

@@ -10,23 +10,23 @@ import { startProgress } from './progress.ts';
 
 const run = promisify(execFile);
 
-/** Version of Go that Kubernetes 1.36 requires. */
+/** The version of Go that Kubernetes 1.36 requires. */
 const NEEDED_GO = { major: 1, minor: 26 };
 
 export type BuildOrder = {
   readonly name: string;
   readonly goPackage: string;
-  /** Folder of the go.mod that locks the package. */
+  /** The folder of the go.mod that locks the package. */
   readonly module: string;
   readonly linkerFlags: string;
-  /** Path of the binary, written atomically. */
+  /** The path of the binary, which is written atomically. */
   readonly target: string;
 };
 
-/** Returns the reason why Go can't build as the end of a sentence, or undefined if it can. */
+/** Returns the reason why Go cannot build as the end of a sentence, or undefined if it can. */
 async function goRefusal(): Promise<string | undefined> {
   const needed = `Go ${NEEDED_GO.major}.${NEEDED_GO.minor} or newer`;
-  // In the temporary folder, and GOTOOLCHAIN=local: no go.mod selects another toolchain, and none is downloaded.
+  // With the temporary folder and GOTOOLCHAIN=local, no go.mod selects another toolchain, and none is downloaded.
   const options = { cwd: tmpdir(), env: { ...process.env, GOTOOLCHAIN: 'local' } };
   const version = await run('go', ['version'], options).then(
     ({ stdout }) => stdout,
@@ -40,9 +40,8 @@ async function goRefusal(): Promise<string | undefined> {
 }
 
 /**
- * Builds missing targets one after the other, with low priority and under a lock: a second run waits and finds the work
- * done. Progress goes to standard error.
- *
+ * Builds missing targets one after the other, with low priority and under a lock. A second run waits and uses the
+ * results. Progress is printed to standard error.
  * @returns the reason why nothing was built, or undefined if all targets exist
  * @throws with the last lines of the compiler if a build fails
  */

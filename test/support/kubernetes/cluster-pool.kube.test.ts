@@ -24,7 +24,7 @@ async function kubectl(cluster: Cluster, ...args: string[]): Promise<string> {
 const everything = (cluster: Cluster) =>
   kubectl(cluster, 'get', 'ns,crd,clusterroles,secrets,configmaps', '-A', '-o', 'name');
 
-test('a returned cluster contains the same objects as at first', async () => {
+test('a returned cluster contains its initial objects', async () => {
   const first = await borrowCluster(pool.url);
   const before = await everything(first);
   await kubectl(first, 'create', 'namespace', 'shop');
@@ -40,7 +40,7 @@ test('a returned cluster contains the same objects as at first', async () => {
   expect(second.url).toBe(first.url);
   expect(await everything(second)).toBe(before);
   expect(await kubectl(second, 'get', 'namespace', 'default', '-o', 'jsonpath={.metadata.labels.changed}')).toBe('');
-  // Its kinds work because the API server serves them again.
+  // The kinds of the cluster can be used because the API server serves them again.
   await expect.poll(() => second.kubectl(['get', 'blocks.sluice.dev', '-A']).then(({ code }) => code)).toBe(0);
   await kubectl(second, 'create', 'namespace', 'shop');
   await second.stop();

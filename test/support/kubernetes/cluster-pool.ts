@@ -10,7 +10,7 @@ interface Pooled {
   readonly baseline: Baseline;
 }
 
-/** What a borrower gets; the rest goes through the pool, whose children the processes are. */
+/** The data that a borrower receives. All other operations use the pool because the processes are its children. */
 export interface Lease {
   readonly id: string;
   readonly kubeconfig: string;
@@ -24,14 +24,14 @@ export interface ClusterPool {
   readonly stop: () => Promise<void>;
 }
 
-/** The calls made by a borrower, by path. */
+/** The calls of a borrower, by path. */
 type Calls = Readonly<
   Record<string, (body: { id: string; controllerManager?: boolean; signal?: NodeJS.Signals }) => Promise<unknown>>
 >;
 
 /**
- * Lends clusters to test files, one at a time each: starting an API server takes longer than most files. A cluster that
- * comes back is reset to what `prepare` left in it. There are as many clusters as concurrently running files.
+ * Lends clusters to test files, each of which uses one cluster at a time. Starting an API server takes longer than most
+ * files. A returned cluster is reset to its state after `prepare`. There are as many clusters as concurrent files.
  */
 export async function openClusterPool(prepare: (cluster: StartedCluster) => Promise<void>): Promise<ClusterPool> {
   const idle: Pooled[] = [];
@@ -89,7 +89,7 @@ export async function openClusterPool(prepare: (cluster: StartedCluster) => Prom
   const server = createServer((request, response) => {
     void serve(request).then(({ status, body }) => response.writeHead(status).end(JSON.stringify(body ?? null)));
   });
-  // A cluster that needs to be built first takes minutes.
+  // A cluster whose binaries must be built first takes minutes.
   server.requestTimeout = 0;
   await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve));
   return {

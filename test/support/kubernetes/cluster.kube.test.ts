@@ -49,13 +49,13 @@ test('a user only has the permissions of its groups', async () => {
   const bind = ['create', 'clusterrolebinding', 'readers', '--clusterrole=view', '--group=readers'];
   expect((await cluster.kubectl(bind)).code).toBe(0);
 
-  // The authorizer learns of the binding by a watch.
+  // The authorizer receives the binding using a watch.
   await vi.waitFor(async () => expect((await getAs(reader)).code).toBe(0), { timeout: 10_000, interval: 100 });
   const stranger = await cluster.userKubeconfig('stranger');
   expect((await getAs(stranger)).stderr).toContain('User "stranger" cannot list');
 });
 
-test('a deleted namespace is finished', async () => {
+test('a deleted namespace is removed completely', async () => {
   await cluster.kubectl(['apply', '-f', '-'], { stdin: namespace('passing') });
   expect(await cluster.kubectl(['delete', 'namespace', 'passing', '--timeout=50s'])).toMatchObject({ code: 0 });
 });
@@ -77,7 +77,7 @@ kind: Namespace
 metadata: { name: beside-widgets }
 `;
 
-test('definitions are applied, served at once, and applied again without harm', async () => {
+test('definitions are applied, served immediately, and can be applied again', async () => {
   const folder = await temporaryFolder('crds-test');
   onTestFinished(folder.remove);
   await writeFile(join(folder.path, 'widgets.yaml'), WIDGETS);
@@ -90,7 +90,7 @@ test('definitions are applied, served at once, and applied again without harm', 
   expect(await cluster.kubectl(['get', 'namespace', 'beside-widgets'])).toMatchObject({ code: 1 });
 });
 
-test('the run has a cluster', async () => {
+test('the test run has a cluster', async () => {
   const { items } = await coreApi(inject('kubeconfig')).listNamespace();
   expect(items.length).toBeGreaterThan(0);
 });

@@ -19,30 +19,30 @@ import { httpsStatus } from './readiness.ts';
 
 const START_DEADLINE_MS = 120_000;
 /**
- * The percentage of its heap that a program can allocate before collecting garbage, which is less frequent than by
- * default (100).
+ * The percentage of its heap that a program can allocate before collecting garbage. The default (100) collects more
+ * often.
  */
 const GOGC = '400';
 
 export type Cluster = {
-  /** Path of the administrator's kubeconfig (group `system:masters`). */
+  /** The path of the administrator's kubeconfig (group `system:masters`). */
   readonly kubeconfig: string;
   /** `https://127.0.0.1:<port>`, which is the same after a restart. */
   readonly url: string;
   readonly kubectl: Kubectl;
-  /** Sends a signal (default SIGKILL) and waits for the end. etcd keeps the data. */
+  /** Sends a signal (SIGKILL by default) and waits until the API server has ended. etcd keeps the data. */
   readonly killApiServer: (signal?: NodeJS.Signals) => Promise<void>;
-  /** Starts it again using the same port and data and waits until it is ready. */
+  /** Starts the API server again using the same port and data, and waits until it is ready. */
   readonly startApiServer: () => Promise<void>;
-  /** Stops a started cluster and removes its files or returns a borrowed cluster. Safe to call twice. */
+  /** Stops a started cluster and removes its files, or returns a borrowed cluster. Can be called twice. */
   readonly stop: () => Promise<void>;
 };
 
 /** A cluster whose processes are child processes of this process. */
 export type StartedCluster = Cluster & {
-  /** `http://127.0.0.1:<port>` of the etcd below it. */
+  /** The URL of its etcd, `http://127.0.0.1:<port>`. */
   readonly etcdUrl: string;
-  /** Cache folder of kubectl for this cluster. */
+  /** The cache folder of kubectl for this cluster. */
   readonly kubectlCache: string;
   /** Runs the controllers of `controllerManager` until the returned function is called. */
   readonly startControllerManager: () => Promise<() => Promise<void>>;
@@ -82,7 +82,7 @@ function createProcesses({ files, folder }: Components): { readonly start: Start
       children.push(child);
       return child;
     },
-    // Nothing in the folder needs an orderly shutdown.
+    // The files in the folder do not require an orderly shutdown.
     stop: async () => {
       for (const child of children.toReversed()) child.kill('SIGKILL');
       await Promise.all(children.map(({ exited }) => exited));
@@ -91,7 +91,7 @@ function createProcesses({ files, folder }: Components): { readonly start: Start
   };
 }
 
-/** Starts and kills the API server; each start reads the credentials anew. */
+/** Starts and kills the API server. Each start reads the credentials again. */
 function createApiServer({ binaries, files, ports, url, admin, credentials }: Components, start: Start) {
   let server: ChildProcess | undefined;
   return {
@@ -112,11 +112,10 @@ function createApiServer({ binaries, files, ports, url, admin, credentials }: Co
 }
 
 /**
- * Starts a Kubernetes API server on free loopback ports, with RBAC and without nodes. It ends with this process,
- * however that ends.
- *
- * @param options.controllerManager also run the controllers for namespaces, garbage collection, service accounts and
- * aggregated roles; without them nothing is collected and deleted namespaces stay `Terminating`
+ * Starts a Kubernetes API server on free loopback ports, with RBAC and without nodes. It ends with this process, for
+ * any reason.
+ * @param options.controllerManager also runs the controllers for namespaces, garbage collection, service accounts, and
+ * aggregated roles. Without it, nothing is collected, and deleted namespaces stay `Terminating`
  * @throws MissingBinaries; an Error with the end of the log if a component is not ready within 120 s
  */
 export async function startCluster(

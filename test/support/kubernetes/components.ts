@@ -32,7 +32,7 @@ export function etcdArguments(files: ClusterFiles, ports: ClusterPorts): string[
     `--listen-peer-urls=${peer}`,
     `--initial-advertise-peer-urls=${peer}`,
     `--initial-cluster=default=${peer}`,
-    // The data is deleted with the cluster. Killing etcd loses nothing; only a power cut would.
+    // The data is deleted with the cluster. Killing etcd does not lose any data, unlike a power failure.
     '--unsafe-no-fsync',
     '--log-level=error',
   ];
@@ -48,13 +48,13 @@ export function apiServerArguments(files: ClusterFiles, ports: ClusterPorts): st
     '--allow-privileged=true',
     '--authorization-mode=RBAC',
     `--token-auth-file=${files.tokens}`,
-    // No controller creates default service accounts here, so pods could not be admitted.
+    // There is no controller that creates default service accounts, so pods could not be admitted.
     '--disable-admission-plugins=ServiceAccount',
     '--service-account-issuer=https://kubernetes.default.svc.cluster.local',
     `--service-account-key-file=${files.serviceAccountPublicKey}`,
     `--service-account-signing-key-file=${files.serviceAccountKey}`,
     '--endpoint-reconciler-type=none',
-    // No client of a stopped cluster is worth waiting for.
+    // There are no clients of a stopped cluster that need time to disconnect.
     '--shutdown-delay-duration=0s',
   ];
 }

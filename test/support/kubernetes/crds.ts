@@ -28,18 +28,17 @@ async function readDefinitions(folder: string): Promise<Definition[]> {
 }
 
 /**
- * Applies the CustomResourceDefinitions in a folder using server-side apply and waits until the API server serves them.
- * Uses kubectl because the models in client-node drop `x-kubernetes-validations`, `enum`, and `default`.
- *
+ * Applies the CustomResourceDefinitions in a folder using server-side apply, and waits until the API server serves
+ * them. Uses kubectl because the models in client-node drop `x-kubernetes-validations`, `enum`, and `default`.
  * @returns their number
- * @throws if one is refused, or not served within 30 s
+ * @throws if a definition is refused, or not served within 30 s
  */
 export async function applyDefinitions(kubeconfig: string, folder: string): Promise<number> {
   const definitions = await readDefinitions(folder);
   if (definitions.length === 0) return 0;
   const { kubectl } = await ensureBinaries(['kubectl']);
-  // kubectl caches discovery by port; a port that another cluster had before would give wrong answers. What it discovers
-  // here is of no use to later commands, because the definitions are not served yet.
+  // kubectl caches discovery by port. If another cluster has used the port before, the cache would be wrong. Later
+  // commands cannot use this discovery because the definitions are not served yet.
   const access = ['--kubeconfig', kubeconfig, '--cache-dir', join(dirname(kubeconfig), 'kubectl-cache-before-crds')];
   const applying = run(kubectl, [...access, 'apply', '--server-side', '--force-conflicts', '-f', '-']);
   applying.child.stdin?.end(JSON.stringify({ apiVersion: 'v1', kind: 'List', items: definitions }));
@@ -49,7 +48,7 @@ export async function applyDefinitions(kubeconfig: string, folder: string): Prom
   return definitions.length;
 }
 
-/** Arguments of the command that waits until the API server serves definitions; their names follow. */
+/** The arguments of the command that waits until the API server serves definitions, followed by their names. */
 export const ESTABLISHED = ['wait', '--for=condition=Established', '--timeout=30s'];
 
 /**

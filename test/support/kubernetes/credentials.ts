@@ -4,7 +4,7 @@ import { stringify } from 'yaml';
 
 export type User = { readonly name: string; readonly groups: readonly string[] };
 
-/** A user and the bearer token that the API server knows it by. */
+/** A user and its bearer token for the API server. */
 export type Credential = User & { readonly token: string };
 
 export const ADMIN: User = { name: 'admin', groups: ['system:masters'] };
@@ -22,7 +22,10 @@ export function formatTokenFile(credentials: readonly Credential[]): string {
   return credentials.map(({ token, name, groups }) => `${token},${name},${name},"${groups.join(',')}"\n`).join('');
 }
 
-/** A kubeconfig with one cluster, one user and one context, all named `sluice`. @param ca PEM */
+/**
+ * Returns a kubeconfig with one cluster, one user, and one context, all named `sluice`.
+ * @param ca PEM
+ */
 export function formatKubeconfig(server: string, ca: string, token: string): string {
   const name = 'sluice';
   return stringify({
@@ -35,7 +38,7 @@ export function formatKubeconfig(server: string, ca: string, token: string): str
   });
 }
 
-/** Writes the pair that signs and checks service-account tokens, as PEM. */
+/** Writes the key pair for signing and verifying service account tokens, as PEM. */
 export async function writeServiceAccountKeys(paths: { privateKey: string; publicKey: string }): Promise<void> {
   const { privateKey, publicKey } = generateKeyPairSync('rsa', {
     modulusLength: 2048,

@@ -1,4 +1,4 @@
-/** Snapshot of an etcd: value and version of each key, in the format of etcd's JSON (base64, decimal). */
+/** A snapshot of an etcd: value and version of each key, in the format of etcd's JSON (base64, decimal). */
 export type Baseline = ReadonlyMap<string, { readonly value: string; readonly version: string }>;
 
 interface Entry {
@@ -9,10 +9,10 @@ interface Entry {
 
 const base64 = (text: string) => Buffer.from(text, 'utf8').toString('base64');
 
-/** Every key of Kubernetes. `0` follows `/` in ASCII. */
+/** The range of all Kubernetes keys. `0` follows `/` in ASCII. */
 const ALL = { key: base64('/registry/'), range_end: base64('/registry0') };
 
-/** Keys of the running API server itself, not of objects stored through it. */
+/** The keys of the running API server, which are not objects stored using it. */
 const OF_THE_SERVER =
   /^\/registry\/(masterleases|leases\/kube-system|services\/endpoints|endpointslices|flowschemas|prioritylevelconfigurations|ranges)\//;
 

@@ -3,7 +3,7 @@ import { text } from 'node:stream/consumers';
 
 export type CommandResult = { readonly stdout: string; readonly stderr: string; readonly code: number };
 
-/** Runs kubectl with these arguments. A refusal does not throw: check the exit code and standard error. */
+/** Runs kubectl with these arguments. A refusal does not throw, so check the exit code and standard error. */
 export type Kubectl = (args: readonly string[], options?: { stdin?: string }) => Promise<CommandResult>;
 
 /** The commands in progress, which end with this process. A `kubectl wait` could take another minute. */
@@ -12,11 +12,12 @@ process.once('exit', () => {
   for (const child of running) child.kill('SIGKILL');
 });
 
-/** @param options.cache folder for discovery, instead of the user's own */
+/** @param options.cache folder for discovery, instead of the folder of the user */
 export function kubectlFor(options: { binary: string; kubeconfig: string; cache: string }): Kubectl {
   return async (args, { stdin } = {}) => {
     const child = spawn(options.binary, [`--cache-dir=${options.cache}`, ...args], {
-      // KUBECONFIG rather than a flag: an argument of the caller, such as another --kubeconfig, wins.
+      // Uses KUBECONFIG instead of a flag so that arguments of the caller, such as another --kubeconfig, take
+      // precedence.
       env: { ...process.env, KUBECONFIG: options.kubeconfig },
     });
     running.add(child);

@@ -6,7 +6,7 @@ import type { Cluster } from './cluster.ts';
 
 const RBAC = join(import.meta.dirname, '..', '..', '..', 'config', 'rbac');
 
-/** Namespace of the service accounts, the default of SLUICE_NAMESPACE. */
+/** The namespace of the service accounts, which is the default of SLUICE_NAMESPACE. */
 const SYSTEM_NAMESPACE = 'sluice-system';
 
 /** The API server reads admission policies once a second. */
@@ -58,8 +58,8 @@ let count = 0;
 
 /**
  * Writes a kubeconfig for a service account in `sluice-system`, including a token that is valid for one day. It has the
- * same permissions as this role in a pod. Call `applyPermissions` first. @returns its path, which is deleted at the end
- * of this process
+ * same permissions as this role in a pod. Call `applyPermissions` first.
+ * @returns its path, which is deleted when this process ends
  */
 export async function kubeconfigOf(
   cluster: Access,
@@ -67,7 +67,7 @@ export async function kubeconfigOf(
   namespace = SYSTEM_NAMESPACE,
 ): Promise<string> {
   const token = await succeed(cluster, ['create', 'token', serviceAccount, '-n', namespace, '--duration=24h']);
-  // The kubeconfig of the administrator, certificates included, with another user.
+  // The kubeconfig of the administrator (including certificates) with another user.
   const config = JSON.parse(
     await succeed(cluster, ['config', 'view', '--raw', '--minify', '--flatten', '-o=json']),
   ) as {

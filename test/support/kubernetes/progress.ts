@@ -1,8 +1,8 @@
 const EVERY_MS = 5_000;
 
 /**
- * Reports long work on standard error: one updating line on a terminal, elsewhere a line every 5 s. Does not write
- * anything for work that is completed earlier unless `atOnce` is set.
+ * Reports long work on standard error: a single line that is updated on a terminal, or a line every 5 s. Does not write
+ * anything for work that is completed earlier, unless `atOnce` is set.
  */
 export function startProgress(what: string, options: { atOnce?: boolean } = {}): { end: () => void } {
   const output = process.stderr;

@@ -8,9 +8,8 @@ import { startCluster } from './cluster.ts';
 /**
  * Provides a cluster for a test run: `TEST_KUBECONFIG`, a cluster started from `KUBEBUILDER_ASSETS`, the cache, or a
  * build, or K3s in a container.
- *
  * @returns the path of an administrator's kubeconfig
- * @throws MissingBinaries, whose message says how to get one
+ * @throws MissingBinaries, whose message says how to get a cluster
  */
 export async function provideKubernetes(): Promise<{ kubeconfig: string; stop: () => Promise<void> }> {
   const given = process.env.TEST_KUBECONFIG;

@@ -3,20 +3,23 @@ import { text } from 'node:stream/consumers';
 import { SMTPServer, type SMTPServerOptions } from 'smtp-server';
 
 export interface ReceivedMail {
-  /** From the envelope. */
+  /** The recipient in the envelope. */
   readonly from: string;
   readonly to: readonly string[];
-  /** The message from the wire, lines separated by CRLF. */
+  /** The transmitted message, with lines separated by CRLF. */
   readonly raw: string;
   readonly headers: ReadonlyMap<string, string>;
-  /** Without the encoding of the transport: dots, quoted-printable, CRLF. */
+  /** The message without transport encoding: dots, quoted-printable, CRLF. */
   readonly body: string;
 }
 
 export interface MailServer {
   readonly port: number;
   readonly received: readonly ReceivedMail[];
-  /** Answer to every recipient; undefined accepts. The text includes the address, like the text of real servers. */
+  /**
+   * Returns the response to a recipient. Undefined accepts the recipient. The text includes the address, as for real
+   * servers.
+   */
   readonly refuseWith: (code: number | undefined) => void;
   readonly close: () => Promise<void>;
 }
@@ -45,10 +48,9 @@ function parseMail(raw: string): Pick<ReceivedMail, 'headers' | 'body'> {
 }
 
 /**
- * Starts a real SMTP server on 127.0.0.1 that keeps the accepted mails.
- *
- * @param options.port 0 (default) picks a free one
- * @param options.login required credentials; default: none
+ * Starts a real SMTP server on 127.0.0.1 that stores accepted emails.
+ * @param options.port defaults to 0, which picks a free port
+ * @param options.login required credentials. By default, none are required
  */
 export async function startMailServer(
   options: {
@@ -82,7 +84,7 @@ export async function startMailServer(
     },
     ...options.more,
   });
-  // A client that disconnects fails no test.
+  // A client that disconnects does not fail a test.
   server.on('error', () => {});
   await new Promise<void>(resolve => server.listen(options.port ?? 0, '127.0.0.1', resolve));
   return {

@@ -12,17 +12,17 @@ export function nodeFiles(folder: string) {
      * The certificates of the API server and its authority (PEM), which the API server creates during its first start.
      */
     authority: join(folder, 'certificates', 'apiserver.crt'),
-    /** The certificate that the kubelet uses to identify the API server. It is its own authority. */
+    /** The certificate with which the kubelet identifies the API server. It is its own authority. */
     kubeletClient: join(folder, 'certificates', 'kubelet-client.crt'),
     kubeletClientKey: join(folder, 'certificates', 'kubelet-client.key'),
     tokens: join(folder, 'tokens.csv'),
     serviceAccountKey: join(folder, 'service-account.key'),
     serviceAccountPublicKey: join(folder, 'service-account.pub'),
-    /** Of the administrator. */
+    /** The kubeconfig of the administrator. */
     kubeconfig: join(folder, 'kubeconfig'),
     kubeconfigOf: (component: string) => join(folder, `${component}.kubeconfig`),
     kubectlCache: join(folder, 'kubectl-cache'),
-    /** Inside, this is the default path. */
+    /** In the namespaces of the node, this is the default path. */
     containerdSocket: join(folder, 'root', 'run', 'containerd', 'containerd.sock'),
     containerd: join(settings, 'containerd.toml'),
     cni: join(settings, 'cni'),
@@ -44,7 +44,7 @@ export const DNS_READY_PORT = 8181;
 const ETCD = 'http://127.0.0.1:2379';
 
 export function etcdArguments(files: NodeFiles): string[] {
-  // The default addresses are on loopback, which no other node shares.
+  // The default addresses are loopback addresses, which are separate for each node.
   return [`--data-dir=${files.etcdData}`, '--unsafe-no-fsync', '--log-level=error'];
 }
 
@@ -60,7 +60,7 @@ export function apiServerArguments(files: NodeFiles, { node, services }: Network
     '--authorization-mode=Node,RBAC',
     '--enable-admission-plugins=NodeRestriction',
     `--token-auth-file=${files.tokens}`,
-    // The resolver of the host does not know the name of the node.
+    // The resolver of the host cannot resolve the name of the node.
     '--kubelet-preferred-address-types=InternalIP',
     `--kubelet-client-certificate=${files.kubeletClient}`,
     `--kubelet-client-key=${files.kubeletClientKey}`,
@@ -102,7 +102,7 @@ export function proxyArguments(files: NodeFiles, { pods }: Network): string[] {
     `--hostname-override=${NODE_NAME}`,
     `--cluster-cidr=${pods}`,
     '--proxy-mode=iptables',
-    // These limits belong to the whole machine. 0 leaves them alone.
+    // These limits apply to the whole machine. 0 does not change them.
     '--conntrack-max-per-core=0',
     '--conntrack-tcp-timeout-established=0',
     '--conntrack-tcp-timeout-close-wait=0',

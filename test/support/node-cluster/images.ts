@@ -13,10 +13,9 @@ export type ImportedImage = { readonly reference: string; readonly digest: strin
 
 /**
  * Builds a docker-archive with one static program, which is the entry point.
- *
  * @param image.source path of the C file
  * @param image.reference such as `localhost/pause:1`
- * @param folder new folder for the files in between
+ * @param folder new folder for intermediate files
  * @returns the path of the archive
  */
 export async function buildStaticImage(
@@ -48,11 +47,10 @@ export async function buildStaticImage(
 }
 
 /**
- * Imports a docker-archive, an OCI archive, or the folder of an OCI layout into the images of a kubelet. Each image then
- * has two references: its own, and `name@digest`.
- *
- * @param name for an OCI image whose index names only a tag, such as `localhost/sluice`
- * @throws with the words of ctr if it is no image
+ * Imports a docker-archive, an OCI archive, or the folder of an OCI layout into the images of a kubelet. Afterwards,
+ * each image has two references: its own, and `name@digest`.
+ * @param name for an OCI image whose index only contains a tag, such as `localhost/sluice`
+ * @throws with the message of ctr if the file is not an image
  */
 export async function importImage(socket: string, path: string, name?: string): Promise<ImportedImage[]> {
   const images = [`--address=${socket}`, '--namespace=k8s.io', 'images'];
@@ -68,7 +66,10 @@ export async function importImage(socket: string, path: string, name?: string): 
   return imported.map(([, reference = '', digest = '']) => ({ reference, digest }));
 }
 
-/** Imports a folder as a tar archive. @returns the output of ctr */
+/**
+ * Imports a folder as a tar archive.
+ * @returns the output of ctr
+ */
 async function importLayout(args: readonly string[], folder: string): Promise<string> {
   const tar = spawn('tar', ['-C', folder, '-c', '.'], { stdio: ['ignore', 'pipe', 'inherit'] });
   const ctr = spawn('ctr', args, { stdio: [tar.stdout, 'pipe', 'pipe'] });

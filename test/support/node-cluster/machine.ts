@@ -6,15 +6,15 @@ import { type Place, takePlace } from './remains.ts';
 
 const START_DEADLINE_MS = 10_000;
 
-/** Namespaces for a node: processes, mounts, interfaces, and iptables rules that all end together. */
+/** The namespaces of a node: processes, mounts, interfaces, and iptables rules that are removed together. */
 export type Machine = {
-  /** Name of the host's interface and of the cgroup for Pods. */
+  /** The name of the host's interface and of the cgroup for Pods. */
   readonly name: string;
   readonly folder: string;
   readonly network: Network;
-  /** Starts a program inside. Its log is written to `<folder>/<component>.log`. */
+  /** Starts a program in the namespaces. Its log is written to `<folder>/<component>.log`. */
   readonly start: (component: string, command: string, args: readonly string[]) => ChildProcess;
-  /** Stops everything inside immediately and removes the folder. */
+  /** Stops all processes in the namespaces immediately and removes the folder. */
   readonly stop: () => Promise<void>;
 };
 

@@ -74,7 +74,7 @@ async function serve(): Promise<void> {
   const { kubeconfig, network, containerdSocket: socket } = node;
   const state: State = { pid: process.pid, kubeconfig, host: network.host, socket };
   await writeFile(STATE, JSON.stringify(state), { mode: 0o600 });
-  // The children do not keep this process alive.
+  // The children do not prevent this process from ending.
   setInterval(() => {}, 2 ** 30);
 }
 

@@ -9,10 +9,10 @@ test.each([
   { routes: ['10.192.0.0/12'], free: false },
   { routes: ['10.201.0.0/16', '10.208.0.0/12', '11.200.0.0/16'], free: true },
   { routes: ['10.0.0.0/8'], free: true },
-])('10.200.0.0/16 beside $routes is free: $free', ({ routes, free }) => {
+])('with the routes $routes, 10.200.0.0/16 is free: $free', ({ routes, free }) => {
   expect(isFree(200, routes)).toBe(free);
 });
 
-test('a name fits into the 15 characters of an interface', () => {
+test('a name has at most 15 characters, as required for an interface', () => {
   expect(Math.max(...NUMBERS.map(number => nameOf(number).length))).toBe(15);
 });

@@ -3,15 +3,18 @@ import { promisify } from 'node:util';
 
 const run = promisify(execFile);
 
-/** The addresses of a node. All are in 10.<number>.0.0/16, to which the host has a route while the node runs. */
+/**
+ * The addresses of a node. All of them are in 10.<number>.0.0/16, to which the host has a route while the node is
+ * running.
+ */
 export type Network = {
-  /** The host's end of the pair of interfaces: Pods reach servers of the host at this address. */
+  /** The host's end of the pair of interfaces. Pods connect to servers of the host at this address. */
   readonly host: string;
-  /** The node's end: API server, DNS server, and NodePorts. */
+  /** The node's end of the pair: API server, DNS server, and NodePorts. */
   readonly node: string;
   readonly pods: string;
   readonly services: string;
-  /** The first address of the services: `kubernetes.default`. */
+  /** The first address of the Services, which belongs to `kubernetes.default`. */
   readonly apiService: string;
   readonly all: string;
 };
@@ -19,7 +22,10 @@ export type Network = {
 /** The numbers available for a node because only few networks use these parts of 10.0.0.0/8. */
 export const NUMBERS: readonly number[] = Array.from({ length: 50 }, (_, index) => 200 + index);
 
-/** Routes of fewer bits, such as the 10.0.0.0/8 of a VPN, may be shadowed in part. */
+/**
+ * The minimum prefix length of a route that is kept. Parts of larger networks, such as the 10.0.0.0/8 of a VPN, may be
+ * replaced.
+ */
 const SHORTEST_KEPT_PREFIX = 12;
 
 /** Returns the name of a node's interface, cgroup, and folder. An interface's name has at most 15 characters. */

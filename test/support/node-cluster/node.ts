@@ -38,7 +38,10 @@ const run = promisify(execFile);
 
 const START_DEADLINE_MS = 60_000;
 
-/** In addition to the administrator, each component has the permissions of its bootstrap role. */
+/**
+ * The users of the components, each of which has the permissions of its bootstrap role, in addition to the
+ * administrator.
+ */
 const COMPONENTS = [
   { component: 'kube-controller-manager', name: 'system:kube-controller-manager', groups: [] },
   { component: 'kube-scheduler', name: 'system:kube-scheduler', groups: [] },
@@ -58,9 +61,9 @@ export const NODE_BINARIES = [
 ] as const satisfies readonly Binary[];
 
 export type Node = {
-  /** Path of the administrator's kubeconfig. The API server can be reached from the host and from Pods. */
+  /** The path of the administrator's kubeconfig. The API server can be reached from the host and from Pods. */
   readonly kubeconfig: string;
-  /** Folder of the logs and the data. */
+  /** The folder of the logs and the data. */
   readonly folder: string;
   /** The host has a route to Pods, Services, and NodePorts. Pods can reach the host at `network.host`. */
   readonly network: Network;
@@ -68,31 +71,28 @@ export type Node = {
   /** The path of the containerd socket, for `ctr --namespace k8s.io`. */
   readonly containerdSocket: string;
   /**
-   * Imports a docker-archive, an OCI archive, or the folder of an OCI layout. Pods need `imagePullPolicy: Never` or
+   * Imports a docker-archive, an OCI archive, or the folder of an OCI layout. Pods require `imagePullPolicy: Never` or
    * `IfNotPresent`.
-   *
-   * @param name for an OCI image whose index names only a tag, such as `localhost/sluice`
+   * @param name for an OCI image whose index only contains a tag, such as `localhost/sluice`
    */
   readonly importImage: (path: string, name?: string) => Promise<ImportedImage[]>;
   /**
-   * Lets containerd pull from a registry.
-   *
+   * Allows containerd to pull from a registry.
    * @param host such as `10.200.0.1:5000`
-   * @param ca path of its certificate authority; default: plain HTTP
+   * @param ca path of its certificate authority. By default, plain HTTP is used
    */
   readonly trustRegistry: (host: string, ca?: string) => Promise<void>;
-  /** Kills the API server. Pods keep running. */
+  /** Kills the API server. Pods continue to run. */
   readonly killApiServer: () => Promise<void>;
   /** Restarts the API server and resolves when it is ready. */
   readonly restartApiServer: () => Promise<void>;
-  /** Stops all processes and Pods immediately and removes all files. Safe to call twice. */
+  /** Stops all processes and Pods immediately and removes all files. Can be called twice. */
   readonly stop: () => Promise<void>;
 };
 
 /**
- * Starts a Kubernetes node with its control plane. It ends with this process, however that ends.
- *
- * @throws if this machine cannot run one; with the end of the log if a component is not ready within 60 s
+ * Starts a Kubernetes node with its control plane. It ends with this process, for any reason.
+ * @throws if this machine cannot run a node, or with the end of the log if a component is not ready within 60 s
  */
 export async function startNode(): Promise<Node> {
   const refusal = nodeRefusal();
@@ -199,7 +199,7 @@ async function startContainerd(machine: Machine, files: NodeFiles): Promise<void
   await importImage(files.containerdSocket, pause);
 }
 
-/** Writes the tokens, the keys of service accounts, and the certificate that the API server shows to the kubelet. */
+/** Writes the tokens, the keys of service accounts, and the certificate that the API server uses for the kubelet. */
 async function writeCredentials(files: NodeFiles, credentials: readonly Credential[]): Promise<void> {
   await mkdir(files.certificates);
   await writeFile(files.tokens, formatTokenFile(credentials), { mode: 0o600 });
@@ -217,7 +217,7 @@ async function writeCredentials(files: NodeFiles, credentials: readonly Credenti
   await run('openssl', ['req', '-x509', ...key, ...subject, '-days', '30', '-out', files.kubeletClient]);
 }
 
-/** containerd reads the file at each pull. */
+/** containerd reads this file for each pull. */
 async function trustRegistry({ registries }: NodeFiles, host: string, ca?: string): Promise<void> {
   const url = JSON.stringify(`${ca === undefined ? 'http' : 'https'}://${host}`);
   const authority = ca === undefined ? '' : `ca = ${JSON.stringify(ca)}\n`;

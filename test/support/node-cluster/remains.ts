@@ -38,7 +38,10 @@ export async function takePlace(): Promise<Place> {
   throw new Error('every network from 10.200.0.0/16 to 10.249.0.0/16 is in use: see `ip route`');
 }
 
-/** Starts a watcher that sweeps if this process dies. @returns a function that sweeps now and ends the watcher */
+/**
+ * Starts a watcher that sweeps if this process crashes.
+ * @returns a function that sweeps immediately and ends the watcher
+ */
 function watch(folder: string): () => Promise<void> {
   const cancel = runAtEnd('exec sh "$1" "$2"', [SWEEP, folder]);
   let swept: Promise<void> | undefined;
@@ -46,7 +49,7 @@ function watch(folder: string): () => Promise<void> {
     await run('/bin/sh', [SWEEP, folder]);
     cancel();
   };
-  // The second time, the folder may belong to another node.
+  // When called again, the folder may belong to another node.
   return () => {
     swept ??= sweep();
     return swept;
@@ -54,8 +57,7 @@ function watch(folder: string): () => Promise<void> {
 }
 
 /**
- * Removes the remains of nodes whose owner and watcher have both died.
- *
+ * Removes all resources of nodes whose owner and watcher have both crashed.
  * @returns the folders of these nodes
  */
 export async function sweepRemains(): Promise<string[]> {
@@ -73,7 +75,7 @@ export async function sweepRemains(): Promise<string[]> {
   return swept;
 }
 
-/** A folder of another user is not ours to remove. */
+/** A folder of another user must not be removed. */
 async function isInUse(folder: string): Promise<boolean> {
   const found = await stat(folder).catch(() => undefined);
   if (found === undefined || found.uid !== process.getuid?.()) return true;

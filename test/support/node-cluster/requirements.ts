@@ -3,10 +3,10 @@ import { delimiter, join } from 'node:path';
 
 const PROGRAMS = ['containerd', 'ctr', 'runc', 'iptables', 'conntrack', 'ip', 'nsenter', 'unshare', 'gcc', 'openssl'];
 
-/** Where Debian's package and the project's own archives put the plugins. */
+/** The folders of the plugins in the Debian package and in the project's own archives. */
 const PLUGIN_FOLDERS = ['/usr/lib/cni', '/opt/cni/bin'];
 
-/** Returns the reason why this machine can't run a node including a solution, or undefined if it can. */
+/** Returns the reason why this machine cannot run a node (including a solution), or undefined if it can. */
 export function nodeRefusal(): string | undefined {
   if (process.platform !== 'linux') return 'a node needs Linux';
   if (process.getuid?.() !== 0) return 'a node needs root, for namespaces and containers: run `sudo make test-node`';

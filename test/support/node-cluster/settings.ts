@@ -81,14 +81,14 @@ function formatKubelet({ files, network, cgroup }: Place): string {
       x509: { clientCAFile: files.kubeletClient },
     },
     authorization: { mode: 'Webhook' },
-    // Imported images can't be pulled again, and the disk is shared with the host.
+    // Imported images cannot be pulled again, and the disk is shared with the host.
     imageGCHighThresholdPercent: 100,
     imageGCLowThresholdPercent: 99,
     evictionHard: { 'memory.available': '100Mi' },
   });
 }
 
-/** Names outside of the cluster are refused immediately because the node can't access other networks. */
+/** Refuses names outside of the cluster immediately because the node cannot access other networks. */
 function formatCorefile({ files, network }: Place): string {
   return `. {
   bind ${network.node}

@@ -2,12 +2,12 @@ import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { NODE_NAME } from './components.ts';
 
-/** The location of the volume folders, as seen from inside. */
+/** The location of the volume folders in the namespaces of the node. */
 const FOLDER = '/var/lib/volumes';
 
 const NAMES = Array.from({ length: 10 }, (_, index) => `volume-${index + 1}`);
 
-/** The default StorageClass: nothing provisions volumes here, so claims are bound to those that exist. */
+/** The default StorageClass. There is no provisioner, so claims are bound to existing volumes. */
 const STORAGE_CLASS = {
   apiVersion: 'storage.k8s.io/v1',
   kind: 'StorageClass',
@@ -38,5 +38,8 @@ export async function createVolumeFolders(root: string): Promise<void> {
   await Promise.all(NAMES.map(name => mkdir(join(root, FOLDER, name), { recursive: true })));
 }
 
-/** Ten local volumes of the node, for as many claims. The kubelet assigns them to the `fsGroup` of a Pod. */
+/**
+ * Ten local volumes of the node, which are sufficient for ten claims. The kubelet assigns them to the `fsGroup` of a
+ * Pod.
+ */
 export const VOLUMES = { apiVersion: 'v1', kind: 'List', items: [STORAGE_CLASS, ...NAMES.map(volume)] };

@@ -7,8 +7,8 @@ local testTime = { math.floor(testMs / 1000), testMs % 1000 * 1000 }
 `;
 
 /**
- * A client whose scripts go by a test's clock instead of TIME. The scripts themselves don't have this argument: this
- * changes their text and is not part of the program.
+ * Returns a client whose scripts use the clock of a test instead of TIME. The scripts of the program do not have this
+ * argument, so this changes their text.
  */
 export function withClock(redis: ScriptClient, nowMs: () => number): ScriptClient {
   const changed = new Map<NamedScript, NamedScript>();

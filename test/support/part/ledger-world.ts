@@ -34,7 +34,7 @@ return m[2]`,
 };
 
 type State = Readonly<Record<string, Readonly<Record<string, string>>>>;
-/** Payer → events that were routed at its cost. */
+/** The number of events that were routed at the cost of a payer, by payer. */
 type Routed = Map<string, number>;
 
 interface WorldPart {
@@ -46,7 +46,7 @@ interface WorldPart {
 
 export type LedgerWorld = Awaited<ReturnType<typeof createLedgerWorld>>;
 
-/** Three parts, two accounts, and processes whose calls are late or get lost. */
+/** Three parts, two accounts, and processes whose calls are late or lost. */
 export async function createLedgerWorld(redis: RedisClient, included: number) {
   const clock = { ms: START_MS };
   const client = withClock(redis, () => clock.ms);
@@ -132,7 +132,7 @@ export async function createLedgerWorld(redis: RedisClient, included: number) {
       clock.ms += ms;
     },
     begin,
-    /** Keeps the current state, which a failover can bring back. */
+    /** Stores the current state, which a failover can restore. */
     async note(): Promise<void> {
       for (const at of parts) {
         const state = await read([partKeys(at.part).meta]);
@@ -152,7 +152,7 @@ export async function createLedgerWorld(redis: RedisClient, included: number) {
     async pay(n: number, account: string): Promise<void> {
       await gate(partOf(n).part, 1, setPayer(account));
     },
-    /** These calls wait until they are picked. */
+    /** Calls that wait until they are picked. */
     settleLate: (n: number) => void late.tokens.settle(partOf(n).part, clock.ms).catch(ignore),
     recallLate: (account: string) => void late.tokens.recallAll(account, clock.ms).catch(ignore),
     removeLate(n: number): void {
@@ -168,7 +168,7 @@ export async function createLedgerWorld(redis: RedisClient, included: number) {
       await direct.removal.settle(partOf(n).part, clock.ms);
       await direct.removal.remove(partOf(n).part, 1, clock.ms);
     },
-    /** The newest changes to a part are lost, and so are the events that it has routed. */
+    /** Loses the newest changes to a part, including the events that it has routed. */
     async failPart(n: number, back: number): Promise<void> {
       const at = partOf(n);
       const before = at.states.at(-1 - (back % at.states.length));
@@ -192,7 +192,7 @@ export async function createLedgerWorld(redis: RedisClient, included: number) {
     },
     routed: (account: string): number => parts.reduce((sum, { routed }) => sum + (routed.get(account) ?? 0), 0),
     lost: (account: string): number => lost.get(account) ?? 0,
-    /** What an account keeps of parts. */
+    /** Returns the data of an account about parts. */
     async kept(account: string): Promise<Readonly<Record<'seen' | 'grants' | 'hold' | 'ended', string[]>>> {
       const { seen, grants, hold, ended } = accountKeys(account);
       const state = await read([seen, grants, hold, ended]);

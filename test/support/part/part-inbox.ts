@@ -13,10 +13,10 @@ import type { RedisClient } from '../../../src/redis/client.ts';
 import { accountKeys } from '../../../src/redis/keys.ts';
 import { createTestPart, event, READY_MS, row } from './part.ts';
 
-/** Time of the tests of inboxes. */
+/** The start time of inbox tests. */
 const INBOX_START_MS = 1_800_000_000_000;
 
-/** Claims are only returned in responses. */
+/** Settings with which claims are only returned in responses. */
 export const NOT_PUSHED = { roomBytes: 0 };
 
 /** The subscription settings used by inbox tests. */
@@ -39,7 +39,7 @@ export interface EndOfAttempt extends Pick<Completion, 'dueMs' | 'responseBody' 
   readonly attempt?: string;
 }
 
-/** Reads reason and latency from a record or an attempt. */
+/** Returns the reason and latency of a record or an attempt. */
 function noteOf({ record, attempt }: EndOfAttempt): { reason: string; latencyMs: number | undefined } {
   const [reason = '204', latency = '3'] = record?.split(' ').slice(3) ?? attempt?.split(',').slice(1) ?? [];
   return { reason, latencyMs: latency === '-' ? undefined : Number(latency) };
@@ -78,7 +78,7 @@ export async function createPartInbox(
   };
   await t.setUp({ [name]: fieldsOf(sub) }, groupKeys);
   await say({ sub });
-  /** Pays for replays: not the producer. */
+  /** The account that pays for replays, which is not the producer's. */
   const payer = `acc_${t.part.tenant.slice(4)}own`;
   const sweeps: Hint[] = [];
   const findSlot = createFindSlot(client, ({ integration }) => (integration === 'int_x' ? t.part : undefined));
@@ -146,7 +146,9 @@ export async function createPartInbox(
         return inboxRefOf(each.ref);
       });
     },
-    /** Ends everything that is due, attempt by attempt, as `change` says; answers (lane, ref)* in order. */
+    /**
+     * Ends all due attempts one by one with the result of `change`. Returns the lane and ref of each of them, in order.
+     */
     drain: async (change: EndOfAttempt = {}): Promise<[lane: string, ref: string][]> => {
       const ended: [string, string][] = [];
       for (let claims = await claim(); claims.length > 0; claims = await claim()) {
@@ -158,7 +160,7 @@ export async function createPartInbox(
       }
       return ended;
     },
-    /** Counts of the subscription, which have to add up (invariant 13). */
+    /** Returns the counts of the subscription, which must add up (invariant 13). */
     count: async (): Promise<Readonly<Record<string, number>>> => {
       const [inflight = 0, routed = 0, , delivered = 0, dead = 0, expired = 0] = await t.counts(name);
       const text = (await redis.call('hget', t.keys.counts, slot)) as string | null;
@@ -170,11 +172,11 @@ export async function createPartInbox(
       const open = (await t.members('pending')).filter(isCounted).length + held;
       const counts = { routed, replayed, delivered, dead, skipped, expired };
       if (routed + replayed !== open + delivered + dead + skipped + expired) {
-        throw new Error(`not conserved: ${JSON.stringify(counts)}, ${open} open`);
+        throw new Error(`the counts do not add up: ${JSON.stringify(counts)}, ${open} open`);
       }
       return { ...Object.fromEntries(Object.entries(counts).filter(([, count]) => count > 0)), open };
     },
-    /** Lets all claims of the dispatcher expire. */
+    /** Makes all claims of the dispatcher expire. */
     lapse: async () => {
       t.clock.ms += READY_MS;
       d.held.clear();

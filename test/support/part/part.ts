@@ -53,16 +53,16 @@ export type Exchanged = Exclude<ExchangeAnswer, { answer: 'GONE' }>;
 /** The differences between a completion and an attempt that took 5 ms. Without a latency, no request was sent. */
 type EndOfClaim = Partial<Omit<Completion, 'latencyMs'>> & { readonly latencyMs?: number | undefined };
 
-/** A dispatcher as far as Redis knows it; it sends nothing. */
+/** A dispatcher, as seen by Redis. It does not send any requests. */
 export interface TestDispatcher {
   readonly name: string;
-  /** lane → claim. */
+  /** The claims by lane. */
   readonly held: Map<string, Claim>;
   /** The completions for the next exchange. */
   readonly ended: Completion[];
   /** Takes the claims from a push or a response. */
   readonly take: (events: readonly ClaimedEvent[]) => Claim[];
-  /** The next exchange ends this claim. */
+  /** Ends this claim in the next exchange. */
   readonly end: (claim: Pick<Claim, 'lane' | 'ref'>, outcome?: Completion['outcome'], fields?: EndOfClaim) => void;
   readonly holding: (fields?: Partial<Holding>) => Holding;
   /** Runs one exchange and returns the response and the claims. */
@@ -100,7 +100,7 @@ export function createTestPart(redis: RedisClient) {
     gate,
     change,
     slot,
-    /** Runs once, or until there is no more work, and returns the routed references. */
+    /** Runs once, or until there is no more work. Returns the number of routed references. */
     advance: () => advance(part),
     async advanceAll(): Promise<number> {
       let references = 0;
@@ -110,7 +110,7 @@ export function createTestPart(redis: RedisClient) {
         references += answer.references;
         if (!answer.more) return references;
       }
-      throw new Error('there is always more to do');
+      throw new Error('there is always more work');
     },
     evict: (name: string) => evict(part, name),
     own: (name: string) => readOwnClaims(part, name),
@@ -186,7 +186,7 @@ export function createTestPart(redis: RedisClient) {
         },
       };
     },
-    /** in flight, routed, waiting, delivered, dead, expired. */
+    /** Returns the counts: in flight, routed, waiting, delivered, dead, expired. */
     async counts(name: string): Promise<number[]> {
       const text = (await redis.call('hget', keys.counts, slot(name))) as string | null;
       return (text ?? '0 0 0 0 0 0').split(' ').slice(0, 6).map(Number);

@@ -29,7 +29,7 @@ export async function listenTo(redis: RedisClient, url: string, part: Part): Pro
   await connection.ssubscribe(channel);
   return {
     async take() {
-      // The response is received after the messages that were sent before.
+      // The response is received after all messages that were sent before.
       await connection.ssubscribe(channel);
       const taken = pushes;
       pushes = [];

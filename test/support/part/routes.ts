@@ -4,7 +4,7 @@ import { planRoutes } from '../../../src/record/control-plan.ts';
 import { type ControlStore, createControlRecord, type RoutesChange } from '../../../src/record/control-store.ts';
 import type { RedisClient } from '../../../src/redis/client.ts';
 
-/** Writes routes to parts and record, in the order in which a controller does. */
+/** Writes routes to parts and record in the same order as a controller. */
 export async function putRoutes(
   control: Pick<ControlStore, 'readTenant' | 'applyParts' | 'patch'>,
   change: Omit<RoutesChange, 'have'>,
@@ -17,8 +17,8 @@ export async function putRoutes(
 }
 
 /**
- * Writes routes as a controller does that has just begun to lead: roles of the data plane need no Kubernetes then.
- *
+ * Writes routes like a controller that has just started to lead, so that roles of the data plane do not require
+ * Kubernetes.
  * @param openKeys open group keys, by integration
  */
 export async function writeRoutes(

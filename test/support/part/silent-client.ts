@@ -1,12 +1,12 @@
 import type { ScriptClient } from '../../../src/part/call.ts';
 
-/** How the calls to a part end that is on a Redis master which doesn't reply. */
+/** The result of calls to a part whose Redis master does not respond. */
 export const SILENCES: readonly (readonly [what: string, answer: () => Promise<never>])[] = [
   ['fails', () => Promise.reject(new Error('Command timed out'))],
   ['does not answer', () => new Promise<never>(() => {})],
 ];
 
-/** A client that gets `answer` to all calls for the parts of this workspace. */
+/** Returns a client that receives `answer` for all calls to the parts of this workspace. */
 export function silentClient(client: ScriptClient, tenant: string, answer: () => Promise<never>): ScriptClient {
   return {
     ...client,

@@ -1,9 +1,9 @@
 import type { ScriptClient } from '../../../src/part/call.ts';
 
-/** What happens to a call: its response arrives, the call is lost, or its response is lost. */
+/** The outcome of a call: its response arrives, the call is lost, or its response is lost. */
 export type Fate = 'done' | 'lost' | 'unanswered';
 
-/** A client whose calls wait until they are picked. Calls that are picked late carry what was read before. */
+/** A client whose calls wait until they are picked. Calls that are picked late contain data that was read earlier. */
 export function createSlowClient(client: ScriptClient) {
   const waiting: ((fate: Fate) => Promise<void>)[] = [];
   function slow<A extends readonly unknown[], R>(call: (...args: A) => Promise<R>): (...args: A) => Promise<R> {
@@ -19,7 +19,7 @@ export function createSlowClient(client: ScriptClient) {
   return {
     client: { runNamed: slow(client.runNamed), runNamedBuffers: slow(client.runNamedBuffers) } satisfies ScriptClient,
     waiting: (): number => waiting.length,
-    /** Sends one of the calls. Afterwards, its process has made the next one. */
+    /** Sends one of the calls. Afterwards, its process has made its next call. */
     async send(which: number, fate: Fate): Promise<void> {
       const [call] = waiting.splice(which % waiting.length, 1);
       await call?.(fate);

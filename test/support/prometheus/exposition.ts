@@ -1,4 +1,4 @@
-/** One sample of Prometheus's text format. */
+/** A sample in the text format of Prometheus. */
 export interface Series {
   /** The name of the sample, which ends with `_bucket`, `_sum`, or `_count` for a histogram. */
   readonly name: string;

@@ -4,7 +4,7 @@ import { homedir, tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 
 export interface Promtool {
-  /** Runs it in a temporary folder with `files` (name → text). */
+  /** Runs promtool in a temporary folder with `files` (text by name). */
   readonly run: (args: readonly string[], files: Readonly<Record<string, string>>) => { ok: boolean; output: string };
 }
 
@@ -14,7 +14,7 @@ export function findPromtool(env: NodeJS.ProcessEnv = process.env): Promtool | u
   return command === undefined ? undefined : { run: (args, files) => run(command, args, files) };
 }
 
-/** Finds a program of Prometheus: by a variable such as `PROMTOOL`, else on PATH, else that of `make setup`. */
+/** Finds a program of Prometheus: a variable such as `PROMTOOL`, the PATH, or the version installed by `make setup`. */
 export function findProgram(name: 'promtool' | 'prometheus', env: NodeJS.ProcessEnv = process.env): string | undefined {
   const folders = (env['PATH'] ?? '').split(delimiter);
   const cache = env['XDG_CACHE_HOME'] ?? join(homedir(), '.cache');

@@ -12,15 +12,15 @@ groups:
       - {alert: Rising, expr: "increase(total[1m]) > 5"}
 `;
 
-/** Returns the alerts which fire for these texts of a single process, with one text every 15 seconds. */
+/** Returns the alerts which fire for these texts of a single process. There is a text for every 15 seconds. */
 function firedFor(texts: readonly (string | undefined)[]): string[] {
-  if (promtool === undefined) throw new Error('there is no promtool');
+  if (promtool === undefined) throw new Error('promtool is missing');
   const recording = createRecording(15);
   for (const text of texts) recording.add(new Map([['instance="a"', text]]));
   return recording.firedAlerts(promtool, RULES);
 }
 
-test.skipIf(promtool === undefined)('lists the alerts that have fired, even if they no longer do', () => {
+test.skipIf(promtool === undefined)('lists the alerts that have fired, even if they do not fire anymore', () => {
   expect(firedFor(['level 1', 'level 1', 'level 1', 'level 1'])).toEqual([]);
   expect(firedFor(['level 0', 'level 0', 'level 0', 'level 0', 'level 1', 'level 1'])).toEqual(['Low']);
   expect(firedFor(['level 0', 'level 0', 'level 1', 'level 0', 'level 0', 'level 1'])).toEqual([]);

@@ -4,13 +4,13 @@ import { startChild, waitUntilReady } from '../child-process.ts';
 import { freePort } from '../free-port.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 
-/** Pods that Prometheus scrapes, with the labels that their series get. */
+/** Pods that Prometheus scrapes, with the labels of their series. */
 export interface Target {
   readonly targets: readonly string[];
   readonly labels: Readonly<Record<string, string>>;
 }
 
-/** A rule as Prometheus shows it. */
+/** A rule, as shown by Prometheus. */
 export interface EvaluatedRule {
   readonly name: string;
   readonly state: 'inactive' | 'pending' | 'firing';
@@ -19,7 +19,7 @@ export interface EvaluatedRule {
 }
 
 export type Prometheus = {
-  /** Returns the values of an expression that is currently a vector, one for each series. */
+  /** Returns the values of an expression that results in a vector, one for each series. */
   readonly query: (expression: string) => Promise<number[]>;
   readonly rules: () => Promise<EvaluatedRule[]>;
   readonly stop: () => Promise<void>;
@@ -27,7 +27,10 @@ export type Prometheus = {
 
 const READY_DEADLINE_MS = 30_000;
 
-/** Starts Prometheus. @param options.groups rules, as in a file of rules */
+/**
+ * Starts Prometheus.
+ * @param options.groups rules in the format of a rule file
+ */
 export async function startPrometheus(options: {
   readonly command: string;
   readonly targets: readonly Target[];
@@ -42,7 +45,7 @@ export async function startPrometheus(options: {
     rule_files: ['rules.json'],
     scrape_configs: [{ job_name: 'pods', static_configs: targets }],
   };
-  // JSON is YAML.
+  // JSON is valid YAML.
   await writeFile(join(folder.path, 'prometheus.json'), JSON.stringify(config));
   await writeFile(join(folder.path, 'rules.json'), JSON.stringify({ groups }));
   const address = `127.0.0.1:${await freePort()}`;

@@ -37,7 +37,9 @@ export async function createAuthority(folder: string, name = 'ca'): Promise<Auth
   };
 }
 
-/** Arguments of redis-server for an additional port with TLS, also for replication and for Sentinels. */
+/**
+ * Returns arguments of redis-server for an additional port with TLS, which is also used for replication and Sentinels.
+ */
 export function tlsArguments(port: number, ca: string, server: CertificateFiles, clients: 'yes' | 'no'): string[] {
   const files = { 'tls-ca-cert-file': ca, 'tls-cert-file': server.cert, 'tls-key-file': server.key };
   const settings = { 'tls-port': `${port}`, ...files, 'tls-auth-clients': clients, 'tls-replication': 'yes' };

@@ -11,13 +11,13 @@ interface ClusterNode {
 }
 
 export type RedisCluster = {
-  /** One `redis://<host>:<port>` per master. */
+  /** The URL `redis://<host>:<port>` of each master. */
   readonly urls: readonly string[];
   /** The same URLs separated by commas, for `SLUICE_REDIS_URL`. */
   readonly url: string;
   /** The initial masters, followed by their replicas in the same order. */
   readonly nodes: readonly RedisServer[];
-  /** Stops the nodes and removes their folders. Safe to call twice. */
+  /** Stops the nodes and removes their folders. Can be called twice. */
   readonly stop: () => Promise<void>;
 };
 
@@ -37,17 +37,17 @@ function reachableArguments(host: string): string[] {
 }
 
 /**
- * Forms a cluster of empty nodes on loopback: equal, consecutive parts of the slots, one CLUSTER MEET each.
- *
+ * Forms a cluster of empty nodes on loopback. Each node receives an equal, consecutive range of slots. Uses one CLUSTER
+ * MEET for each node.
  * @throws if the nodes do not agree within 30 s
  */
 export async function formCluster(nodes: readonly ClusterNode[]): Promise<void> {
   const [first, ...others] = nodes;
-  if (first === undefined) throw new Error('a Redis Cluster needs a node');
+  if (first === undefined) throw new Error('a Redis Cluster requires a node');
   for (const [index, node] of nodes.entries()) {
     const start = Math.floor((SLOTS * index) / nodes.length);
     const end = Math.floor((SLOTS * (index + 1)) / nodes.length) - 1;
-    // Different epochs from the start: otherwise the nodes spend their first seconds resolving the collision.
+    // Different epochs from the start prevent the nodes from resolving collisions in their first seconds.
     await redisCommand(node.port, 'CLUSTER', 'SET-CONFIG-EPOCH', index + 1);
     await redisCommand(node.port, 'CLUSTER', 'ADDSLOTSRANGE', start, end);
   }
@@ -104,10 +104,9 @@ async function repeatUntil(holds: () => Promise<boolean>): Promise<void> {
 
 /**
  * Starts a Redis Cluster of three masters on free ports.
- *
  * @param options.redis options of each node
  * @param options.replicas gives each master a replica
- * @param options.host address of this machine at which it can be reached, besides loopback
+ * @param options.host address of this machine, in addition to loopback
  * @param options.users creates the users of Sluice, with these additional rules
  * @throws like `startRedis`
  */

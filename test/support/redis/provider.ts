@@ -7,10 +7,9 @@ export type Provided = { readonly url: string; readonly stop: () => Promise<void
 const LEFT_ALONE = async (): Promise<void> => {};
 
 /**
- * Provides a single Redis for a test run: `TEST_REDIS_URL`, else redis-server on PATH, else a container. A started one
- * keeps an append-only file, as production must.
- *
- * @throws MissingRedis, whose message says how to get one
+ * Provides a single Redis for a test run: `TEST_REDIS_URL`, redis-server on the PATH, or a container. A started Redis
+ * keeps an append-only file, as required in production.
+ * @throws MissingRedis, whose message says how to get a Redis
  */
 export async function provideRedis(): Promise<Provided> {
   const given = process.env.TEST_REDIS_URL;

@@ -8,7 +8,7 @@ export type Sentinels = {
   readonly ports: readonly number[];
   /** Returns the port of the master according to the first Sentinel. */
   readonly masterPort: () => Promise<number>;
-  /** Stops the process of a Sentinel, which keeps its connections open. */
+  /** Suspends the process of a Sentinel, which keeps its connections open. */
   readonly pause: (index: number) => void;
   /** Stops the Sentinels and removes their folder. */
   readonly stop: () => Promise<void>;
@@ -18,18 +18,17 @@ const READY_DEADLINE_MS = 30_000;
 const LOOPBACK = '127.0.0.1';
 
 /**
- * Starts three Sentinels on free loopback ports, which replace a master that is away for a second. Resolves when all of
- * them have discovered each other and the replicas.
- *
+ * Starts three Sentinels on free loopback ports, which replace a master that is unavailable for a second. Resolves when
+ * all of them have discovered each other and the replicas.
  * @param options.master port of the master
- * @param options.host address of this machine at which the master and the Sentinels can be reached. Default: 127.0.0.1
+ * @param options.host address of this machine for the master and the Sentinels. Defaults to 127.0.0.1
  * @param options.extra additional lines of sentinel.conf, by the index of the Sentinel
  */
 export async function startSentinels(options: {
   readonly name: string;
   readonly master: number;
   readonly host?: string;
-  /** Default: 1. */
+  /** Defaults to 1. */
   readonly replicas?: number;
   readonly extra?: (index: number) => readonly string[];
 }): Promise<Sentinels> {

@@ -18,7 +18,7 @@ test('acknowledged data survives SIGKILL and a restart on the same port', async 
   expect(await redis.command('GET', 'kept')).toBe('yes');
 });
 
-test('without an append-only file a restart starts empty', async () => {
+test('without an append-only file, a restart removes all data', async () => {
   const redis = await startRedis();
   onTestFinished(redis.stop);
   await redis.command('SET', 'lost', 'yes');
@@ -26,7 +26,7 @@ test('without an append-only file a restart starts empty', async () => {
   expect(await redis.command('GET', 'lost')).toBeNull();
 });
 
-test('a full memory refuses writes and evicts nothing', async () => {
+test('refuses writes and does not evict data if its memory is full', async () => {
   const redis = await startRedis({ maxmemory: '3mb' });
   onTestFinished(redis.stop);
   await redis.command('SET', 'first', 'kept');
@@ -37,7 +37,7 @@ test('a full memory refuses writes and evicts nothing', async () => {
   expect(await redis.command('GET', 'first')).toBe('kept');
 });
 
-test('a stopped process answers again after SIGCONT', async () => {
+test('a stopped process responds again after SIGCONT', async () => {
   const redis = await startRedis();
   onTestFinished(redis.stop);
   const { pid } = redis;
@@ -47,13 +47,13 @@ test('a stopped process answers again after SIGCONT', async () => {
   expect(redis.pid).toBe(pid);
 });
 
-test('the run has a Redis', async () => {
+test('the test run has a Redis', async () => {
   const client = new Redis(redisUrl());
   onTestFinished(() => client.disconnect());
   expect(await client.ping()).toBe('PONG');
 });
 
-test('the run has a Redis Cluster that serves keys of every slot range', async () => {
+test('the test run has a Redis Cluster that serves keys of every slot range', async () => {
   const nodes = redisClusterUrl()
     .split(',')
     .map(url => new URL(url))

@@ -12,25 +12,25 @@ const run = promisify(execFile);
 const NEEDED_MAJOR = 7;
 const START_DEADLINE_MS = 30_000;
 
-/** A file system in memory, where fsync costs nothing. A killed Redis loses nothing there; a power cut would. */
+/** A file system in memory, where fsync is free. Killing Redis does not lose any data there, unlike a power failure. */
 const MEMORY = '/dev/shm';
-/** Free space that the servers of a run need. Containers often have less. */
+/** The free space that the servers of a run require. Containers often have less. */
 const ROOM_BYTES = 4 * 1024 ** 3;
 
-/** Signals that do not end the process. */
+/** The signals that do not end the process. */
 const LEAVES_RUNNING: ReadonlySet<NodeJS.Signals> = new Set(['SIGSTOP', 'SIGCONT', 'SIGHUP']);
 
-/** There is no suitable redis-server. The message lists all ways to get one. */
+/** Thrown if there is no suitable redis-server. The message lists all ways to get a Redis. */
 export class MissingRedis extends Error {
   override readonly name = 'MissingRedis';
 }
 
 export type RedisOptions = {
-  /** Keeps an append-only file. Default: nothing is persisted, and a restart starts empty. */
+  /** Keeps an append-only file. By default, data is not stored, so a restart removes it. */
   appendonly?: boolean;
-  /** When to fsync it. Default: `always`, like in production. */
+  /** The time of the fsync. Defaults to `always`, as in production. */
   appendfsync?: 'always' | 'everysec' | 'no';
-  /** In Redis format, such as `64mb`. Above it Redis refuses writes (`noeviction`). */
+  /** The memory limit in Redis format, such as `64mb`. Above it, Redis refuses writes (`noeviction`). */
   maxmemory?: string;
   /**
    * An existing folder for the data, which is kept. By default, this is a temporary folder in memory, which is removed
@@ -51,15 +51,20 @@ export type RedisServer = {
   /** `redis://127.0.0.1:<port>`, which is the same after a restart. */
   readonly url: string;
   readonly port: number;
-  /** Id of the running process; changes with a restart. */
+  /** The id of the running process, which changes with a restart. */
   readonly pid: number;
-  /** Sends a signal (default SIGKILL) and waits for the end; SIGSTOP and SIGCONT return at once. */
+  /**
+   * Sends a signal (SIGKILL by default) and waits for the end of the process. SIGSTOP and SIGCONT return immediately.
+   */
   readonly kill: (signal?: NodeJS.Signals) => Promise<void>;
-  /** Kills it if it is running, starts it using the same port and data, and waits until it responds. */
+  /** Kills the process if it is running, starts it using the same port and data, and waits until it responds. */
   readonly restart: () => Promise<void>;
-  /** Stops it and removes its temporary folder. Safe to call twice. */
+  /** Stops the process and removes its temporary folder. Can be called twice. */
   readonly stop: () => Promise<void>;
-  /** Sends one command over a separate connection. @throws an error answer of Redis */
+  /**
+   * Sends a command using a separate connection.
+   * @throws an error response of Redis
+   */
   readonly command: (name: string, ...args: (string | number | Buffer)[]) => Promise<unknown>;
 };
 
@@ -82,14 +87,14 @@ export async function requireRedisServer(): Promise<void> {
   );
 }
 
-/** Sends one command over a new connection and closes it. */
+/** Sends a command using a new connection, and closes it. */
 export async function redisCommand(
   port: number,
   name: string,
   ...args: (string | number | Buffer)[]
 ): Promise<unknown> {
   const client = new Redis(port, '127.0.0.1', { lazyConnect: true, retryStrategy: () => null });
-  // connect() already reports the refused connection.
+  // connect() has already reported the refused connection.
   client.on('error', () => {});
   try {
     await client.connect();
@@ -99,7 +104,7 @@ export async function redisCommand(
   }
 }
 
-/** Settings required by the documentation, in addition to those of every server here. */
+/** The settings that the documentation requires, in addition to the settings of all test servers. */
 export const DOCUMENTED = ['--lazyfree-lazy-expire', 'yes', '--lazyfree-lazy-server-del', 'yes'];
 
 function serverArguments(port: number, dir: string, options: RedisOptions): string[] {
@@ -131,9 +136,8 @@ async function memoryFolder(): Promise<string | undefined> {
 }
 
 /**
- * Starts a Redis on a free loopback port. It ends with this process, however that ends.
- *
- * @throws MissingRedis; an Error with the end of the log if it does not answer within 30 s
+ * Starts a Redis on a free loopback port. It ends with this process, for any reason.
+ * @throws MissingRedis; an Error with the end of the log if it does not respond within 30 s
  */
 export async function startRedis(options: RedisOptions = {}): Promise<RedisServer> {
   await requireRedisServer();

@@ -2,7 +2,7 @@ import { inject } from 'vitest';
 
 /**
  * Returns the Redis URL of this worker. The test files of a worker share it sequentially, so use unique keys, or
- * `startRedis()` if you need to flush or kill it. No other worker uses it.
+ * `startRedis()` to flush or kill a Redis. No other worker uses it.
  */
 export const redisUrl = (): string => ofThisWorker(inject('redisUrls'));
 
@@ -12,6 +12,6 @@ export const redisClusterUrl = (): string => ofThisWorker(inject('redisClusterUr
 function ofThisWorker(urls: readonly string[]): string {
   const worker = Number(process.env['VITEST_POOL_ID']);
   const url = urls[worker - 1];
-  if (url === undefined) throw new Error(`worker ${worker} has none: the run has ${urls.length}`);
+  if (url === undefined) throw new Error(`worker ${worker} has no Redis: there are ${urls.length} for this run`);
   return url;
 }

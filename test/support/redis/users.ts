@@ -3,11 +3,11 @@ import { join } from 'node:path';
 import { aclRules, REDIS_USERS, redisUserOf } from '../../../tools/generate/redis/acl.ts';
 import { REDIS_RIGHTS, type RedisUser } from '../../../tools/generate/redis/rights.ts';
 
-/** Password of each user of Sluice on the servers of the tests. */
+/** The password of each Sluice user on the test servers. */
 export const PASSWORD = 'secret';
 
 /**
- * Writes the users of Sluice with additional rules, and a default user who may do everything. Returns the arguments of
+ * Writes the users of Sluice with additional rules, and a default user with all permissions. Returns the arguments of
  * redis-server.
  */
 export async function writeUsers(folder: string, more: readonly string[]): Promise<readonly string[]> {
@@ -24,7 +24,7 @@ export function urlAs(user: RedisUser, url: string): string {
   return url.replaceAll('redis://', `redis://${redisUserOf(user)}:${PASSWORD}@`);
 }
 
-/** Each role reads the settings at startup and does not require a response. */
+/** The denied command that each role sends at startup. The roles do not require its response. */
 const EXPECTED = 'command config|get (toplevel)';
 
 /** Returns the commands that were denied for Sluice users since the server was started. */

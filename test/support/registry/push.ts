@@ -19,8 +19,7 @@ export async function pushCommands(): Promise<string[]> {
 
 /**
  * Runs the commands of docs/image.md that push both images and the chart.
- *
- * @param folder has `dist` with the layouts, and `charts`
+ * @param folder contains `dist` with the layouts, and `charts`
  * @throws with standard error if a command fails
  */
 export async function pushAll(folder: string, registry: Registry): Promise<void> {

@@ -15,11 +15,11 @@ const run = promisify(execFile);
 const READY_DEADLINE_MS = 30_000;
 
 export type Registry = {
-  /** Address and port. */
+  /** The address and port. */
   readonly host: string;
   /** The path of its certificate authority (PEM). */
   readonly ca: string;
-  /** Variables by which `skopeo` and `helm` trust the authority. */
+  /** Variables with which `skopeo` and `helm` trust the authority. */
   readonly env: Readonly<Record<string, string>>;
   /** Returns the number of requests for manifests and blobs with this path, e.g. `sluice-redis`. */
   readonly pulls: (repository: string) => number;
@@ -27,7 +27,8 @@ export type Registry = {
 };
 
 /**
- * Returns the reason why this machine can't run a registry and push to it including a solution, or undefined if it can.
+ * Returns the reason why this machine cannot run a registry and push to it (including a solution), or undefined if it
+ * can.
  */
 export async function registryRefusal(): Promise<string | undefined> {
   const missing: string[] = [];

@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 
-/** Runs the test files with `FILE` in their path `N` times and prints which runs have failed. */
+/** Runs the test files with `FILE` in their path `N` times. Prints the runs that have failed. */
 
 const ROOT = join(import.meta.dirname, '..', '..', '..');
 const [file = '', times = '20'] = process.argv.slice(2);

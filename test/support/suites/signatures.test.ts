@@ -10,14 +10,14 @@ const invalid = [
 const missing = [{ name: '@b/c', version: '2.0.0', registry: 'https://packages.example.com/' }];
 const judge = (report: object, failure?: string) => judgeSignatures(JSON.stringify(report), failure);
 
-test('passes if npm has found nothing', () => {
+test('passes if npm does not report anything', () => {
   expect(judge({ invalid: [], missing: [] })).toEqual({
     lines: ['the packages of package-lock.json have valid signatures'],
     passed: true,
   });
 });
 
-test('fails if a signature is invalid, whatever else happens, and lists packages without a signature', () => {
+test('fails if a signature is invalid, regardless of other results, and lists packages without a signature', () => {
   const failed = 'FAILED: a@1.0.0 has an invalid signature (EINTEGRITYSIGNATURE)';
   const unsigned = 'NOT CHECKED: @b/c@2.0.0 has no signature';
   expect(judge({ invalid, missing }, 'Command failed')).toEqual({ lines: [failed, unsigned], passed: false });
@@ -26,7 +26,7 @@ test('fails if a signature is invalid, whatever else happens, and lists packages
 });
 
 test.each(['EMISSINGSIGNATUREKEY', 'EEXPIREDSIGNATUREKEY', 'EATTESTATIONSUBJECT'])(
-  'fails if npm ends with %s, for which it does not list the package',
+  'fails if npm exits with %s, for which it does not list the package',
   code => {
     expect(judge({ error: { code, summary: 'a@1.0.0 has a signature\nmore', detail: '' } }, 'Command failed')).toEqual({
       lines: [`FAILED: a@1.0.0 has a signature (${code})`],
@@ -51,7 +51,7 @@ test.each([
   expect(judgeSignatures(printed, failure)).toEqual({ lines: [`SKIPPED: ${reason}. ${SKIPPED}`], passed: true });
 });
 
-test('a registry that does not answer in time is skipped', async () => {
+test('a registry that does not respond in time is skipped', async () => {
   const script = join(import.meta.dirname, 'audit-signatures.ts');
   const env = { ...process.env, AUDIT_MS: '1' };
   const ended = await new Promise(resolve =>

@@ -22,13 +22,12 @@ function parseReport(printed: string): Report {
   }
 }
 
-/** Errors of a package with which npm ends before it has a report, instead of listing the package as invalid. */
+/** Errors of a package with which npm exits before its report, instead of listing the package as invalid. */
 const FAILURES = new Set(['EMISSINGSIGNATUREKEY', 'EEXPIREDSIGNATUREKEY', 'EATTESTATIONSUBJECT']);
 
 /**
  * Returns the lines to print, and false if a package has an invalid signature. Packages without a signature are only
- * listed, because some mirrors of the registry leave out signatures.
- *
+ * listed because some mirrors of the registry omit signatures.
  * @param printed output of `npm audit signatures --json`
  * @param failure the reason if npm did not exit with 0
  */

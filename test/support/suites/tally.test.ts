@@ -11,13 +11,13 @@ function reportOf(...statuses: string[]): VitestReport {
   return { testResults: [{ name: 'a.test.ts', status, assertionResults }] };
 }
 
-test('counts tests by their result, and lists the failed ones', () => {
+test('counts tests by their result and lists failed tests', () => {
   const tally = tallyVitest('unit', reportOf('passed', 'passed', 'failed'), { exitCode: 1 });
   const notes = ['FAILED unit: test 2 (a.test.ts): AssertionError: 1 is not 2'];
   expect(tally).toEqual({ passed: 2, failed: 1, skipped: 0, notes });
 });
 
-test('every skipped test is named', () => {
+test('lists every skipped test', () => {
   const tally = tallyVitest('unit', reportOf('passed', 'skipped', 'todo'), { exitCode: 0 });
   expect(formatTally(tally)).toBe('1 passed, 0 failed, 2 skipped');
   expect(tally.notes).toEqual(['SKIPPED unit: test 1 (skipped; a.test.ts)', 'SKIPPED unit: test 2 (todo; a.test.ts)']);
@@ -30,12 +30,12 @@ test('a file that could not be loaded is a failure', () => {
   expect(tally.notes).toEqual(['FAILED unit: b.test.ts: Cannot find module x']);
 });
 
-test('a run without a report is a failure, whatever its exit code', () => {
+test('a run without a report is a failure for any exit code', () => {
   expect(formatTally(tallyVitest('kube', undefined, { exitCode: 137 }))).toBe('0 passed, 1 failed');
   expect(formatTally(tallyVitest('kube', undefined, { exitCode: 0 }))).toBe('0 passed, 1 failed');
 });
 
-test('a run that ends badly although every test passed is a failure', () => {
+test('a run that exits with an error is a failure even if every test passed', () => {
   expect(formatTally(tallyVitest('redis', reportOf('passed'), { exitCode: 1 }))).toBe('1 passed, 1 failed');
 });
 
@@ -45,7 +45,7 @@ test('an error outside of a test is a failure, with its cause', () => {
   expect(tally.notes).toEqual(['FAILED redis: outside of a test: Error: boom']);
 });
 
-test('a suite that was not run is counted, with its reason', () => {
+test('a suite that was not run is counted with its reason', () => {
   const tally = tallySkipped('node', 'a node needs root');
   expect(formatTally(tally)).toBe('0 passed, 0 failed, 1 skipped');
   expect(tally.notes).toEqual(['SKIPPED node: a node needs root']);
@@ -55,7 +55,7 @@ test('a suite without tests is a failure', () => {
   expect(formatTally(tallyVitest('system', { testResults: [] }, { exitCode: 0 }))).toBe('0 passed, 1 failed');
 });
 
-test('the sum adds suites and checks, and keeps their notes', () => {
+test('the sum adds suites and checks and keeps their notes', () => {
   const sum = addTallies([
     tallyCommand('types', 0),
     tallyCommand('lint', 2),
@@ -64,7 +64,7 @@ test('the sum adds suites and checks, and keeps their notes', () => {
   expect(sum).toEqual({ passed: 2, failed: 1, skipped: 0, notes: ['FAILED lint: exit code 2, see above'] });
 });
 
-test('a failed check names the command that solves its problems', () => {
+test('a failed check contains the command that solves its problems', () => {
   expect(tallyCommand('format', 1, 'Run `make format`').notes).toEqual([
     'FAILED format: exit code 1, see above. Run `make format`',
   ]);

@@ -1,4 +1,4 @@
-/** Result of a suite. `notes` are lines for the reader: skipped tests, and failures with their causes. */
+/** The result of a suite. `notes` contains lines for the reader: skipped tests, and failures with their causes. */
 export type Tally = {
   readonly passed: number;
   readonly failed: number;
@@ -23,9 +23,8 @@ export type VitestReport = {
 };
 
 /**
- * Returns the result of a command that is a single check, such as the types.
- *
- * @param remedy how to solve the problems that it reports, by default not specified
+ * Returns the result of a command that is a single check, such as the type check.
+ * @param remedy solution for the problems that it reports
  */
 export function tallyCommand(name: string, exitCode: number, remedy?: string): Tally {
   if (exitCode === 0) return { passed: 1, failed: 0, skipped: 0, notes: [] };
@@ -39,10 +38,9 @@ export function tallySkipped(suite: string, reason: string): Tally {
 }
 
 /**
- * Counts a vitest run. Each failure outside of a test counts as one: a file that could not be loaded, a missing report,
- * or a run that failed for another reason (an unhandled error, a set-up, no tests).
- *
- * @param report undefined if none could be read
+ * Counts a vitest run. Each failure outside of a test is counted as one: a file that could not be loaded, a missing
+ * report, or a run that failed for another reason (an unhandled error, the setup, or no tests).
+ * @param report undefined if no report could be read
  * @param run the exit code, and a line for each unhandled error
  */
 export function tallyVitest(

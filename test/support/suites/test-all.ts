@@ -26,12 +26,12 @@ const ROOT = join(import.meta.dirname, '..', '..', '..');
 
 const CHECKS: Readonly<Record<string, readonly string[]>> = {
   types: ['tsc', '-p', '.'],
-  // Warnings are for editors: with --quiet they would be searched for, and not shown.
+  // Warnings are for editors. With --quiet, oxlint does not search for them.
   lint: ['oxlint', '--type-aware', '--quiet', '--allow=suspicious'],
   format: ['biome', 'check'],
 };
 
-/** How to solve the problems that a check reports, if a command does it. */
+/** The solution for the problems that a check reports, if it is a command. */
 const REMEDIES: Readonly<Record<string, string>> = { format: 'Run `make format`' };
 
 const PROJECTS = ['unit', 'redis', 'kube', 'chart', 'image', 'system', 'waiting', 'scale'];
@@ -61,8 +61,8 @@ const running = new Set<ChildProcess>();
 
 /**
  * Runs a program in the project folder.
- *
- * @param options `output`: file descriptor, by default the output of this process; `env`: more environment variables
+ * @param options `output`: file descriptor, which defaults to the output of this process; `env`: additional environment
+ * variables
  * @returns its exit code, or 128 if it was ended by a signal
  */
 function run(
@@ -103,7 +103,7 @@ async function runProject(project: string, output?: number, files: readonly stri
   return tallyVitest(project, report, { exitCode, errors: errors.split('\n').filter(Boolean) });
 }
 
-/** Runs a suite and keeps its output. Returns a function that prints it. */
+/** Runs a suite and stores its output. Returns a function that prints it. */
 async function runUnseen(project: string): Promise<() => Promise<Result>> {
   const log = join(folder.path, `${project}.log`);
   const output = await open(log, 'w');

@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import type { Reporter, SerializedError } from 'vitest/node';
 
-/** Environment variable with the file that `UnhandledErrors` writes. */
+/** The environment variable with the file that `UnhandledErrors` writes. */
 export const UNHANDLED_FILE = 'SLUICE_UNHANDLED_ERRORS';
 
 /**

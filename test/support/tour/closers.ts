@@ -1,7 +1,7 @@
-/** Started things, closed in reverse order even if one throws. */
+/** Closes everything that was started, in reverse order, even if one of them throws. */
 export type Closers = {
   readonly add: (close: () => Promise<void>) => void;
-  /** Closes all of them once, and a second call waits for the first call. */
+  /** Closes each of them once. A second call waits for the first call. */
   readonly closeAll: () => Promise<void>;
 };
 

@@ -3,28 +3,31 @@ import { delimiter, dirname } from 'node:path';
 /** Settings of the user's shell for a running tour. */
 export type Environment = {
   readonly kubeconfig: string;
-  /** Cache folder of kubectl for this run: the cache of an earlier run would be wrong. */
+  /** The cache folder of kubectl for this run. The cache of an earlier run would be wrong. */
   readonly kubectlCache: string;
   /** The kubectl of this run, which is used if there is none on the PATH. */
   readonly kubectl: string;
   readonly eventsUrl: string;
   readonly key: string;
   readonly facadeUrl: string;
-  /** Issuer of the tokens. */
+  /** The issuer of the tokens. */
   readonly issuer: string;
-  /** Public ids of the workspaces that Ada owns: acme, and the empty one of the REST tour. */
+  /** The public ids of the workspaces that Ada owns: acme, and the empty workspace of the REST tour. */
   readonly acme: string;
   readonly tenant: string;
-  /** Public id of the workspace that Bob owns, and of the Integration by which acme grants it. */
+  /** The public ids of the workspace that Bob owns, and of the Integration by which acme grants access to it. */
   readonly globex: string;
   readonly integration: string;
-  /** Tokens of two people, good for a day. */
+  /** The tokens of two people, which are valid for a day. */
   readonly tokens: { readonly ada: string; readonly bob: string };
   readonly opsUrl: string;
   readonly receiverPort: number;
 };
 
-/** Renders a file for the shell's `.` command. No name starts with SLUICE_: `bin/sluice` refuses unknown settings. */
+/**
+ * Renders a file for the `.` command of the shell. Names do not start with SLUICE_ because `bin/sluice` refuses unknown
+ * settings.
+ */
 export function formatEnvironment(environment: Environment): string {
   const values = {
     KUBECONFIG: environment.kubeconfig,
@@ -47,7 +50,7 @@ export function formatEnvironment(environment: Environment): string {
   return `${exports.join('\n')}\nexport PATH="$PATH"${quoted(delimiter + dirname(environment.kubectl))}\n`;
 }
 
-/** Quotes any text as one word of the shell. */
+/** Quotes any text as one word for the shell. */
 function quoted(text: string): string {
   return `'${text.replaceAll("'", String.raw`'\''`)}'`;
 }

@@ -11,6 +11,6 @@ test('prints the time of each line, and counts problems', () => {
   expect(narrator.problems()).toEqual(['503; should be 202']);
 });
 
-test('prints times in ms, then in seconds, never negative', () => {
+test('prints times in ms, and then in seconds, which are never negative', () => {
   expect([-3, 12.4, 999.4, 1_250].map(formatMs)).toEqual(['0 ms', '12 ms', '999 ms', '1.25 s']);
 });

@@ -1,6 +1,6 @@
 const LOOK_EVERY_MS = 250;
 
-/** Calls once when the process that started this one has ended. */
+/** Calls the function once when the parent of this process has ended. */
 export function whenOrphaned(call: () => void): void {
   const parent = process.ppid;
   const timer = setInterval(() => {

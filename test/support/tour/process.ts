@@ -6,31 +6,34 @@ import { createInterface } from 'node:readline';
 
 const ROOT = join(import.meta.dirname, '..', '..', '..');
 
-/** The program of `make run` as a child with a separate folder for temporary files. */
+/** A child process that runs `make run`, with a separate folder for temporary files. */
 export type TourProcess = {
   readonly pid: number;
   /** The folder containing all of its temporary files. */
   readonly folder: string;
   /** Returns its output so far, standard output and standard error. */
   readonly output: () => string;
-  /** Waits for the first matching line, past or future. @throws with the output if it ends or `withinMs` pass first */
+  /**
+   * Waits for the first matching line, including previous lines.
+   * @throws with the output if the process ends, or if `withinMs` pass first
+   */
   readonly waitForLine: (pattern: RegExp, withinMs: number) => Promise<string>;
-  /** Exit code, or the signal's name. */
+  /** The exit code, or the name of the signal. */
   readonly exited: Promise<number | NodeJS.Signals>;
   readonly kill: (signal: NodeJS.Signals) => void;
   /**
-   * Returns remaining files in its folder, and processes started by it that are still running. It checks again for up
+   * Returns remaining files in its folder, and processes started by it that are still running. Checks repeatedly for up
    * to 5 s.
    */
   readonly leftovers: () => Promise<string[]>;
-  /** Kills it if it runs and removes the folder. */
+  /** Kills the process if it is running, and removes the folder. */
   readonly remove: () => Promise<void>;
 };
 
-/** bin/node becomes Node itself, so the process is that of the program. */
+/** The command of the program. The shell of bin/node is replaced with Node, so the pid belongs to the program. */
 const PROGRAM = [join(ROOT, 'bin', 'node'), join(ROOT, 'test', 'support', 'run.ts')];
 
-/** Starts it like a user; the process is that of make. */
+/** The command of a user. The pid belongs to make. */
 export const MAKE_RUN = ['make', '--no-print-directory', 'run'];
 
 export async function startTour(
@@ -80,7 +83,7 @@ export async function startTour(
         const watch = (): void => {
           const line = lines.find(each => pattern.test(each));
           if (line !== undefined) end(() => resolve(line));
-          else if (ended) fail('it has ended');
+          else if (ended) fail('the process has ended');
         };
         const timer = setTimeout(fail, withinMs, `${withinMs} ms have passed`);
         watchers.add(watch);

@@ -1,4 +1,4 @@
-/** An event of a producer; `key` replaces the usual ingress key. */
+/** An event of a producer. `key` replaces the default ingress key. */
 export type Publication = {
   readonly type: string;
   readonly groupKey: string;
@@ -7,7 +7,7 @@ export type Publication = {
   readonly key?: string;
 };
 
-/** Answer of ingress. Times are of performance.now(). */
+/** The response of ingress. Times use performance.now(). */
 export type Answer = {
   readonly status: number;
   /** The id of the accepted event, or undefined if it was rejected. */

@@ -1,7 +1,7 @@
 /** A fenced block of shell commands, and the output that the page shows, if any. */
 export type Example = {
   readonly commands: string;
-  /** Lines; `…` stands for any text within a line. */
+  /** The lines of the output. `…` represents any text within a line. */
   readonly output: readonly string[];
 };
 

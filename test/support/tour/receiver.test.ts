@@ -27,7 +27,7 @@ async function send(receiver: Receiver, id: string, secret: string, body = '{}')
   return response.status;
 }
 
-test('verifies each delivery, and asks again for the secret when it does not fit', async () => {
+test('verifies each delivery, and reads the secret again if it does not match', async () => {
   let secrets = [OLD];
   let reads = 0;
   const receiver = await start(async () => {
@@ -57,12 +57,12 @@ test.each([
   expect(receiver.received()[0]?.signature).toEqual({ refusal });
 });
 
-test('refuses everything while there is no secret', async () => {
+test('refuses all requests if there is no secret', async () => {
   const receiver = await start(async () => []);
   expect(await send(receiver, 'a', OLD)).toBe(401);
 });
 
-test('fails as often as requested, over HTTP too', async () => {
+test('fails as often as requested, including requests over HTTP', async () => {
   const receiver = await start(async () => [OLD]);
   receiver.failNext(1);
   expect([await send(receiver, 'a', OLD), await send(receiver, 'a', OLD)]).toEqual([503, 200]);

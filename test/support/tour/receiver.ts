@@ -5,7 +5,7 @@ import { Webhook } from 'standardwebhooks';
 
 /** A request to an endpoint, with its response. */
 export type Received = {
-  /** `webhook-id`: the event id. */
+  /** The event id in `webhook-id`. */
   readonly id: string;
   readonly type: string;
   readonly groupKey: string;
@@ -14,7 +14,7 @@ export type Received = {
   readonly signature: 'valid' | { readonly refusal: string };
   /** The response status. */
   readonly status: number;
-  /** performance.now() when the last byte arrived. */
+  /** The time at which the last byte was received, using performance.now(). */
   readonly atMs: number;
 };
 
@@ -101,13 +101,13 @@ async function listen(
 }
 
 /**
- * Starts a partner's endpoint. `POST` to any path is a delivery, verified and answered with 200 (401 if the signature
- * is invalid). `POST /fail?next=<n>` makes the next n fail. `GET /received` lists all requests, with one JSON line per
- * request. With `?id=<webhook-id>`, it only returns this event and waits (up to 10 s) until the response to the event
- * was 200.
- *
- * @param options.port 0 picks a free one
- * @param options.readSecrets returns the valid `whsec_` secrets; called again if none verifies
+ * Starts a partner's endpoint. `POST` to any path is a delivery, which is verified and results in 200 (401 if the
+ * signature is invalid). `POST /fail?next=<n>` makes the next n deliveries fail. `GET /received` lists all requests,
+ * with one JSON line per request. With `?id=<webhook-id>`, it only returns this event and waits (up to 10 s) until the
+ * response to the event was 200.
+ * @param options.port 0 picks a free port
+ * @param options.readSecrets returns the valid `whsec_` secrets. It is called again if none of them verifies the
+ * signature
  */
 export async function startReceiver(options: {
   port: number;

@@ -6,10 +6,10 @@ import { kubectl } from './stack.ts';
 
 const SAMPLES = join(import.meta.dirname, '..', '..', '..', 'config', 'samples');
 
-/** Port of the endpoint in the sample Subscription. */
+/** The port of the endpoint in the sample Subscription. */
 export const SAMPLE_PORT = 9797;
 
-/** Issuer of the owners in the sample Accounts. */
+/** The issuer of the owners in the sample Accounts. */
 const SAMPLE_ISSUER = 'https://login.example.com';
 
 /**
@@ -30,8 +30,7 @@ export async function copySamples(folder: string, { port, issuer }: { port: numb
 
 /**
  * Creates an ingress key for a workspace, which is a Secret of type `sluice.dev/ingress-key` in its namespace. Several
- * can be valid at once.
- *
+ * keys can be valid at the same time.
  * @returns the key
  */
 export async function createIngressKey(cluster: Cluster, workspace: string, name: string): Promise<string> {

@@ -12,17 +12,17 @@ const ROOT = join(import.meta.dirname, '..', '..', '..');
 const CRDS = join(ROOT, 'crds');
 const RBAC = join(ROOT, 'config', 'rbac');
 
-/** Namespace of the controller's Lease, the default of SLUICE_NAMESPACE. */
+/** The namespace of the controller's Lease, which is the default of SLUICE_NAMESPACE. */
 const SYSTEM_NAMESPACE = 'sluice-system';
 
 const NO_CONTROLLER_MANAGER =
   'without kube-controller-manager: deleted namespaces stay Terminating, and owner references are not collected; `make test` builds it';
 
 export type Stack = {
-  /** Temporary folder of this run; deleted at its end. */
+  /** The temporary folder of this run, which is deleted at its end. */
   readonly folder: string;
   readonly cluster: Cluster;
-  /** Identity provider whose access tokens the facade accepts. */
+  /** The identity provider whose access tokens the facade accepts. */
   readonly issuer: Issuer;
   /** The process with all roles. */
   readonly sluice: Sluice;
@@ -41,7 +41,7 @@ export function lines(output: string): number {
 }
 
 /**
- * Starts Sluice on loopback: the Kubernetes API with the kinds of Sluice, Redis that fsyncs each write, and
+ * Starts Sluice on loopback: the Kubernetes API with the kinds of Sluice, a Redis that uses fsync for each write, and
  * `bin/sluice all` with a new root key. Immediately passes each started part to `closers`, so an interrupted start can
  * be stopped.
  */
@@ -49,7 +49,7 @@ export async function startStack(options: { tell: (line: string) => void; closer
   const { tell, closers } = options;
   const folder = await temporaryFolder('run');
   closers.add(folder.remove);
-  // The binary is built for the tests; building it only for this would take minutes.
+  // The binary is built for the tests. Building it only for this purpose would take minutes.
   const controllerManager = isBinaryThere('kube-controller-manager');
   const [cluster, redis] = await Promise.all([
     startCluster({ controllerManager }).then(started => {

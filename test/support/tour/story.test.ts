@@ -7,7 +7,7 @@ import type { Answer, Publication } from './publisher.ts';
 import { type Receiver, startReceiver } from './receiver.ts';
 import { type Scene, tellClosedGate, tellDelivery, tellDuplicate, tellRefusals, tellRetries } from './story.ts';
 
-/** The story must notice failures: here a Sluice misbehaves on purpose, towards a real endpoint. */
+/** Tests that the story detects failures. Sluice misbehaves on purpose, with a real endpoint. */
 
 const SECRET = `whsec_${Buffer.from('a secret with 24 bytes..').toString('base64')}`;
 const FORGED = `whsec_${Buffer.from('another one of 24 bytes.').toString('base64')}`;
@@ -59,7 +59,7 @@ function counting(...values: number[]): () => Promise<number> {
   return async () => (values.length > 1 ? values.shift() : values[0]) ?? 0;
 }
 
-test('a verified delivery of the same bytes is as it should be', async () => {
+test('a verified delivery of the same bytes is not a problem', async () => {
   const told = await scene(async ({ data }, receiver) => {
     await deliver(receiver, 'a', JSON.stringify(data));
     return accepted('a');
@@ -94,7 +94,7 @@ test('an event stored twice is a problem', async () => {
   expect(told.narrator.problems()).toHaveLength(1);
 });
 
-test('the closed gate: reports a problem if the event is delivered or counted twice', async () => {
+test('the closed gate: reports a problem if the event is delivered, or counted twice', async () => {
   const kept = await scene(async () => accepted('a'), counting(4, 4, 5));
   await tellClosedGate(kept);
   expect(kept.narrator.problems()).toEqual([]);
@@ -114,13 +114,13 @@ test('the closed gate: reports a problem if the event is delivered or counted tw
   expect(leaked.narrator.problems()).toHaveLength(1);
 });
 
-test('reports a problem each time a request should have been refused', async () => {
+test('reports a problem for each request that should have been refused', async () => {
   const told = await scene(async () => accepted('a'));
   await tellRefusals(told);
   expect(told.narrator.problems()).toHaveLength(2);
 });
 
-test('events that overtake a failing one are a problem', async () => {
+test('events that overtake a failing event are a problem', async () => {
   let number = 0;
   const told = await scene(async ({ data }, receiver) => {
     const id = `e${++number}`;

@@ -11,7 +11,7 @@ export type Scene = {
   readonly receiver: Receiver;
   /** Returns the number of events which ingress did not route because the group key is not active. */
   readonly countNotActivated: () => Promise<number>;
-  /** How long to wait for an event that must not arrive, after ingress has counted it as not routed. */
+  /** The time to wait for an event that must not arrive after ingress has counted it as not routed, in milliseconds. */
   readonly quietMs: number;
 };
 
@@ -74,7 +74,7 @@ export async function tellDuplicate({ narrator, publish }: Scene): Promise<void>
   );
 }
 
-/** Shows an event that the gate does not pass: accepted, not routed, and counted with a reason. */
+/** Shows an event that is stopped by the gate: accepted, not routed, and counted with a reason. */
 export async function tellClosedGate(scene: Scene, groupKey: string = CLOSED_KEY): Promise<void> {
   const { narrator, publish, receiver } = scene;
   const before = await scene.countNotActivated();
@@ -89,7 +89,7 @@ export async function tellClosedGate(scene: Scene, groupKey: string = CLOSED_KEY
   );
 }
 
-/** Shows what ingress refuses: a wrong key, an undeclared event type. */
+/** Shows requests that ingress refuses: a wrong key, and an undeclared event type. */
 export async function tellRefusals({ narrator, publish }: Scene): Promise<void> {
   const stranger = await publish({ ...order(OPEN_KEY, 4), key: 'not-a-key' });
   narrator.observe(`published with a wrong key: ${said(stranger)}`, stranger.status === 401, 'should be 401');
@@ -132,7 +132,7 @@ export async function tellRetries({ narrator, cluster, publish, receiver }: Scen
   );
 }
 
-/** Two clocks measure: that of Redis for the schedule, that of this process for the arrival. */
+/** This uses two clocks: the clock of Redis for the schedule, and the clock of this process for the arrival. */
 const CLOCKS_DIFFER_MS = 20;
 
 function gapMs(attempts: readonly Received[], n: number): number {

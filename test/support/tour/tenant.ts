@@ -5,9 +5,8 @@ import { kubectl } from './stack.ts';
 export const REST_WORKSPACE = 'initech';
 
 /**
- * Creates an account with an owner and a workspace, as the administrator of the platform does for a new producer. The
- * owner does the rest over REST.
- *
+ * Creates an account with an owner and a workspace, like the administrator of the platform for a new producer. The
+ * owner does everything else using REST.
  * @returns the public workspace id, `ten_…`
  */
 export async function createProducer(cluster: Cluster, issuer: string, subject: string): Promise<string> {

@@ -17,7 +17,7 @@ function refusalOf(run: () => unknown): Refusal {
   throw new Error('was not refused');
 }
 
-test('the fields come from the body, from the query, or the same from both', () => {
+test('the fields can be in the body, in the query, or in both with the same values', () => {
   expect(resolvePair(PairBody.parse(pair), {})).toEqual(pair);
   expect(resolvePair(undefined, PairQuery.parse(pair))).toEqual(pair);
   expect(resolvePair(pair, pair)).toEqual(pair);

@@ -46,7 +46,7 @@ describe('an entry', () => {
     expect(ActivationEntry.parse(entry)).toEqual(entry);
   });
 
-  test('is Revoked if any of its objects is, in any order', () => {
+  test('is Revoked if any of its objects is revoked, in any order', () => {
     const one = activation('b', { effective: 'RevokedElsewhere' });
     const other = activation('a', { revoked: true, effective: 'Revoked' });
     for (const pair of [
@@ -70,23 +70,23 @@ describe('an entry', () => {
     expect(activationEntry([activation('a', said)])).toMatchObject({ status: 'Active', effective: false, reason });
   });
 
-  test('stays effective, though revoked, until the controller has closed the gate', () => {
+  test('remains effective after it was revoked until the controller has closed the gate', () => {
     const entry = activationEntry([activation('a', { revoked: true, effective: 'Routing' })]);
     expect(entry).toMatchObject({ status: 'Revoked', effective: true });
   });
 
-  test('is of its pair: an integration and a group key that may hold slashes', () => {
+  test('belongs to its pair: an integration and a group key that may contain slashes', () => {
     expect(pairOf(activation('a', {}))).toBe('ada/a/b');
   });
 });
 
-describe('what was applied', () => {
+describe('an applied activation', () => {
   test.each([
     ['Routing', 'open'],
     ['IntegrationPending', 'open'],
     ['RevokedElsewhere', 'revoked_elsewhere'],
     ['IntegrationClosed', 'integration_closed'],
-  ])('is judged by the reason %s: %s', (effective, judgement) => {
+  ])('has the reason %s: %s', (effective, judgement) => {
     expect(judgeActivation(activation('a', { effective, at: 3 }), 3)).toBe(judgement);
   });
 
@@ -95,7 +95,7 @@ describe('what was applied', () => {
     expect(judgeActivation(activation('a', {}), 3)).toBe('unknown');
   });
 
-  test('is no longer applied if the object is revoked', () => {
+  test('is not applied anymore if the object is revoked', () => {
     expect(judgeActivation(activation('a', { revoked: true, effective: 'Routing', at: 4 }), 3)).toBe('superseded');
   });
 });

@@ -21,7 +21,7 @@ function enforced(observedGeneration: number) {
   return { conditions: [{ ...condition, lastTransitionTime, observedGeneration }], pausedSubscriptions: 3 };
 }
 
-test('one entry for each target, with all its objects', () => {
+test('there is one entry for each target, with all of its objects', () => {
   const entries = blockEntries([
     block('from-git', ORDERS),
     block('blk-1', ORDERS, enforced(2)),
@@ -52,13 +52,13 @@ test('one entry for each target, with all its objects', () => {
   for (const entry of entries) expect(BlockEntry.parse(entry)).toEqual(entry);
 });
 
-test('a Block on its way out is no entry', () => {
+test('a Block that is being deleted is not listed', () => {
   const leaving = block('blk-1', ORDERS);
   const metadata = { ...leaving.metadata, deletionTimestamp: '2026-01-01T00:00:00Z' };
   expect(blockEntries([{ ...leaving, metadata }])).toEqual([]);
 });
 
-test('names are found in Blocks by public ids, when both fit', () => {
+test('names are found in Blocks by both public ids', () => {
   const blocks = [block('one', BASICS), block('two', ORDERS)];
   expect(namesInBlocks(blocks, ids)).toEqual({ integration: 'ada', target: ORDERS });
   expect(namesInBlocks(blocks, { ...ids, integration: publicId('Integration', 'shop', 'bob') })).toBeUndefined();

@@ -28,7 +28,7 @@ describe('a body', () => {
   });
 });
 
-test('an event that retention removed shows its progress, and nothing else', () => {
+test('an expired event only contains its progress', () => {
   const progress = { state: 'dead', attempts: 3, history: [], endedMs: 1_800_000_000_000, reason: '500' } as const;
   const entry = eventEntry(
     {
@@ -56,7 +56,7 @@ test('an event that retention removed shows its progress, and nothing else', () 
   });
 });
 
-test('an event has its attempts, replays and answers', () => {
+test('an event contains its attempts, replays, and responses', () => {
   const history = [{ atMs: 1_800_000_000_000, result: '500', latencyMs: 7 }];
   const detail = eventDetail(
     {
@@ -97,7 +97,7 @@ test('a pulled event contains its replay', () => {
   expect(pulled).toMatchObject({ replayId: 'rpl_1', bytes: 2, contentType: 'text/plain', body: 'hi' });
 });
 
-describe('headers of an event, as a delivery has them', () => {
+describe('headers of an event in a delivery', () => {
   const pull = (more: object) =>
     pulledEntry(
       { ref: REF, replayId: undefined, groupKey: 'a', meta: { ...meta, ...more }, body: Buffer.from('hi') },
@@ -110,17 +110,17 @@ describe('headers of an event, as a delivery has them', () => {
     expect(pull({ attributes, forward: { 'x-trace': '1' } })).toEqual({ ...sent, 'x-trace': '1' });
   });
 
-  test('of a structured one: none, they are in its body', () => {
+  test('are empty for a structured CloudEvent because its attributes are in the body', () => {
     expect(pull({ contentType: 'application/cloudevents+json', forward: { 'x-trace': '1' } })).toEqual({
       'x-trace': '1',
     });
   });
 
-  test('of any other event: attributes of ours', () => {
+  test('contain attributes of Sluice for any other event', () => {
     expect(pull({})).toMatchObject({ 'ce-id': 'order-1', 'ce-source': '/x', 'ce-partitionkey': 'a' });
   });
 
-  test('are withheld with the body', () => {
+  test('are omitted together with the body', () => {
     const event = {
       ref: REF,
       acceptedMs: refMs(REF),

@@ -8,7 +8,7 @@ const TENANT = 'ten_0123456789abcdefghjk';
 const routeOf = (operation: string) => ROUTES.find(route => route.operation === operation);
 const answers = (operation: string, body: unknown) => routeOf(operation)?.answers[200]?.schema?.safeParse(body).success;
 
-test.each(HISTORIES)('a series of %s has every bucket, in UTC', history => {
+test.each(HISTORIES)('a series of %s contains every bucket, in UTC', history => {
   const ring = RINGS[history];
   const window = windowOf(ring, NOW_MS);
   const texts = slotsOf(ring, window).map(() => null);
@@ -43,7 +43,7 @@ test.each([
   ['168h', false],
   ['1h,24h', false],
   [['1h', '24h'], false],
-])('history %j is taken: %s', (history, taken) => {
+])('history %j is accepted: %s', (history, taken) => {
   for (const [operation, more] of [
     ['getMetricsSeries', {}],
     ['getNotRouted', { stream: 'orders' }],
@@ -53,7 +53,7 @@ test.each([
   }
 });
 
-test('reasons are summed, each by its word', () => {
+test('reasons are added up by their name', () => {
   const none = { missing_group_key: 0, not_activated: 0, skipped_to_now: 0, expired: 0 };
   const hours = [
     { startMs: Date.parse('2026-03-01T11:00:00Z'), reasons: { ...none, expired: 2 } },

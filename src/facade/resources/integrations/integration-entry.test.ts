@@ -17,7 +17,7 @@ function integration(spec: Cached<'Integration'>['spec'], expiresAt = invitation
   return { metadata, spec, status: { invitation: { ...invitation, expiresAt } } };
 }
 
-describe('what an integration is at a time', () => {
+describe('the state of an integration at a given time', () => {
   const invited = { invitedEmail: 'ada@example.com' };
   test.each([
     ['Pending', true, integration(invited)],
@@ -33,7 +33,7 @@ describe('what an integration is at a time', () => {
   });
 });
 
-test('an invitation as the specification answers it, without anything of its token', () => {
+test('an invitation has the fields of the specification, without its token', () => {
   const answer = invitedIntegration(integration({ invitedEmail: 'Ada@example.com' }), NOW_MS);
   expect(Object.keys(answer)).toEqual(['publicId', 'invitedEmail', 'status']);
   expect(InvitedIntegration.parse(answer)).toEqual(answer);

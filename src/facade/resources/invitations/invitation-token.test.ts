@@ -13,7 +13,7 @@ test.each([
   expect(whyAnswered(state)).toBe(why);
 });
 
-test('every token that is issued can be sent, and nothing longer or shorter', () => {
+test('every issued token can be sent, and no longer or shorter text', () => {
   for (let n = 0; n < 50; n++) {
     const token = deriveInvitationToken(randomBytes(32), 'uid', '2026-05-01T00:00:00Z');
     expect(InvitationToken.safeParse(token).success).toBe(true);
@@ -29,7 +29,7 @@ test.each([
   ['an address with a dotted capital I', 'k\u0130m@example.com', false],
   ['an address with a fullwidth letter', '\uff2bim@example.com', false],
   ['no address', undefined, false],
-])('whether a caller with %s is the invited one', (_what, email, invited) => {
+])('a caller with %s is checked against the invited address', (_what, email, invited) => {
   const check = () =>
     assertInvited({ requireInvitedEmail: true }, { email }, { spec: { invitedEmail: 'kim@example.com' } });
   if (invited) expect(check).not.toThrow();

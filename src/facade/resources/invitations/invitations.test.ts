@@ -21,7 +21,7 @@ const identity = {
 
 type Kept = Cached<KindName>;
 
-/** An API server with one open invitation, where something happens right after the integration is read for the `nth` time. */
+/** An API server with one open invitation. `happens` runs right after the integration is read for the `nth` time. */
 function openFacade(nth: number, meanwhile: Record<string, unknown>, requireInvitedEmail = false) {
   const invited = {
     metadata: { namespace: 'shop', name: 'int-1', uid: 'u', resourceVersion: '1' },
@@ -103,7 +103,7 @@ test.each([
   ['eve@example.com', true, false],
   [undefined, true, false],
   [undefined, false, true],
-])('a caller with the verified address %s may answer, if it must be the invited one (%s): %s', async (...row) => {
+])('a caller with the verified address %s can answer if the address is required (%s): %s', async (...row) => {
   const [email, required, may] = row;
   const caller = { ...identity, email };
   const accepting = openFacade(0, {}, required);

@@ -19,11 +19,11 @@ test.each([
   ['its key, when it has no name', {}, 'basics'],
   ['its first name', { name: 'Basics!' }, 'Basics!'],
   ['its last name', { name: 'Basics!', displayName: 'The basics' }, 'The basics'],
-])('a package is called by %s', (_what, spec, name) => {
+])('a package is named %s', (_what, spec, name) => {
   expect(packageName(pkg(spec))).toBe(name);
 });
 
-test('an answer names streams by public id and key, each once', () => {
+test('a response contains streams by public id and key, each once', () => {
   const detail = packageDetail(pkg({ name: 'Basics', streams: ['orders', 'carts', 'orders'] }));
   expect(detail).toEqual({
     publicId: publicId('Package', 'shop', 'basics'),
@@ -41,14 +41,14 @@ test('an answer names streams by public id and key, each once', () => {
   expect(createdPackage(pkg({ archived: true })).status).toBe('Archived');
 });
 
-test('a stream is found in the list by its public id, and only one of the same workspace', () => {
+test('a stream is found in the list by its public id if it is in the same workspace', () => {
   const { spec } = pkg({ streams: ['carts', 'orders'] });
   expect(listedStream(pkg(spec), publicId('CatalogStream', 'shop', 'orders'))).toBe('orders');
   expect(listedStream(pkg(spec), publicId('CatalogStream', 'store', 'orders'))).toBeUndefined();
   expect(listedStream(pkg({}), publicId('CatalogStream', 'shop', 'orders'))).toBeUndefined();
 });
 
-describe('a creation may be repeated', () => {
+describe('repeating the creation of a package', () => {
   const wanted = { name: 'Basics', description: 'most wanted' };
   test.each<[string, Cached<'Package'>['spec'], boolean]>([
     ['as it was', { name: 'Basics', description: 'most wanted' }, true],
@@ -63,7 +63,7 @@ describe('a creation may be repeated', () => {
     expect(isAsCreated(pkg(spec), wanted)).toBe(same);
   });
 
-  test('of a manifest without a name, which is called by its key', () => {
+  test('of a manifest without a name uses its key', () => {
     expect(isAsCreated(pkg({}), { name: 'basics' })).toBe(true);
     expect(isAsCreated(pkg({}), { name: 'Basics' })).toBe(false);
   });

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import type { Cached } from '../../objects/cached.ts';
 import { listedBytes, listedEntry } from './streams.ts';
 
-test('an entry of a list has the size and the hash of the payload schema, and not the schema', () => {
+test('a list entry contains the size and the hash of the payload schema, and not the schema', () => {
   const payloadSchema = '"é'.repeat(40_000);
   const stream = {
     metadata: { name: 'orders', namespace: 'shop' },

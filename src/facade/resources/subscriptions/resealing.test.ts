@@ -85,12 +85,12 @@ describe('header values', () => {
       { name: 'x-b', value: 'plain' },
     ];
     expect(state.applied).toMatchObject([{ spec: { endpoint: { url, headers } }, exactly: true }]);
-    // Fields of other managers are not sent.
+    // The request does not contain fields of other managers.
     expect(state.applied[0]?.spec.endpoint).not.toHaveProperty('timeoutSeconds');
     expect(state.reads).toBe(1);
   });
 
-  test('of a newer root key stay, so that a facade that learns of it later does not undo the work of another', async () => {
+  test("of a newer root key are kept, so that a facade that receives the key later does not revert another facade's change", async () => {
     const { keys, state, pass } = start(sealedFor(owner));
     keys.follow(keys.newest().fingerprint);
     await pass();
@@ -99,7 +99,7 @@ describe('header values', () => {
     expect(state.applied).toHaveLength(1);
   });
 
-  test('of a new subscription are bound to its salt, once it has one for certain', async () => {
+  test('of a new subscription are bound to its salt as soon as it is certain to have one', async () => {
     const unborn = { ...owner, salt: undefined, createdMs: undefined };
     const { clock, state, headerSeals, pass } = start(() => []);
     clock.ms = CREATED_MS;
@@ -114,7 +114,7 @@ describe('header values', () => {
   test.each<[string, Parameters<typeof start>]>([
     ['of another field manager', [sealedFor(owner), 'kubectl']],
     ['that cannot be decrypted', [sealedFor({ ...owner, subscription: 'sub_other' })]],
-  ])('%s stay as they are', async (_which, args) => {
+  ])('%s are not changed', async (_which, args) => {
     const { keys, state, pass } = start(...args);
     keys.follow(keys.newest().fingerprint);
     await pass();

@@ -9,7 +9,7 @@ import { secretsOf } from './signing-secrets.ts';
 const NOW_MS = 1_800_000_000_000;
 const hoursAgo = (hours: number) => new Date(NOW_MS - hours * 3_600_000).toISOString();
 const files = ['root.key', 'root.key.2'].map((name, i) => ({ name, secret: new Uint8Array(32).fill(i + 1) }));
-/** The facade assumes that the newest key is the first key. */
+/** The keys of the facade, which assumes that the newest key is the first key. */
 const keys = createKeyRing(files);
 const [old, newest] = keys.all() as [ReturnType<typeof keys.first>, ReturnType<typeof keys.first>];
 const facade = { keys, wallMs: () => NOW_MS };
@@ -30,7 +30,7 @@ const answerOf = (secretVersion: number, signing: SubscriptionStatus['signing'])
   secretsOf(facade, subscription(secretVersion, signing));
 
 describe('the signing secret', () => {
-  test('is derived from the root key that the controller has recorded, not from the first one of the facade', () => {
+  test('is derived from the root key that the controller has recorded, and not from the first key of the facade', () => {
     expect(answerOf(1, { salt, version: 1, key: old.id })).toEqual({
       secretVersion: 1,
       secret: secret(old, 1),
@@ -45,7 +45,7 @@ describe('the signing secret', () => {
     expect(answerOf(2, { ...rotated, rotatedAt: hoursAgo(24) }).previous).toBeNull();
   });
 
-  test('stays the recorded one until the controller has recorded the next version', () => {
+  test('is the recorded one until the controller has recorded the next version', () => {
     expect(answerOf(2, { salt, version: 1, key: old.id })).toEqual({
       secretVersion: 1,
       secret: secret(old, 1),
@@ -60,7 +60,7 @@ describe('the signing secret', () => {
     ['has recorded an older version than the one before', 3, { salt, version: 1, key: old.id }],
     ['has recorded a newer version', 1, { salt, version: 2, key: old.id, rotatedAt: hoursAgo(1) }],
     ['has used a root key that the facade lacks', 1, { salt, version: 1, key: 'missing' }],
-  ])('is not known while the controller %s', (_what, version, signing) => {
+  ])('is unknown while the controller %s', (_what, version, signing) => {
     expect(() => answerOf(version, signing)).toThrow(expect.objectContaining({ code: 'not_in_force' }));
   });
 });

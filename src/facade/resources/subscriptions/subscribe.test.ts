@@ -31,8 +31,8 @@ const fieldOf = (each: object, path: string): unknown =>
   path.split('.').reduce((value: unknown, key) => (value as Record<string, unknown>)[key], each);
 
 /**
- * A facade whose caches contain `cached`, while the API server contains `live`. `read` contains the number of objects
- * of each list on the API server.
+ * A facade whose caches contain `cached` while the API server contains `live`. `read` contains the number of objects of
+ * each list on the API server.
  */
 function start(cached: Objects, live: Objects) {
   const applied: object[] = [];
@@ -69,7 +69,7 @@ test.each<[string, Objects, Objects?]>([
   ['a block of a package', { Block: [wholeBlock], Package: [all] }],
   ['a stream added to a package that is blocked', { Block: [wholeBlock], Package: [all] }, { Block: [wholeBlock] }],
 ])(
-  '%s that the caches have not heard of refuses a new subscription, and nothing is written',
+  '%s that is missing from the caches refuses a new subscription, and nothing is written',
   async (_what, live, cached = {}) => {
     const { applied, call } = start({ ...open, ...cached }, { ...open, ...live });
     await expect(call()).rejects.toMatchObject({ code: 'stream_blocked' });
@@ -77,7 +77,7 @@ test.each<[string, Objects, Objects?]>([
   },
 );
 
-test('a block that only the caches still have refuses nothing', async () => {
+test('a block that only the caches contain does not refuse anything', async () => {
   const fresh = start({ ...open, Block: [block] }, open);
   expect((await fresh.call()).made).toBe(true);
   const there = start({ ...open, Block: [block], Subscription: [existing] }, { ...open, Subscription: [existing] });
@@ -90,7 +90,7 @@ test.each([
   ['integration_not_active', { Integration: [] }],
   ['stream_deprecated', { CatalogStream: [object('orders', 'shop', { public: false })] }],
   ['unknown_resource', { CatalogStream: [] }],
-])('%s by the API server, whatever the caches have', async (code, live) => {
+])('%s by the API server, regardless of the caches', async (code, live) => {
   const { applied, call } = start(open, { ...open, ...live });
   await expect(call()).rejects.toMatchObject({ code });
   expect(applied).toEqual([]);
@@ -101,7 +101,7 @@ test('refuses an existing subscription while it is blocked', async () => {
   await expect(start(objects, objects).call()).rejects.toMatchObject({ code: 'stream_blocked' });
 });
 
-test('an existing one is refused when its integration has ended, not when only the cache has it', async () => {
+test('an existing subscription is refused if its integration has ended, and not if only the cache says so', async () => {
   const ended = object('ada', 'shop', { workspace: 'ada', revoked: true }) as OwnedIntegration['object'];
   const of = { ...integration, object: ended };
   const there = { ...open, Subscription: [existing] };
@@ -126,7 +126,7 @@ describe('with thousands of Blocks and Packages of the producer', () => {
     Package: [all, ...many.map(i => object(`p${i}`, 'shop', { streams: ['orders'] }))],
   });
 
-  test('subscribing only reads what concerns this integration and this stream', async () => {
+  test('subscribing only reads the objects for this integration and this stream', async () => {
     const { call, read } = start(open, busy());
     expect((await call()).made).toBe(true);
     expect(read).toEqual([0, 0]);
@@ -135,7 +135,7 @@ describe('with thousands of Blocks and Packages of the producer', () => {
   test.each<[string, object, number[]]>([
     ['a block of the stream', block, [1, 0]],
     ['a block of a package', wholeBlock, [0, 1]],
-  ])('%s that the caches have not heard of is found without reading the others', async (_what, own, most) => {
+  ])('%s that is missing from the caches is found without reading the others', async (_what, own, most) => {
     const { call, read } = start(open, busy(own));
     await expect(call()).rejects.toMatchObject({ code: 'stream_blocked' });
     expect(read).toEqual(most);
@@ -144,13 +144,13 @@ describe('with thousands of Blocks and Packages of the producer', () => {
   test.each([
     ['a block of the stream', block],
     ['a block of a package', wholeBlock],
-  ])('%s that the caches contain is confirmed without any list', async (_what, own) => {
+  ])('%s that the caches contain is confirmed without a list', async (_what, own) => {
     const { call, read } = start({ ...open, Block: [own], Package: [all] }, busy(own));
     await expect(call()).rejects.toMatchObject({ code: 'stream_blocked' });
     expect(read).toEqual([]);
   });
 
-  test('many blocked packages need one list of packages instead of a read for each', async () => {
+  test('many blocked packages require one list of packages instead of a read for each', async () => {
     const blocks = many
       .slice(0, 100)
       .map(i => object(`w${i}`, 'shop', { integration: 'ada', target: { kind: 'Package', name: `p${i}` } }));
@@ -167,7 +167,7 @@ test.each<[string, object, Objects]>([
     block,
     { Block: [{ metadata: { ...block.metadata, uid: 'new' }, spec: { ...block.spec, integration: 'bob' } }] },
   ],
-])('%s refuses nothing', async (_what, own, live) => {
+])('%s does not refuse anything', async (_what, own, live) => {
   const { call } = start({ ...open, Block: [own], Package: [all] }, { ...open, Block: [own], ...live });
   expect((await call()).made).toBe(true);
 });

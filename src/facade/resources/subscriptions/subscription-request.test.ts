@@ -22,7 +22,7 @@ const headers = [
   { name: 'X-A', value: '1' },
 ];
 
-test('writes an endpoint with sorted headers, and without absent fields', () => {
+test('writes an endpoint with sorted headers and without missing fields', () => {
   expect(requestedFields({ endpoint: { url, headers, retrySchedule: ['5s', '1s'] } })).toEqual({
     endpoint: { url, headers: headers.toReversed(), retrySchedule: ['5s', '1s'] },
   });
@@ -31,7 +31,7 @@ test('writes an endpoint with sorted headers, and without absent fields', () => 
   expect(requestedFields({})).toEqual({});
 });
 
-test('a change keeps the version of the secret and when the endpoint was enabled', () => {
+test('a change keeps the version of the secret and the time when the endpoint was enabled', () => {
   const present = { spec: { ...spec, endpoint: { url: 'https://old.example', secretVersion: 3, enabledAt: 'then' } } };
   expect(requestedFields({ endpoint: { url } }, present)).toEqual({
     endpoint: { url, secretVersion: 3, enabledAt: 'then' },
@@ -71,22 +71,19 @@ function errorsOf(run: () => unknown) {
   return undefined;
 }
 
-test.each([[{}], [{ suspended: true }], [{ suspended: false }]])(
-  'a change %j does not take an endpoint away',
-  change => {
-    expect(errorsOf(() => requestOfChange(change, withHeaders, seals))).toEqual({
-      code: 'invalid_request',
-      errors: [{ pointer: '/endpoint', detail: expect.stringContaining('null to remove it') }],
-    });
-    expect(requestOfChange(change, spec, seals)).toEqual({ ...change });
-  },
-);
+test.each([[{}], [{ suspended: true }], [{ suspended: false }]])('a change %j does not remove an endpoint', change => {
+  expect(errorsOf(() => requestOfChange(change, withHeaders, seals))).toEqual({
+    code: 'invalid_request',
+    errors: [{ pointer: '/endpoint', detail: expect.stringContaining('null to remove it') }],
+  });
+  expect(requestOfChange(change, spec, seals)).toEqual({ ...change });
+});
 
-test('null takes an endpoint away', () => {
+test('null removes an endpoint', () => {
   expect(requestOfChange({ endpoint: null, suspended: true }, withHeaders, seals)).toEqual({ suspended: true });
 });
 
-test('a header without a value keeps the stored one, wherever its value is; others are removed', () => {
+test('a header without a value keeps the stored value in any form; other headers are removed', () => {
   const requested = requestOfChange(
     {
       endpoint: { url, maxPerSecond: null, headers: [{ name: 'X-B' }, { name: 'x-c' }, { name: 'x-d', value: 'new' }] },
@@ -105,7 +102,7 @@ test('a header without a value keeps the stored one, wherever its value is; othe
   expect(requestOfChange({ endpoint: { url } }, withHeaders, seals)).toEqual({ endpoint: { url } });
 });
 
-test('a header without a value needs a stored one', () => {
+test('a header without a value requires a stored value', () => {
   const change = { endpoint: { url, headers: [{ name: 'x-b' }, { name: 'x-z' }] } };
   expect(errorsOf(() => requestOfChange(change, withHeaders, seals))?.errors).toEqual([
     { pointer: '/endpoint/headers/1/value', detail: expect.stringContaining('no stored value') },
@@ -118,7 +115,7 @@ const storedAs = (header: object): SubscriptionSpec => ({
   endpoint: { url, headers: [header] } as SubscriptionSpec['endpoint'],
 });
 
-test('a value is encrypted for its subscription, and repeating the request changes nothing', () => {
+test('a value is encrypted for its subscription, and repeating the request does not change anything', () => {
   const asked = sealRequest(sent('X-Token', 'do-not-show-me'), undefined, seals);
   expect(JSON.stringify(asked)).not.toContain('do-not-show-me');
   const [header] = asked.endpoint?.headers ?? [];
@@ -129,7 +126,7 @@ test('a value is encrypted for its subscription, and repeating the request chang
   expect(requestOfChange(sent('X-Token', 'do-not-show-me'), stored, seals).endpoint).toEqual(stored.endpoint);
 });
 
-test('a value that is stored in any form is kept in this form', () => {
+test('a stored value keeps its form', () => {
   const older = { seal: (_header: string, value: string) => `s2.${value}`, open: () => 'same' };
   const forms = [{ value: 'same' }, { valueSealed: 's2.older-key' }];
   for (const form of forms) {
@@ -161,7 +158,7 @@ test('a stored value is not kept for another host, and is required again', () =>
   }
 });
 
-test('a value that does not open is replaced', () => {
+test('a value that cannot be decrypted is replaced', () => {
   const stored = storedAs({ name: 'x-a', valueSealed: 's2.foreign' });
   expect(requestOfChange(sent('x-a', 'new'), stored, seals).endpoint?.headers).toEqual([
     { name: 'x-a', valueSealed: seals.seal('x-a', 'new') },

@@ -36,7 +36,7 @@ describe('status', () => {
   });
 });
 
-test('an entry fills the defaults in and shows no value of a header', () => {
+test('an entry contains the defaults, and no header values', () => {
   const entry = subscriptionEntry(
     {
       metadata: {
@@ -70,7 +70,7 @@ test('an entry fills the defaults in and shows no value of a header', () => {
 test.each([
   ['True', 'FailingOneDay', 'about FailingOneDay'],
   ['False', 'Recovered', null],
-] as const)('an endpoint that only fails is warned of: %s/%s', (status, reason, expected) => {
+] as const)('an endpoint that only fails has a warning: %s/%s', (status, reason, expected) => {
   const entry = subscriptionEntry(
     {
       metadata: { name: 'orders', namespace: 'ada', uid: 'u', resourceVersion: '1' },

@@ -7,7 +7,7 @@ const issuer = 'https://login.example.com';
 const ada: Identity = { issuer, subject: 'ada', groups: ['ops'], client: undefined, scopes: new Set() };
 const owner = (fields: Partial<Owner>): Owner => ({ issuer, role: 'Owner', ...fields });
 
-test('members are listed in order, each with its role', () => {
+test('members are listed in order, including their role', () => {
   const listed = membersOf([owner({ subject: 'eve' }), owner({ group: 'ops' }), { issuer, subject: 'bob' }]);
   expect(listed).toEqual([
     { issuer, subject: 'bob', role: 'Admin' },
@@ -26,7 +26,7 @@ test.each<[string, Owner[], boolean]>([
   ['the caller without a role', [{ issuer, subject: 'ada' }, owner({ subject: 'bob' })], false],
   ['the caller at another issuer', [owner({ subject: 'ada', issuer: 'https://other.example' })], false],
   ['another group', [owner({ group: 'sales' })], false],
-])('a list with %s', (_, wanted, accepted) => {
+])('a list with %s is refused', (_, wanted, accepted) => {
   const check = () => checkMembers(ada, wanted);
   if (accepted) expect(check).not.toThrow();
   else expect(check).toThrow(expect.objectContaining({ code: 'invalid_request' }));

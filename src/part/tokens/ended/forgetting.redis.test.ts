@@ -9,7 +9,7 @@ import { createPartRemoval } from '../../state/part-removal.ts';
 import { createLedgerCalls, type Report } from '../ledger-calls.ts';
 import { createTokens } from '../tokens.ts';
 
-/** Ledgers that have ended are forgotten by then. */
+/** The time after which ended ledgers have been removed. */
 const LATER_MS = 2 * 86_400_000;
 
 onEachRedis(redis => {
@@ -30,12 +30,12 @@ onEachRedis(redis => {
   const used = async (account: string) => (await readBalance(redis(), account))?.usedTokens;
   const ended = async (account: string) =>
     (await redis().call('zrange', accountKeys(account).ended, 0, -1)) as string[];
-  /** Ledgers that have not ended, as far as an account knows. */
+  /** Returns the ledgers that have not ended, according to an account. */
   async function ledgers(account: string) {
     const of = new Set([...(await ended(account)), 'term', 'forgotten']);
     return Object.keys(await redis().readHash(accountKeys(account).seen)).filter(field => !of.has(field));
   }
-  /** Everything that an account knows about parts whose ledgers have not ended. */
+  /** Returns all data of an account about parts whose ledgers have not ended. */
   async function known(account: string) {
     const { grants, hold, space } = accountKeys(account);
     const all = await Promise.all([grants, hold, space].map(key => redis().readHash(key)));
@@ -57,7 +57,7 @@ onEachRedis(redis => {
   }
 
   describe('an account', () => {
-    test('does not grow with the parts that have been removed', async () => {
+    test('does not grow with the number of removed parts', async () => {
       const account = await startFreeAccount(redis());
       const sizes: unknown[] = [];
       for (let n = 0; n < 3; n++) {
@@ -73,7 +73,7 @@ onEachRedis(redis => {
       expect(await used(account)).toBe(6);
     });
 
-    test('does not grow with the payers of a part, or with its generations', async () => {
+    test('does not grow with the number of payers or generations of a part', async () => {
       const [one, two] = [await startFreeAccount(redis()), await startFreeAccount(redis())];
       const t = await startPaid(one);
       await route(t, 'k');
@@ -96,7 +96,7 @@ onEachRedis(redis => {
       expect([await used(one), await used(two)]).toEqual([3, 2]);
     });
 
-    test('forgets a payer for whom nothing was routed', async () => {
+    test('removes a payer for whom nothing was routed', async () => {
       const [one, two] = [await startFreeAccount(redis()), await startFreeAccount(redis())];
       const t = await startPaid(one);
       await redis().call('hset', t.keys.meta, 'hold', 'tokens', 'need', '1');
@@ -107,7 +107,7 @@ onEachRedis(redis => {
       expect(await known(one)).toEqual([]);
     });
 
-    test('counts what was routed before a removal that nobody has settled', async () => {
+    test('counts events that were routed before a removal that was not settled', async () => {
       const account = await startFreeAccount(redis());
       const t = await startPaid(account);
       await route(t, 'k');
@@ -119,7 +119,7 @@ onEachRedis(redis => {
   });
 
   describe('a late report', () => {
-    test('of a part that was removed is not counted again, and nothing is granted', async () => {
+    test('of a removed part is not counted again, and nothing is granted', async () => {
       const account = await startFreeAccount(redis());
       const t = await startPaid(account);
       await route(t, 'k', 'k');
@@ -134,7 +134,7 @@ onEachRedis(redis => {
       expect(await known(account)).toEqual([]);
     });
 
-    test('of a part whose account did not know it is not counted again either', async () => {
+    test('of a part that was unknown to its account is not counted again either', async () => {
       const account = await startFreeAccount(redis());
       const t = await startPaid(account);
       await t.change({ kind: 'meta', field: 'granted', value: '5' });
@@ -149,7 +149,7 @@ onEachRedis(redis => {
       expect(await known(account)).toEqual([]);
     });
 
-    test('of a part that has routed nothing leaves nothing', async () => {
+    test('of a part that has not routed anything does not leave any data', async () => {
       const account = await startFreeAccount(redis());
       const t = await startPaid(account);
       await redis().call('hset', t.keys.meta, 'hold', 'tokens', 'need', '1');
@@ -185,7 +185,7 @@ onEachRedis(redis => {
       expect([await used(one), (await ledgers(one)).length]).toEqual([2, 1]);
     });
 
-    test('is counted if only another ledger was forgotten in the meantime', async () => {
+    test('is counted if only another ledger was removed in the meantime', async () => {
       const account = await startFreeAccount(redis());
       const [t, other, third] = [await startPaid(account), await startPaid(account), await startPaid(account)];
       await route(other, 'k');
@@ -207,7 +207,7 @@ onEachRedis(redis => {
       expect(await used(account)).toBe(3);
     });
 
-    test('of an earlier ledger that began at the same time has another id', async () => {
+    test('of an earlier ledger that started at the same time has another id', async () => {
       const [one, two] = [await startFreeAccount(redis()), await startFreeAccount(redis())];
       const t = await startPaid(one);
       await settle(t);
@@ -221,7 +221,7 @@ onEachRedis(redis => {
     });
   });
 
-  test('a ledger whose end is lost in a failover of its part is not charged again, and goes on', async () => {
+  test('a ledger whose end is lost in a failover of its part is not charged again, and continues', async () => {
     const account = await startFreeAccount(redis());
     const t = await startPaid(account);
     await route(t, 'k', 'k');
@@ -237,7 +237,7 @@ onEachRedis(redis => {
     expect(await used(account)).toBe(3);
   });
 
-  test.each(Array.from({ length: 24 }, (_, n) => n + 1))('a removal that dies at step %i is completed', async n => {
+  test.each(Array.from({ length: 24 }, (_, n) => n + 1))('a removal that crashes at step %i is completed', async n => {
     for (const isDone of [false, true]) {
       const account = await startFreeAccount(redis());
       const t = await startPaid(account);

@@ -9,7 +9,7 @@ import type { ScriptClient } from '../../call.ts';
 import { createPartRemoval } from '../../state/part-removal.ts';
 import { createTokens } from '../tokens.ts';
 
-/** Ledgers that have ended can be forgotten by then. */
+/** The time after which ended ledgers can have been removed. */
 const LATER_MS = 2 * 86_400_000;
 
 onEachRedis(redis => {
@@ -28,7 +28,7 @@ onEachRedis(redis => {
     Object.keys(await redis().readHash(accountKeys(account).seen)).filter(field => field.includes(':'));
   const ended = async (account: string) => Number(await redis().call('zcard', accountKeys(account).ended));
 
-  /** A part with three events at the cost of `one`. A failover of the part loses that its payer changed. */
+  /** A part with three events charged to `one`. A failover of the part loses the change of its payer. */
   async function loseEnd() {
     const [one, two] = [await startFreeAccount(redis()), await startFreeAccount(redis())];
     const t = await startPaid(one);
@@ -41,7 +41,7 @@ onEachRedis(redis => {
     expect([await used(one), await ended(one)]).toEqual([3, 1]);
     return { one, two, t };
   }
-  /** Another part of the account routes an event, days later. */
+  /** Routes an event of another part of the account, days later. */
   async function passDays(account: string) {
     const other = await startPaid(account, START_MS + LATER_MS);
     await route(other, 'k');
@@ -56,13 +56,13 @@ onEachRedis(redis => {
       t.clock.ms += LATER_MS;
       for (let i = 0; i < 2; i++) await settle(t);
       expect([await used(one), await used(two)]).toEqual([4, 0]);
-      // It is forgotten a day after its end was noted again.
+      // It is removed a day after its end was recorded again.
       other.clock.ms += LATER_MS;
       await settle(other);
       expect([await used(one), await ended(one), (await seen(one)).length]).toEqual([4, 0, 1]);
     });
 
-    test('if its part is idle for days, and nobody has noticed it', async () => {
+    test('if its part is idle for days, and the loss was not detected', async () => {
       const { one, t } = await loseEnd();
       await passDays(one);
       t.clock.ms += LATER_MS;
@@ -72,7 +72,7 @@ onEachRedis(redis => {
       expect([await used(one), await ended(one)]).toEqual([5, 0]);
     });
 
-    test('if its end is lost before it was noted', async () => {
+    test('if its end is lost before it was recorded', async () => {
       const [one, two] = [await startFreeAccount(redis()), await startFreeAccount(redis())];
       const t = await startPaid(one);
       await route(t, 'k', 'k', 'k');
@@ -94,7 +94,7 @@ onEachRedis(redis => {
       expect([await used(one), await ended(one)]).toEqual([4, 0]);
     });
 
-    test.each(SILENCES)('if its part %s when it would be forgotten', async (_what, answer) => {
+    test.each(SILENCES)('if its part %s when it would be removed', async (_what, answer) => {
       const { one, t } = await loseEnd();
       const gone = await startPaid(one);
       const removal = createPartRemoval({ ...redis(), ...gone.client });
@@ -107,7 +107,7 @@ onEachRedis(redis => {
     });
   });
 
-  test('an end that is noted while its part is asked is kept for a day', async () => {
+  test('an end that is recorded while its part is read is kept for a day', async () => {
     const { one, two, t } = await loseEnd();
     const other = await startPaid(one, START_MS + LATER_MS);
     t.clock.ms += LATER_MS;
@@ -128,7 +128,7 @@ onEachRedis(redis => {
     expect([await used(one), await ended(one)]).toEqual([3, 0]);
   });
 
-  test('a process that dies while it asks is followed by another one', async () => {
+  test('a process that crashes while reading is replaced by another one', async () => {
     const [one, two] = [await startFreeAccount(redis()), await startFreeAccount(redis())];
     const t = await startPaid(one);
     await route(t, 'k');
