@@ -14,7 +14,7 @@ function limitsMutantsOf(file: string, changes: readonly Change[]): Mutant[] {
 export const LIMITS_MUTANTS: readonly Mutant[] = [
   ...limitsMutantsOf(`${INGRESS}sender-limits.ts`, [
     [
-      'the size of an event costs nothing',
+      'the size of an event is free',
       'Math.max(1, Math.ceil(bytes / POINT_BYTES))',
       'Math.max(1, bytes * 0)',
       `${INGRESS}sender-limits.test.ts`,
@@ -22,13 +22,13 @@ export const LIMITS_MUTANTS: readonly Mutant[] = [
   ]),
   ...limitsMutantsOf(`${INGRESS}admission.ts`, [
     [
-      'a body whose size was not announced costs a point',
+      'a body without a specified size costs one point',
       "request.headers['content-length'] === undefined ? pointsOf(bytes) : 1",
       "request.headers['content-length'] === '' ? pointsOf(bytes) : 1",
       `${INGRESS}sender-limits.test.ts`,
     ],
     [
-      'a body that is too large costs as if it were stored',
+      'a body that is too large costs as much as a stored one',
       'bytes > limits.bodyBytes ? 1 : pointsOf(bytes)',
       'pointsOf(bytes)',
       `${INGRESS}sender-limits.test.ts`,
@@ -42,31 +42,31 @@ export const LIMITS_MUTANTS: readonly Mutant[] = [
       `${INGRESS}memory/memory-shares.test.ts`,
     ],
     [
-      'an account has the memory of all',
+      'an account can use all of the memory',
       'forEvents / Math.max(1, accounts.size)',
       'forEvents',
       `${INGRESS}memory/memory-shares.test.ts`,
     ],
     [
-      'many accounts leave nothing for each',
+      'accounts have no guaranteed memory',
       'Math.max(guaranteedBytes, forEvents',
       'Math.max(1, forEvents',
       `${INGRESS}memory/memory-shares.test.ts`,
     ],
     [
-      'all accounts above their share are refused at once',
+      'all accounts above their share are refused at the same time',
       ' * largest ** (1 - pressure)',
       '',
       `${INGRESS}memory/memory-shares.test.ts`,
     ],
     [
-      'memory that is used for something else is shared',
+      'memory that is used for other data is shared',
       'to * maxBytes - Math.max(0, usedBytes - sum)',
       'to * maxBytes',
       `${INGRESS}memory/memory-shares.test.ts`,
     ],
     [
-      'each workspace of an account has a share',
+      'each workspace of an account has a separate share',
       "payer === '' ? tenant : payer",
       'tenant',
       `${INGRESS}memory/memory-shares.test.ts`,
@@ -79,7 +79,7 @@ export const LIMITS_MUTANTS: readonly Mutant[] = [
       'free',
       'src/dataplane/parts/room.test.ts',
     ],
-    ['a holder takes everything', '(free - heldBy(holder)) / 2', 'free', 'src/time/shares.test.ts'],
+    ['a holder takes the whole share', '(free - heldBy(holder)) / 2', 'free', 'src/time/shares.test.ts'],
   ]),
   ...limitsMutantsOf('src/dataplane/parts/room.ts', [
     [
@@ -89,7 +89,7 @@ export const LIMITS_MUTANTS: readonly Mutant[] = [
       'src/dataplane/parts/room.test.ts',
     ],
     [
-      'a workspace that holds nothing waits for others',
+      'a workspace without claims waits for others',
       'Math.max(least - shares.heldBy(tenant), Math.floor(ofPart))',
       'Math.floor(ofPart)',
       'src/dataplane/parts/room.test.ts',
@@ -103,7 +103,7 @@ export const LIMITS_MUTANTS: readonly Mutant[] = [
   ]),
   ...limitsMutantsOf('src/dataplane/parts/exchange-loop.ts', [
     [
-      'an exchange claims without regard to the room',
+      'an exchange ignores the room',
       'isStopping ? 0 : room.limit(holds, want)',
       'isStopping ? 0 : 4_608',
       'src/dataplane/parts/shared-trouble.redis.test.ts',
@@ -111,7 +111,7 @@ export const LIMITS_MUTANTS: readonly Mutant[] = [
   ]),
   ...limitsMutantsOf('src/part/space/account-space.lua', [
     [
-      'parts keep half of the limit from each other',
+      'parts reserve half of the limit',
       'RECALL_MS, SLACK = 64, 5000, 20',
       'RECALL_MS, SLACK = 64, 5000, 2',
       'src/part/space/space.redis.test.ts',
@@ -120,7 +120,7 @@ export const LIMITS_MUTANTS: readonly Mutant[] = [
   ...limitsMutantsOf(`${FACADE}resources/inbox/replays.ts`, [
     ['searching a range is free', 'if (!spend(RANGE_POINTS)) {', 'if (!spend(0)) {', `${FACADE}prices.test.ts`],
     [
-      'a range may cost more points than there are',
+      'a range can cost more points than are left',
       'if (!spend(RANGE_POINTS)) {',
       'if (!spend(RANGE_POINTS) && dryRun === true) {',
       `${FACADE}prices.test.ts`,
@@ -142,7 +142,7 @@ export const LIMITS_MUTANTS: readonly Mutant[] = [
   ]),
   ...limitsMutantsOf('src/part/space/ingest-within.ts', [
     [
-      'what could not be asked for is beyond the limit',
+      'an unavailable account is reported as a reached limit',
       "      replaceRefused(known, 'UNAVAILABLE');\n",
       '',
       'src/part/space/space.redis.test.ts',
@@ -172,7 +172,7 @@ export const LIMITS_MUTANTS: readonly Mutant[] = [
       `${FACADE}contract/rate-limit.test.ts`,
     ],
     [
-      'the connections of a proxy are those of an address',
+      'the connections of a proxy count for an address',
       'const address = connectionOf?.(socket);',
       "const address = connectionOf?.(socket) ?? '';",
       `${FACADE}contract/rate-limit.test.ts`,
@@ -184,25 +184,25 @@ export const LIMITS_MUTANTS: readonly Mutant[] = [
       'src/http/connection-limit.test.ts',
     ],
     [
-      'a request that is processed is ended for a new connection',
+      'a request in progress is closed for a new connection',
       'if (isProcessed(place)) continue;\n',
       '',
       'src/http/connection-limit.test.ts',
     ],
     [
-      'a request whose client is slow is never ended',
+      'a request with a slow client is never closed',
       'if (req.complete && !writableEnded)',
       'if (!writableEnded)',
       'src/http/connection-limit.test.ts',
     ],
     [
-      'the oldest connection is closed even if it was used lately',
+      'the oldest connection is closed even if it was used recently',
       'if (places.delete(place.socket)) places.set(place.socket, place);',
       'if (!places.has(place.socket)) return;',
       'src/http/connection-limit.test.ts',
     ],
     [
-      'a connection with TLS is never used',
+      'the use of a TLS connection is not recorded',
       "socket['_parent'] ?? socket",
       'socket',
       'src/dataplane/ingress/pressure.test.ts',
@@ -210,7 +210,7 @@ export const LIMITS_MUTANTS: readonly Mutant[] = [
   ]),
   ...limitsMutantsOf(`${FACADE}contract/long-poll.ts`, [
     [
-      'a call that waits looks for nothing',
+      'the reads of a waiting call are free',
       'if (mayLook()) answer = await ask();',
       'answer = await ask();',
       `${FACADE}contract/waiting-calls.test.ts`,
@@ -218,7 +218,7 @@ export const LIMITS_MUTANTS: readonly Mutant[] = [
   ]),
   ...limitsMutantsOf(`${FACADE}auth/verified-tokens.ts`, [
     [
-      'a signature outlives the keys that it was checked with',
+      'a verified token is valid after its keys were replaced',
       'known?.keys === keys ? known.identity : undefined',
       'known?.identity',
       `${FACADE}auth/verified-tokens.test.ts`,
@@ -226,19 +226,19 @@ export const LIMITS_MUTANTS: readonly Mutant[] = [
   ]),
   ...limitsMutantsOf('src/time/time-shares.ts', [
     [
-      'a share cannot be used up',
+      'a share is not limited',
       'Math.max(nowMs, use.untilMs) + expectedMs / share',
       'nowMs',
       'src/time/time-shares.test.ts',
     ],
     [
-      'what takes longer than expected is free',
+      'time beyond the expected duration is free',
       'use.untilMs += (ms - expectedMs) / share;',
       '',
       'src/time/time-shares.test.ts',
     ],
     [
-      'a short call hides that others are long',
+      'a short call hides long calls of the same kind',
       'Math.max(ms, (use.expected.get(kind) ?? 0) * KEEP)',
       'ms',
       'src/time/time-shares.test.ts',
@@ -246,13 +246,13 @@ export const LIMITS_MUTANTS: readonly Mutant[] = [
   ]),
   ...limitsMutantsOf(`${FACADE}objects/redis-shares.ts`, [
     [
-      'one account may have all of Redis',
+      'one account can use all of the time of Redis',
       'const SHARE = 0.1;',
       'const SHARE = 1;',
       'src/roles/redis-shares.redis.test.ts',
     ],
     [
-      'all accounts have one share',
+      'all accounts share their time',
       // biome-ignore lint/suspicious/noTemplateCurlyInString: this is the text of the source.
       '`${master} ${account}`',
       'master',
@@ -261,24 +261,24 @@ export const LIMITS_MUTANTS: readonly Mutant[] = [
   ]),
   ...limitsMutantsOf('src/dataplane/due-loop.ts', [
     [
-      'a partition that does not answer takes places again',
+      'a partition that does not respond takes places again',
       'let own = silent[p] ? 0 : most;',
       'let own = most;',
       'src/dataplane/due-loop-silence.test.ts',
     ],
     [
-      'more is worked on than there are places for',
+      'more work is started than there are places',
       'if (stopped || !hasPlace) await',
       'if (stopped) await',
       'src/dataplane/due-loop-silence.test.ts',
     ],
   ]),
   ...limitsMutantsOf('src/redis/shared-client.ts', [
-    ['nobody knows what a script takes', 'micros = timed.micros;', '', 'src/redis/shared-client.redis.test.ts'],
+    ['the duration of scripts is not measured', 'micros = timed.micros;', '', 'src/redis/shared-client.redis.test.ts'],
   ]),
   ...limitsMutantsOf('src/core/limits/counted-limits.ts', [
     [
-      'a revoked activation uses its limit',
+      'a revoked activation counts towards the limit',
       "return limit !== 'activations' || (object",
       "return limit === 'activations' || (object",
       `${FACADE}objects/limit-guard.test.ts`,
@@ -286,7 +286,7 @@ export const LIMITS_MUTANTS: readonly Mutant[] = [
   ]),
   ...limitsMutantsOf(`${FACADE}objects/limit-guard.ts`, [
     [
-      'revoked activations are stored without end',
+      'any number of revoked activations can be stored',
       'Math.min(most - used, mostStored(limit, most) - stored)',
       'most - used',
       `${FACADE}objects/limit-guard.test.ts`,
@@ -294,7 +294,7 @@ export const LIMITS_MUTANTS: readonly Mutant[] = [
   ]),
   ...limitsMutantsOf(`${FACADE}objects/resource-writer.ts`, [
     [
-      'an activation that is opened again is free',
+      'an activation that is opened again is not limited',
       '(present === undefined || !isInUse(limit, present))',
       'present === undefined',
       `${FACADE}objects/resource-writer.test.ts`,
@@ -302,7 +302,7 @@ export const LIMITS_MUTANTS: readonly Mutant[] = [
   ]),
   ...limitsMutantsOf(`${FACADE}objects/across-tenants.ts`, [
     [
-      'a partner is blamed for the object of the producer',
+      'an invalid object of the producer is reported as a fault of the partner',
       'const code = INSTEAD[error.code] ?? error.code;',
       'const code = error.code;',
       `${FACADE}objects/across-tenants.test.ts`,
@@ -318,13 +318,13 @@ export const LIMITS_MUTANTS: readonly Mutant[] = [
   ]),
   ...limitsMutantsOf('src/redis/scripts/mail.lua', [
     [
-      'an Integration gives back the mail of another',
+      'an Integration returns the email of another one to the limit',
       "if redis.call('HGET', KEYS[3], address) == uid then",
       'if true then',
       'src/record/mail-record.redis.test.ts',
     ],
     [
-      'an attempt gives back what an earlier one may have sent',
+      'an attempt returns an email to the limit that an earlier attempt may have sent',
       "sent and uid .. '+' or uid",
       'uid',
       'src/record/mail-record.redis.test.ts',

@@ -6,7 +6,7 @@ const RIVALS = 'src/controller/rivals.kube.test.ts';
 /** Mutants which cause two installations with the same name to lead, or neither of them. */
 export const OF_RIVALS: readonly Mutant[] = [
   {
-    name: 'a Lease that was deleted is created again without a question',
+    name: 'a deleted Lease is created again without a check',
     file: 'src/kube/lease.ts',
     from: '{ ...marksOf(store), uid, resourceVersion }',
     to: '{ ...marksOf(store), resourceVersion }',
@@ -20,14 +20,14 @@ export const OF_RIVALS: readonly Mutant[] = [
     test: 'src/kube/lease.test.ts',
   },
   {
-    name: 'all installations are rivals',
+    name: 'all installations count as rivals',
     file: 'src/kube/lease.ts',
     from: 'metadata.labels?.[INSTANCE_LABEL] === instance',
     to: 'metadata.labels !== undefined',
     test: ELECTION,
   },
   {
-    name: 'nobody asks after the write',
+    name: 'there is no check after the write',
     file: 'src/controller/engine/lease-hold.ts',
     from: "return await isAdmitted('after', signal);",
     to: 'return true;',
@@ -41,7 +41,7 @@ export const OF_RIVALS: readonly Mutant[] = [
     test: RIVALS,
   },
   {
-    name: 'a Lease that was released is free for everybody',
+    name: 'any installation can acquire a released Lease',
     file: 'src/controller/rivals.ts',
     from: 'released.length === 0',
     to: 'true',

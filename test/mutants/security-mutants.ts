@@ -15,13 +15,13 @@ function securityMutantsOf(file: string, changes: readonly Change[]): Mutant[] {
 export const SECURITY_MUTANTS: readonly Mutant[] = [
   ...securityMutantsOf(`${AUTH}bearer-token.ts`, [
     [
-      'the first of two tokens counts',
+      'the first of two tokens is used',
       "if (more.length > 0) return { kind: 'ambiguous' };",
       '',
       `${AUTH}bad-tokens.test.ts`,
     ],
     [
-      'a token can be spelled in several ways',
+      'a token can have several representations',
       "part !== '' && Buffer.from(part, 'base64url').toString('base64url') === part",
       "part !== ''",
       `${AUTH}bearer-token.test.ts`,
@@ -29,13 +29,13 @@ export const SECURITY_MUTANTS: readonly Mutant[] = [
   ]),
   ...securityMutantsOf(`${AUTH}token-fault.ts`, [
     [
-      'a token that is bound to a key is a bearer token',
+      'a token that is bound to a key is accepted as a bearer token',
       "  if (Object.hasOwn(claims, 'cnf')) return 'bound';\n",
       '',
       `${AUTH}token-fault.test.ts`,
     ],
     [
-      'a logout token is an access token',
+      'a logout token is accepted as an access token',
       "  if (!isAccessTokenType(header['typ'])) return 'type';\n",
       '',
       `${AUTH}token-fault.test.ts`,
@@ -47,25 +47,25 @@ export const SECURITY_MUTANTS: readonly Mutant[] = [
       `${AUTH}token-fault.test.ts`,
     ],
     [
-      'a token may never expire',
+      'a token without an expiry is accepted',
       "typeof value === 'number' && Number.isFinite(value)",
       "typeof value === 'number'",
       `${AUTH}bad-tokens.test.ts`,
     ],
-    ['two subjects look the same', ' && !/\\p{Cc}/u.test(value)', '', `${AUTH}bad-tokens.test.ts`],
+    ['subjects can contain control characters', ' && !/\\p{Cc}/u.test(value)', '', `${AUTH}bad-tokens.test.ts`],
   ]),
   ...securityMutantsOf(`${AUTH}query-token.ts`, [
     [
-      'a token in the query hides behind a proxy',
+      'a token in a query that was encoded twice is not detected',
       'const DECODINGS = 3;',
       'const DECODINGS = 1;',
       `${AUTH}query-token.test.ts`,
     ],
   ]),
   ...securityMutantsOf(`${AUTH}issuer-documents.ts`, [
-    ['a private key is published, and trusted', ' && d === undefined', '', `${AUTH}issuer-documents.test.ts`],
+    ['a published private key is trusted', ' && d === undefined', '', `${AUTH}issuer-documents.test.ts`],
     [
-      'the metadata of another issuer are taken',
+      'the metadata of another issuer is accepted',
       "  if (metadata['issuer'] !== issuer) throw new Error('the metadata contains a different issuer');\n",
       '',
       `${AUTH}issuer-documents.test.ts`,
@@ -73,12 +73,12 @@ export const SECURITY_MUTANTS: readonly Mutant[] = [
   ]),
   ...securityMutantsOf(`${AUTH}issuer-keys.ts`, [
     [
-      'each invented key makes a request',
+      'each unknown key causes a request',
       '        if (nowMs() - missedMs < limits.cooldownMs) return undefined;\n',
       '',
       `${AUTH}issuer-keys.test.ts`,
     ],
-    ['a withdrawn key is trusted for ever', ' && ageMs < limits.trustMs', '', `${AUTH}issuer-keys.test.ts`],
+    ['a withdrawn key is trusted forever', ' && ageMs < limits.trustMs', '', `${AUTH}issuer-keys.test.ts`],
   ]),
   ...securityMutantsOf(`${AUTH}authentication.ts`, [
     [
@@ -90,27 +90,22 @@ export const SECURITY_MUTANTS: readonly Mutant[] = [
   ]),
   ...securityMutantsOf(`${AUTH}client-rules.ts`, [
     [
-      'a person who has signed in is a client',
+      'a person who has signed in is treated as a client',
       ' && SIGN_IN_CLAIMS.every(name => claimOf(claims, name) === undefined)',
       '',
       `${AUTH}client-rules.test.ts`,
     ],
   ]),
   ...securityMutantsOf(`${AUTH}identity.ts`, [
-    [
-      'an address that nobody has verified counts',
-      'isText(email) && verified === true',
-      'isText(email)',
-      `${AUTH}identity.test.ts`,
-    ],
+    ['an unverified address is used', 'isText(email) && verified === true', 'isText(email)', `${AUTH}identity.test.ts`],
   ]),
   ...securityMutantsOf(`${AUTH}scopes.ts`, [
-    ['roles of a person are scopes', "idtyp === 'app' ? roles : undefined", 'roles', `${AUTH}scopes.test.ts`],
+    ['roles of a person are used as scopes', "idtyp === 'app' ? roles : undefined", 'roles', `${AUTH}scopes.test.ts`],
   ]),
   ...securityMutantsOf(`${AUTH}ownership.ts`, [
-    ['a subject of another issuer owns', ' || owner.issuer !== issuer', '', `${AUTH}ownership.test.ts`],
+    ['a subject of another issuer is an owner', ' || owner.issuer !== issuer', '', `${AUTH}ownership.test.ts`],
     [
-      'the owners of any account own',
+      'the owners of any account are owners',
       'account?.metadata.name === workspace.spec.account ? account.spec.owners : undefined',
       'account?.spec.owners',
       `${AUTH}ownership.test.ts`,
@@ -124,25 +119,25 @@ export const SECURITY_MUTANTS: readonly Mutant[] = [
   ]),
   ...securityMutantsOf(`${FACADE}registration.ts`, [
     [
-      'a token needs no scope',
+      'a token does not require a scope',
       'if (requireScopes && !identity.scopes.has(route.scope)) throw refuseScope(route.scope);',
       '',
       PERMISSIONS,
     ],
   ]),
   ...securityMutantsOf(`${FACADE}contract/reach.ts`, [
-    ['every role may change a workspace', '    requireRole(tenant.role, roleOf(route));\n', '', PERMISSIONS],
+    ['every role can change a workspace', '    requireRole(tenant.role, roleOf(route));\n', '', PERMISSIONS],
     [
-      'every role may change what it receives',
+      'every role can change a received integration',
       '    requireRole(integration.recipient.role, roleOf(route));\n',
       '',
       PERMISSIONS,
     ],
-    ['every role may change an account', '    requireRole(account.role, roleOf(route));\n', '', PERMISSIONS],
+    ['every role can change an account', '    requireRole(account.role, roleOf(route));\n', '', PERMISSIONS],
   ]),
   ...securityMutantsOf(`${FACADE}contract/route.ts`, [
     [
-      'a viewer may change things',
+      'a viewer can make changes',
       "role ?? (scope === 'waas:read' ? 'Viewer' : 'Admin')",
       "role ?? 'Viewer'",
       PERMISSIONS,
@@ -150,16 +145,21 @@ export const SECURITY_MUTANTS: readonly Mutant[] = [
   ]),
   ...securityMutantsOf(`${FACADE}contract/json-body.ts`, [
     [
-      'a body names a prototype',
+      'a body can contain __proto__',
       "  if (key === '__proto__') throw new Refusal('malformed_body', 'A field cannot have the name __proto__.');\n",
       '',
       `${FACADE}attacks.test.ts`,
     ],
   ]),
   ...securityMutantsOf('src/core/delivery/seal.ts', [
-    ['a seal opens in another context', '  decipher.setAAD(aadBytes);\n', '', 'src/core/delivery/seal.test.ts'],
     [
-      'a seal has several spellings',
+      'a sealed value can be decrypted in another context',
+      '  decipher.setAAD(aadBytes);\n',
+      '',
+      'src/core/delivery/seal.test.ts',
+    ],
+    [
+      'a sealed value can have several representations',
       " || body.toString('base64url') !== encoded",
       '',
       'src/core/delivery/seal.test.ts',
@@ -167,19 +167,19 @@ export const SECURITY_MUTANTS: readonly Mutant[] = [
   ]),
   ...securityMutantsOf(`${FACADE}resources/subscriptions/signing-secrets.ts`, [
     [
-      'a signing secret is shown before it is in force',
+      'a signing secret is returned before it is in force',
       'if (recorded !== wanted && recorded !== wanted - 1) {',
       'if (recorded > wanted) {',
       `${FACADE}resources/subscriptions/signing-secrets.test.ts`,
     ],
     [
-      'the facade chooses the root key of a signing secret',
+      'the facade selects the root key of a signing secret',
       'const secret = secretOf(recorded, key);',
       'const secret = secretOf(recorded, undefined);',
       `${FACADE}resources/subscriptions/signing-secrets.test.ts`,
     ],
     [
-      'a secret that the next version replaces is shown as valid',
+      'a replaced secret is returned as valid',
       'const [, previous] = recorded === wanted ?',
       'const [, previous] = recorded > 0 ?',
       `${FACADE}resources/subscriptions/signing-secrets.test.ts`,
@@ -187,7 +187,7 @@ export const SECURITY_MUTANTS: readonly Mutant[] = [
   ]),
   ...securityMutantsOf('src/core/delivery/header-seal.ts', [
     [
-      'a header value opens in any subscription',
+      'a header value can be decrypted for any subscription',
       'return `${subscription}/header',
       'return `${subscription.length}/header',
       'src/core/delivery/header-seal.test.ts',
@@ -207,7 +207,7 @@ export const SECURITY_MUTANTS: readonly Mutant[] = [
       'src/dataplane/dispatcher/consent.test.ts',
     ],
     [
-      'each event asks the endpoint again',
+      'each event sends another consent request',
       'found !== undefined && monotonicMs() < found.untilMs',
       'found !== undefined && false',
       'src/dataplane/dispatcher/consent.test.ts',

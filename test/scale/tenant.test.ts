@@ -61,10 +61,7 @@ afterAll(async () => {
   await installed?.stop();
 }, MOST_MS);
 
-/**
- * Waits until the controller leads and has no waiting keys and no active workers, three times in a row. Before its term
- * begins, a controller has none either.
- */
+/** Waits until the controller leads and has no waiting keys or active workers, three times in a row. */
 async function settled(): Promise<void> {
   let quiet = 0;
   const isQuiet = async () => {
@@ -91,10 +88,7 @@ async function unread(): Promise<void> {
   await eventually('Redis is idle', isQuiet, { withinMs: MOST_MS, everyMs: 200 });
 }
 
-/**
- * Waits until a process started at `beganMs` leads and has applied all routes. Returns the time this took, in
- * milliseconds.
- */
+/** Waits until a process started at `beganMs` leads with all routes applied. Returns the duration in milliseconds. */
 async function ledAfterMs(beganMs: number): Promise<number> {
   const led = async () => {
     const lines = await sluice.logLines();
@@ -160,9 +154,7 @@ const isCheap = ({ cpuMs }: Cost): boolean =>
 
 function expectCheap(what: string, cost: Cost): void {
   const { cpuMs, commands: sent } = cost;
-  console.log(
-    `${what}: ${sent.length} commands, ${((cpuMs / allCpuMs) * 100).toFixed(3)} % of the CPU time for all objects`,
-  );
+  console.log(`${what}: ${sent.length} commands, ${((cpuMs / allCpuMs) * 100).toFixed(3)} % of the CPU of all`);
   expect(isCheap(cost), `${cpuMs} ms of ${allCpuMs} ms`).toBe(true);
 }
 
@@ -247,9 +239,7 @@ describe(`a tenant with ${SIZE.activations} activations and ${SIZE.subscriptions
     expect(lifting.writes).toEqual(lifted);
   });
 
-  it('deletes and creates a subscription without reading other objects of the tenant', {
-    timeout: MOST_MS,
-  }, async () => {
+  it('deletes and creates a subscription without reading the whole tenant', { timeout: MOST_MS }, async () => {
     const name = (attempt: number) => subscriptionName(100 + attempt * (SUBSCRIPTIONS_EACH + 1));
     const remove = async (attempt: number) => {
       await observer.remove('Subscription', name(attempt), PARTNER);
@@ -283,7 +273,7 @@ describe(`a tenant with ${SIZE.activations} activations and ${SIZE.subscriptions
     expect(coming.writes).toEqual(come);
   });
 
-  it('finds everything applied and writes no Event when a new leader starts', { timeout: MOST_MS }, async () => {
+  it('finds everything applied and writes nothing when a new leader starts', { timeout: MOST_MS }, async () => {
     await settled();
     const before = await readApiWrites(installed.cluster);
     expect((await sluice.stop()).signal).toBeNull();

@@ -10,7 +10,7 @@ const ORIGIN = '-- Generated from tools/generate/argocd by tools/generate/genera
  */
 export function healthScript(kind: KindName): string {
   return `${ORIGIN}
--- Health by type and reason of conditions, for an object that is Ready.
+-- The health of an object that is Ready, by the type and reason of its conditions.
 local remarks = {
 ${remarksOf(kind)}}
 

@@ -103,10 +103,7 @@ function limitsOf(schema: JsonSchema | undefined, old: unknown): unknown[] {
   ];
 }
 
-/**
- * Returns `value` with one to three faults: another type, a missing or additional field, or a length at or beyond its
- * limit.
- */
+/** Returns `value` with one to three faults: another type, a missing or additional field, or a wrong length. */
 export function damaged(value: unknown, schema: JsonSchema, resolve: Resolve): fc.Arbitrary<unknown> {
   const once = (current: unknown): fc.Arbitrary<unknown> =>
     fc.constantFrom(...placesIn(current)).chain(place => {

@@ -1,5 +1,5 @@
 -- Generated from tools/generate/argocd by tools/generate/generate.ts. Change it there.
--- Health by type and reason of conditions, for an object that is Ready.
+-- The health of an object that is Ready, by the type and reason of its conditions.
 local remarks = {
   ["DataPlaneReachable/RedisUnavailable"] = "Progressing",
   ["InsufficientTokens/TokensSpent"] = "Healthy",
