@@ -53,6 +53,23 @@ function statusesOf(bytes: string): Promise<number[]> {
   });
 }
 
+test('a client that sends many requests without waiting for their responses is disconnected', async () => {
+  const gate = Promise.withResolvers<void>();
+  let calls = 0;
+  const { port: own, server } = await facades.start({ eventLoopDelayMs: 0 }, () => {
+    calls++;
+    return gate.promise;
+  });
+  const call = await facades.request(`GET ${CATALOG}`);
+  const socket = connect(own, '127.0.0.1', () => socket.write(call.repeat(200)));
+  socket.on('error', () => {});
+  await new Promise(resolve => socket.once('close', resolve));
+  expect(calls).toBeLessThan(2);
+  gate.resolve();
+  expect(await exchange(own, await facades.request(`GET ${CATALOG}`, [close]))).toMatchObject({ status: 200 });
+  await server.close();
+});
+
 describe('browsers and caches', () => {
   test.each(['https://evil.example', 'null', 'http://x'])('a page of %s gets no permission', async origin => {
     for (const method of ['GET', 'OPTIONS']) {

@@ -18,6 +18,7 @@ import { createAddressLimit } from './contract/address-limit.ts';
 import { createAddressTurns } from './contract/address-turns.ts';
 import { createErrorHandler } from './contract/error-handler.ts';
 import { parseJsonBody, readBody } from './contract/json-body.ts';
+import { createPipelines } from './contract/pipelines.ts';
 import { type PointLimits, registerRateLimit } from './contract/rate-limit.ts';
 import { BODY_BYTES } from './contract/route.ts';
 import { createTurns } from './contract/turns.ts';
@@ -192,13 +193,15 @@ function receiveInTurns(
     addressOf &&
     createAddressLimit({ ...rates, addressOf, answer: (response, facts) => answer(response, 'rate_limited', facts) });
   const turns = createAddressTurns({ addressOf });
-  serveFirst((request, response, pass) => {
+  function receive(request: IncomingMessage, response: ServerResponse, pass: () => void): void {
     const isTooLong = (request.url?.length ?? 0) > LONGEST_TARGET;
     const refuse =
       limit?.(request, response) ?? (isTooLong ? () => answer(response, 'uri_too_long', TOO_LONG) : undefined);
     if (refuse === undefined) turns.start(request, response, pass);
     else turns.refuse(request, response, refuse);
-  });
+  }
+  const inTurn = createPipelines();
+  serveFirst((request, response, pass) => inTurn(request, response, () => receive(request, response, pass)));
 }
 
 type OnError = ReturnType<typeof createErrorHandler>;
