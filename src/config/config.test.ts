@@ -127,6 +127,12 @@ describe('configuration', () => {
     expect(problemsOf(['ingress'], { SLUICE_INVITATION_REQUIRE_EMAIL: 'yes' })).toContain('must be one of true, false');
   });
 
+  test('serves the reference of the facade unless this is turned off', () => {
+    const serves = (value: string) => readConfig(['ingress'], { SLUICE_FACADE_DOCS: value }).servesReference;
+    expect(readConfig(['ingress'], {}).servesReference).toBe(true);
+    expect([serves('true'), serves('false')]).toEqual([true, false]);
+  });
+
   test.each(['controller', 'dispatcher', 'all'])('the role %s requires a root key', role => {
     expect(problemsOf([role], {})).toContain('SLUICE_ROOT_KEY_FILE: required');
   });

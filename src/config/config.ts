@@ -60,6 +60,8 @@ export interface Config {
   readonly audit: AuditTarget;
   /** Whether invitations can only be answered by callers with the invited email address. */
   readonly requireInvitedEmail: boolean;
+  /** Whether the facade serves its reference. */
+  readonly servesReference: boolean;
   /** Undefined if there is no mail server. */
   readonly mail: MailConfig | undefined;
   readonly logLevel: (typeof LOG_LEVELS)[number];
@@ -153,6 +155,7 @@ export function readConfig(argv: readonly string[], env: Env): Config {
       perWorkspace: data.SLUICE_INGRESS_WORKSPACE_LIMIT,
     },
     audit: readAuditTarget(data.SLUICE_AUDIT_FILE),
+    servesReference: data.SLUICE_FACADE_DOCS === 'true',
     requireInvitedEmail: data.SLUICE_INVITATION_REQUIRE_EMAIL === 'true',
     mail: readMail(data),
     logLevel: data.SLUICE_LOG_LEVEL,

@@ -9,6 +9,12 @@ export const FACADE_ENVIRONMENT = {
     .describe(
       'If set to true, only the owner of the invited email address can accept or decline an invitation. The access token must contain this address in the claim email (case-insensitive), and the claim email_verified must be true. By default, anyone with the invitation token can accept or decline the invitation.',
     ),
+  SLUICE_FACADE_DOCS: z
+    .enum(['true', 'false'])
+    .default('true')
+    .describe(
+      'Whether the facade serves the reference of the REST API at /docs, and its OpenAPI document at /openapi.json. Reading them requires no access token. If set to false, the response is a 404.',
+    ),
   SLUICE_AUDIT_FILE: z
     .string()
     .regex(

@@ -11,7 +11,7 @@ import {
 } from '../../test/support/facade/facade-server.ts';
 import { startIssuer, type TestIssuer } from '../../test/support/facade/issuer.ts';
 import { exchange } from '../../test/support/facade/raw-exchange.ts';
-import type { FacadeLimits, FacadeServer } from './server.ts';
+import type { FacadeServer } from './server.ts';
 
 let issuer: TestIssuer;
 let facades: FacadeServers;
@@ -36,7 +36,7 @@ afterEach(async () => {
 });
 
 /** A server that is closed after the test. */
-async function start(limits: Partial<FacadeLimits> = {}, hold?: () => Promise<void>) {
+async function start(limits: Parameters<FacadeServers['start']>[0] = {}, hold?: () => Promise<void>) {
   const started = await facades.start(limits, hold);
   servers.push(started.server);
   return started;
@@ -174,6 +174,16 @@ describe('methods and headers', () => {
     expect(answer.body).toContain('Open /docs');
     expect(answer.headers['link']).toContain('</docs>; rel="service-doc"');
     expect((await exchange(port, await request('GET /docs'))).status).toBe(200);
+  });
+
+  test('neither the reference nor its document is served if it is turned off', async () => {
+    const started = await start({ servesReference: false, eventLoopDelayMs: 0 });
+    await facades.untilAnswering(started.port);
+    for (const path of ['/', '/docs', '/docs/', '/docs/json', '/docs/static/index.css', '/openapi.json']) {
+      const answer = await exchange(started.port, await request(`GET ${path}`));
+      expect([path, problemOf(answer)]).toEqual([path, '404 not_found']);
+      expect(answer.body).not.toContain('Open /docs');
+    }
   });
 
   test('the page of the reference loads its own files, including over http', async () => {

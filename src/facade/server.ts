@@ -93,9 +93,11 @@ export function createFacadeServer(options: {
   connectionOf?: ConnectionAddress | undefined;
   /** Program version, shown in the reference. */
   version: string;
+  /** Whether to serve `/openapi.json` and `/docs`. Defaults to true. */
+  servesReference?: boolean;
   limits?: Partial<FacadeLimits>;
 }): FacadeServer {
-  const { facade, metrics, audit, tracing, addressOf } = options;
+  const { facade, metrics, audit, tracing, addressOf, servesReference = true } = options;
   const limits = { ...FACADE_LIMITS, ...options.limits };
   const rates = { limits: pointLimits(facade, limits), onRefused: metrics.limited };
   const server = createHttpServer({
@@ -111,7 +113,7 @@ export function createFacadeServer(options: {
     },
     connections: createConnectionLimit({ connectionOf: options.connectionOf, perAddress: limits.addressConnections }),
     pathPattern: PLAIN_PATH,
-    factsOfNoRoute,
+    factsOfNoRoute: path => factsOfNoRoute(path, servesReference),
     sendProblem,
     onError: noteRefusals(options, createErrorHandler(facade.log)),
   });
@@ -135,7 +137,7 @@ export function createFacadeServer(options: {
         throw new Refusal('overloaded');
       },
     });
-    await registerReference(app, options.version);
+    if (servesReference) await registerReference(app, options.version);
     await app.register(registerScope, { prefix: '/waas' });
   }
 
@@ -253,8 +255,8 @@ function observe({ app, isDraining }: HttpServer, metrics: FacadeMetrics): void 
 }
 
 /** Returns a hint for a path without a route, if one is available. */
-function factsOfNoRoute(path: string): RefusalFacts {
-  if (path === '/') return ROOT;
+function factsOfNoRoute(path: string, servesReference: boolean): RefusalFacts {
+  if (path === '/' && servesReference) return ROOT;
   if (/^\/events(\/|$)/.test(path)) {
     return { detail: 'This is the facade role. Send events to this path on the ingress role (SLUICE_INGRESS_PORT).' };
   }

@@ -75,6 +75,7 @@ export async function startFacade(parts: Parts): Promise<Running> {
     addressOf: config.trustedProxies && createClientAddress(config.trustedProxies),
     connectionOf: config.trustedProxies && createConnectionAddress(config.trustedProxies),
     version: VERSION,
+    servesReference: config.servesReference,
   });
   const host = await anyAddress();
   const port = await listenAt('SLUICE_FACADE_PORT', config.facadePort, () => server.listen(config.facadePort, host));

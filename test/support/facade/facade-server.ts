@@ -33,7 +33,10 @@ export interface FacadeServers {
    * the corresponding parts of the facade.
    */
   readonly start: (
-    limits?: Partial<FacadeLimits> & { readonly accountPointsPerMinute?: () => number | undefined },
+    limits?: Partial<FacadeLimits> & {
+      readonly accountPointsPerMinute?: () => number | undefined;
+      readonly servesReference?: boolean;
+    },
     hold?: (caller: Caller) => Promise<void>,
     trustedProxies?: readonly string[],
     parts?: object,
@@ -56,7 +59,7 @@ export function createFacadeServers(issuer: TestIssuer): FacadeServers {
   return {
     request,
     async start(
-      { accountPointsPerMinute = () => 30_000, ...limits } = {},
+      { accountPointsPerMinute = () => 30_000, servesReference = true, ...limits } = {},
       hold = async () => {},
       trustedProxies?,
       parts = {},
@@ -84,6 +87,7 @@ export function createFacadeServers(issuer: TestIssuer): FacadeServers {
         metrics: createFacadeMetrics(registry),
         audit: audit.trail,
         version: '0.0.0',
+        servesReference,
         limits,
         addressOf: trustedProxies && createClientAddress(trustedProxies),
         connectionOf: trustedProxies && createConnectionAddress(trustedProxies),

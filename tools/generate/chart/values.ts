@@ -353,6 +353,7 @@ export const Values = z.strictObject({
     ),
   }),
   logLevel: ENVIRONMENT.SLUICE_LOG_LEVEL.describe(meaningOf('SLUICE_LOG_LEVEL')),
+  apiReference: z.boolean().default(true).describe(meaningOf('SLUICE_FACADE_DOCS')),
   shutdownDelaySeconds: z
     .int()
     .min(0)

@@ -11,6 +11,7 @@ type Variable = keyof typeof ENVIRONMENT;
 const SETTINGS: Readonly<Partial<Record<Variable, readonly [path: string, as: Format['as']]>>> = {
   SLUICE_LOG_LEVEL: ['logLevel', undefined],
   SLUICE_SHUTDOWN_DELAY_SECONDS: ['shutdownDelaySeconds', 'text'],
+  SLUICE_FACADE_DOCS: ['apiReference', 'text'],
   SLUICE_QUEUE_MAX_BYTES: ['limits.queueMaxBytes', 'text'],
   SLUICE_INGRESS_ADDRESS_LIMIT: ['limits.ingressPerAddress', 'text'],
   SLUICE_INGRESS_KEY_LIMIT: ['limits.ingressPerKey', 'text'],
