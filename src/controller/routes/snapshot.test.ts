@@ -24,6 +24,23 @@ describe('a tenant', () => {
   });
 });
 
+test('header values are those of the same moment as the objects', () => {
+  const headers = [{ name: 'x-key', valueFrom: { secretKeyRef: { name: 'token', key: 'a' } } }];
+  const spec = { producer: 'acme', integration: 'globex', stream: 'orders', endpoint: { url: 'https://x', headers } };
+  const subscription = objectOf<'Subscription'>('acme-orders', spec as never, { namespace: 'globex' });
+  const { context } = createTestContext({ Workspace: [workspace()], Subscription: [subscription] });
+  let value = 'before';
+  const gathering = gatherTenant(
+    context.caches,
+    () => false,
+    'acme',
+    () => false,
+    () => [{ value }],
+  );
+  value = 'after';
+  expect(finish(gathering).subscriptions[0]?.headerFields).toEqual([{ value: 'before' }]);
+});
+
 describe('a snapshot', () => {
   test('includes protected objects, and no deleted ones', () => {
     const streams = [stream('orders'), stream('bare', { finalizers: [] }), stream('gone', DELETED), stream('removed')];

@@ -44,6 +44,7 @@ export function gatherTenant(
   const blocks = of(caches.Block);
   const integrations = of(caches.Integration);
   const subscriptions = of(caches.Subscription, 'producer').filter(isProtected);
+  const fields = new Map(of(caches.Subscription, 'secretFor').map(object => [object.metadata.uid, fieldsOf(object)]));
   return (function* () {
     return {
       ...tenant,
@@ -52,7 +53,7 @@ export function gatherTenant(
       blocks: yield* mapSteps(blocks, snapshotOf),
       integrations: yield* mapSteps(integrations, snapshotOfIntegration),
       subscriptions: yield* mapSteps(subscriptions, object => {
-        const headerFields = fieldsOf(object);
+        const headerFields = fields.get(object.metadata.uid);
         const snapshot = snapshotOfSubscription(object);
         return headerFields === undefined ? snapshot : { ...snapshot, headerFields };
       }),

@@ -32,6 +32,8 @@ function start() {
   const server = new Map<string, { version: string; type?: string; data?: Record<string, string> } | Error>();
   const reads: string[] = [];
   const again: string[] = [];
+  /** The responses to the next reads wait for these. */
+  const delays: Promise<void>[] = [];
   let atOnce = 0;
   let mostAtOnce = 0;
   const secrets = createHeaderSecrets({
@@ -40,9 +42,9 @@ function start() {
       get: async (_resource, { namespace, name }) => {
         reads.push(`${namespace}/${name}`);
         mostAtOnce = Math.max(mostAtOnce, ++atOnce);
-        await Promise.resolve();
-        atOnce--;
         const found = server.get(`${namespace}/${name}`);
+        await (delays.shift() ?? Promise.resolve());
+        atOnce--;
         if (found instanceof Error) throw found;
         const { version, ...rest } = found ?? { version: '' };
         return (found && { ...rest, metadata: { name, namespace, uid: name, resourceVersion: version } }) as never;
@@ -57,6 +59,7 @@ function start() {
     secrets,
     reads,
     again,
+    delays,
     server,
     hear,
     forget: (key: string) => watched.remove(key),
@@ -149,6 +152,48 @@ describe('header secrets', () => {
     await secrets.read('acme');
     expect(secrets.fieldsOf(object)).toEqual([{ value: 'A' }]);
     expect(again).toHaveLength(2);
+  });
+
+  describe('for which a response arrives after that to a later read', () => {
+    async function race(change: (of: ReturnType<typeof start>) => void) {
+      const of = start();
+      of.put('token', '1', { a: base64('A1'), b: base64('B1') });
+      of.add(subscription('orders', [['token', 'a']]));
+      const { promise, resolve } = Promise.withResolvers<void>();
+      of.delays.push(promise);
+      const early = of.secrets.read('acme');
+      const object = of.add(subscription('returns', [['token', 'b']], 'initech'));
+      change(of);
+      await of.secrets.read('initech');
+      resolve();
+      await early;
+      return of.secrets.fieldsOf(object);
+    }
+
+    test('keep the fields that only the later read has returned', async () => {
+      expect(await race(() => {})).toEqual([{ value: 'B1' }]);
+    });
+
+    test('keep the newer version', async () => {
+      expect(await race(({ put }) => put('token', '2', { a: base64('A2'), b: base64('B2') }))).toEqual([
+        { value: 'B2' },
+      ]);
+    });
+
+    test('are not lost if the earlier read has found none', async () => {
+      const of = start();
+      of.hear('globex/token', '1');
+      const object = of.add(subscription('returns', [['token', 'b']], 'initech'));
+      of.add(subscription('orders', [['token', 'b']]));
+      const { promise, resolve } = Promise.withResolvers<void>();
+      of.delays.push(promise);
+      const early = of.secrets.read('acme');
+      of.put('token', '2', { b: base64('B2') });
+      await of.secrets.read('initech');
+      resolve();
+      await early;
+      expect(of.secrets.fieldsOf(object)).toEqual([{ value: 'B2' }]);
+    });
   });
 
   test('are read a few at a time if there are many', async () => {

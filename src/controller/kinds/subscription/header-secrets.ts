@@ -58,17 +58,25 @@ export function createHeaderSecrets(deps: {
     return resourceVersion !== now.resourceVersion || [...keysNamed(caches, secret)].some(key => !fields?.has(key));
   }
 
+  /** Keeps what was read, unless another read for a different workspace has returned the current version since. */
+  function keep(secret: string, found: Known | undefined): void {
+    const had = known.get(secret);
+    const isSame = had !== undefined && had.resourceVersion === found?.resourceVersion;
+    if (isSame) known.set(secret, { ...found, fields: new Map([...had.fields, ...found.fields]) });
+    else if (had !== undefined && had.resourceVersion === caches.headerSecrets.store.get(secret)?.resourceVersion)
+      return;
+    else if (found === undefined) known.delete(secret);
+    else known.set(secret, found);
+  }
+
   /** Reads a Secret, keeping the previous values on failure. */
   async function readOne(secret: string, tenant: string): Promise<void> {
-    const keys = [...keysNamed(caches, secret)];
     try {
-      const found = await readSecret(deps.client, secret, keys);
-      if (found === undefined) known.delete(secret);
-      else known.set(secret, found);
+      keep(secret, await readSecret(deps.client, secret, () => keysNamed(caches, secret)));
     } catch (error) {
       deps.log.warn({ err: error, secret }, 'a Secret of an endpoint cannot be read');
       // A Secret's version is never empty, so the next sync will read this Secret again.
-      const unread = new Map(keys.map(key => [key, { fault: 'secret_unread' } as const]));
+      const unread = new Map([...keysNamed(caches, secret)].map(key => [key, { fault: 'secret_unread' } as const]));
       if (!known.has(secret)) known.set(secret, { resourceVersion: '', fields: unread });
       deps.enqueueAfter(tenant, READ_AGAIN_MS);
     }
@@ -131,16 +139,17 @@ function keysNamed({ Subscription }: Pick<Caches, 'Subscription'>, secret: strin
 }
 
 /**
- * Reads the given keys from a Secret. Returns undefined if the Secret does not exist, or if its type is not allowed.
+ * Reads those keys from a Secret that are used when it has been read. Returns undefined if the Secret does not exist, or
+ * if its type is not allowed.
  */
 async function readSecret(
   client: Pick<KubeClient, 'get'>,
   secret: string,
-  keys: readonly string[],
+  keys: () => ReadonlySet<string>,
 ): Promise<Known | undefined> {
   const [namespace = '', name = ''] = secret.split('/');
   const object = await client.get<SecretObject>(SECRETS, { namespace, name });
   if (object === undefined || NEVER_SENT_SECRET_TYPES.includes(object.type ?? '')) return undefined;
-  const fields = new Map(keys.map(key => [key, readHeaderField(object.data?.[key])]));
+  const fields = new Map([...keys()].map(key => [key, readHeaderField(object.data?.[key])]));
   return { resourceVersion: object.metadata.resourceVersion, fields };
 }
