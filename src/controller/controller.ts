@@ -131,6 +131,7 @@ function createRoutes(options: ControllerOptions, basis: Basis) {
     },
     gather: (name, isRemoved) => gatherTenant(caches, isRemoved, name, isShort, headerSecrets.fieldsOf),
     objectsOf: name => objectsOfTenant(caches, name),
+    knowsKeys: secretAccess.knows,
     isPaused: name => isPaused(caches, name),
     openGates: name => openGatesOf({ caches, nowMs }, name),
     exclusively: locks.exclusively,

@@ -134,6 +134,7 @@ function createLeader(names = ['acme']) {
     gather: name =>
       stepsOf({ name, secretKeys: [], streams: [], packages: [], integrations: [], blocks: [], subscriptions: [] }),
     objectsOf: () => [],
+    knowsKeys: () => true,
     isPaused: () => false,
     openGates: () => new Map(),
     exclusively: (_name, restore) => restore(),

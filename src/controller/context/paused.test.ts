@@ -66,15 +66,25 @@ describe('in a paused workspace', () => {
   test('changes that only close a route are reconciled', async () => {
     const { context } = createTestContext({ Workspace: [paused] });
     const outcome = { status: {}, conditions: [] };
-    const reconcile = unlessPaused(
-      context,
-      PAUSABLE.Package,
-      async () => outcome,
-      ({ spec }) => spec.archived === true,
-    );
+    const reconcile = unlessPaused(context, PAUSABLE.Package, async () => outcome, {
+      closes: ({ spec }) => spec.archived === true,
+    });
     const archived = { ...pkg(2, [ready(1)]), spec: { archived: true } };
     expect(await reconcile(archived, attempt)).toBe(outcome);
     expect((await reconcile(pkg(2, [ready(1)]), attempt)).conditions[0]?.reason).toBe('WorkspacePaused');
+  });
+
+  test('shows the pause once everything is closed that a change closes', async () => {
+    const { context } = createTestContext({ Workspace: [paused] });
+    const asked: string[] = [];
+    const untilClosed = async ({ metadata }: Cached<'Package'>) => void asked.push(`${metadata.generation}`);
+    const reconcile = unlessPaused(context, PAUSABLE.Package, never, { untilClosed });
+    await reconcile(pkg(1, [ready(1)]), attempt);
+    expect(asked).toEqual([]);
+    await reconcile(pkg(2, [ready(1)]), attempt);
+    expect(asked).toEqual(['2']);
+    const failing = unlessPaused(context, PAUSABLE.Package, never, { untilClosed: never });
+    await expect(failing(pkg(2, [ready(1)]), attempt)).rejects.toThrow('called');
   });
 
   test('a deletion waits for at most a minute', async () => {

@@ -27,15 +27,19 @@ export function planPaused(
   workspace: string,
 ): Outcome {
   const { conditions = [], observedGeneration: _, ...fields } = status ?? {};
-  const judged = findCondition(conditions, 'Ready')?.observedGeneration === metadata.generation;
-  const failing = findCondition(conditions, 'Reconciling')?.reason === 'Retrying';
-  if (judged && !failing) return { status: fields, conditions };
+  if (isJudged({ metadata, status })) return { status: fields, conditions };
   const message = `workspace ${workspace} is paused by the annotation ${PAUSED_ANNOTATION}. Events continue to flow, and changes that do not close a gate wait until you remove the annotation`;
   const kept = conditions.filter(({ type }) => !['Ready', 'Reconciling', 'Stalled'].includes(type));
   return {
     status: fields,
     conditions: [{ type: 'Ready', status: 'Unknown', reason: 'WorkspacePaused', message }, ...kept],
   };
+}
+
+/** Whether the status is that of the current generation, and is not a failure. */
+function isJudged({ metadata, status }: AnyObject & { readonly status?: CommonStatus | undefined }): boolean {
+  const failing = findCondition(status?.conditions, 'Reconciling')?.reason === 'Retrying';
+  return !failing && findCondition(status?.conditions, 'Ready')?.observedGeneration === metadata.generation;
 }
 
 /** Requeue interval in milliseconds for objects being deleted in a paused workspace. */
@@ -69,18 +73,25 @@ type StatusOf<K extends KindName> = NonNullable<Cached<K>['status']>;
  * Wraps `reconcile`. If the workspace of an object is paused, only the status is updated to show this. These objects
  * are enqueued again after the routes of the workspace have been applied.
  *
- * @param closes returns true if the object can only close routes, in which case it is reconciled even during a pause
+ * @param options.closes returns true if the object can only close routes, in which case it is reconciled even during a
+ * pause
+ * @param options.untilClosed waits until a change has closed everything that it closes. The pause is shown after that
  */
 export function unlessPaused<K extends KindName>(
   { caches }: Pick<Context, 'caches'>,
   { workspaceOf }: Pausable<K>,
   reconcile: (object: Cached<K>, attempt: Attempt) => Promise<Outcome<StatusOf<K>>>,
-  closes: (object: Cached<K>) => boolean = () => false,
+  options: {
+    readonly closes?: (object: Cached<K>) => boolean;
+    readonly untilClosed?: (object: Cached<K>) => Promise<void>;
+  } = {},
 ): typeof reconcile {
+  const { closes = () => false, untilClosed = async () => {} } = options;
   return async (object, attempt) => {
     const workspace = workspaceOf(object);
-    const waits = isPaused(caches, workspace) && !closes(object);
-    return waits ? planPaused(object, workspace) : reconcile(object, attempt);
+    if (!isPaused(caches, workspace) || closes(object)) return reconcile(object, attempt);
+    if (!isJudged(object)) await untilClosed(object);
+    return planPaused(object, workspace);
   };
 }
 

@@ -37,6 +37,8 @@ export interface SecretAccess {
   readonly revoke: (workspace: string) => Promise<void>;
   /** Throws the same errors as `ensure` if the Secrets of the workspace have never been read. */
   readonly assertRead: (workspace: string) => void;
+  /** Whether `assertRead` does not throw an error. */
+  readonly knows: (workspace: string) => boolean;
   /** Whether the Secrets of a namespace are in the caches. */
   readonly wasRead: (namespace: string) => boolean;
   /** Emits a workspace when its access has changed. */
@@ -50,6 +52,7 @@ export const CLUSTER_SECRET_ACCESS: SecretAccess = {
   watchBindings: () => {},
   revoke: async () => {},
   assertRead: () => {},
+  knows: () => true,
   wasRead: () => true,
   sources: [],
 };
@@ -136,6 +139,8 @@ export function createSecretAccess(deps: {
     await views.retry(namespace);
   }
 
+  const knows = (workspace: string) => views.access(workspace) === 'closed' || views.wasRead(workspace);
+
   return {
     async ensure(namespace) {
       if (views.access(namespace) !== 'forbidden') return;
@@ -155,10 +160,10 @@ export function createSecretAccess(deps: {
       await unbind(client, { namespace, name: role });
     },
     assertRead(workspace) {
-      const access = views.access(workspace);
-      if (access === 'closed' || views.wasRead(workspace)) return;
-      throw access === 'forbidden' ? refusal(workspace) : cacheBehind(`secrets of ${workspace}`);
+      if (knows(workspace)) return;
+      throw views.access(workspace) === 'forbidden' ? refusal(workspace) : cacheBehind(`secrets of ${workspace}`);
     },
+    knows,
     wasRead: views.wasRead,
     sources: [
       {

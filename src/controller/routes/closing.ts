@@ -23,6 +23,8 @@ export interface Closing {
 export interface ClosingDeps extends ApplyDeps {
   readonly gather: (name: string) => Steps<TenantSnapshot>;
   readonly objectsOf: (name: string) => Iterable<AnyObject>;
+  /** Whether all Secrets of the workspace that contain ingress keys have been read. */
+  readonly knowsKeys: (name: string) => boolean;
 }
 
 /**
@@ -38,11 +40,14 @@ export async function applyClosing(
 ): Promise<Closing> {
   const nowMs = deps.nowMs();
   if (fresh) await deps.exclusively(name, () => closeStaleGates(deps, name, fence, stored.routes));
+  const knowsKeys = deps.knowsKeys(name);
   const gathering = deps.gather(name);
   const closing = (function* () {
-    return yield* closeSteps(stored.routes, yield* gathering, nowMs);
+    const snapshot = yield* gathering;
+    return yield* closeSteps(stored.routes, knowsKeys ? snapshot : withoutWorkspace(snapshot), nowMs);
   })();
-  const { seen, result } = await withVersions(deps.objectsOf(name), closing);
+  const objects = [...deps.objectsOf(name)].filter(object => knowsKeys || object.metadata.namespace !== undefined);
+  const { seen, result } = await withVersions(objects, closing);
   const { routes, closed, paused } = result;
   if (fresh) await deps.exclusively(name, () => closeParts(deps, name, fence, routes));
   const left = staleSubscribers(stored);
@@ -56,6 +61,12 @@ export async function applyClosing(
   const plan = { ...(await inSlices(planSteps(had, routes))), ready: [] };
   const written = await applyRoutes(deps, { name, fence, stored: had, plan, wanted: routes, first: false });
   return { stored: written, closed, paused, seen };
+}
+
+/** Ensures that no ingress key is closed, because the keys in Secrets are not known. */
+function withoutWorkspace(snapshot: TenantSnapshot): TenantSnapshot {
+  const { workspace: _, ...rest } = snapshot;
+  return rest;
 }
 
 /**

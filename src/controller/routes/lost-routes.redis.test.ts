@@ -69,6 +69,7 @@ async function startWorld(redis: RedisClient) {
         ],
       } as unknown as TenantSnapshot),
     objectsOf: () => [],
+    knowsKeys: () => true,
     isPaused: () => false,
     openGates: () => new Map([[integration, [{ groupKey: 'k', sinceMs: 1 }]]]),
     exclusively: (_name, restore) => restore(),

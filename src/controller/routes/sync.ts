@@ -26,6 +26,8 @@ export interface SyncDeps extends ApplyDeps {
   readonly compile: (name: string, nowMs: number) => Steps<CompiledTenant>;
   /** Whether the workspace is paused. In this case, we are only allowed to write changes that close a route. */
   readonly isPaused: (name: string) => boolean;
+  /** Whether all Secrets of the workspace that contain ingress keys have been read. */
+  readonly knowsKeys: (name: string) => boolean;
   /** Returns all objects in the snapshot of a tenant at the time of this call. */
   readonly objectsOf: (name: string) => Iterable<AnyObject>;
   /** Returns the fencing epoch of this leader. Throws an error if it is not allowed to write. */
@@ -56,26 +58,33 @@ export async function syncTenant(deps: SyncDeps, tenant: Tenant): Promise<void> 
   if (isPaused()) return syncPaused(deps, tenant);
   const { seen, result: compiled } = await withVersions(deps.objectsOf(name), deps.compile(name, deps.nowMs()));
   const { compiled: had, failed, forgotten } = tenant;
-  let written: boolean;
+  let written: Awaited<ReturnType<typeof write>>;
   try {
     written = await write(deps, tenant, compiled, fence);
   } catch (error) {
     throw markFailed(deps, tenant, error);
   }
+  if (written === 'paused') return syncPaused(deps, tenant);
   tenant.compiled = compiled;
   tenant.seen = seen;
-  if (!written) return;
+  if (written === 'nothing') return;
   if (tenant.forgotten === forgotten) tenant.failed = false;
   deps.onChanged(name, failed || had === undefined ? 'all' : await inSlices(changedObjects(had, compiled)));
 }
 
 /**
- * Writes the routes. Returns false if the tenant has no routes, neither in Redis nor in its objects.
+ * Writes the routes. Returns `nothing` if the tenant has no routes, neither in Redis nor in its objects, and `paused` if
+ * its workspace was paused before the first write.
  *
  * @param fence the epoch of the term in which the objects were read. A later term of this replica must not write them
  * because another leader may have written newer routes in between
  */
-async function write(deps: SyncDeps, tenant: Tenant, compiled: CompiledTenant, fence: number): Promise<boolean> {
+async function write(
+  deps: SyncDeps,
+  tenant: Tenant,
+  compiled: CompiledTenant,
+  fence: number,
+): Promise<'written' | 'nothing' | 'paused'> {
   const { name, remembered, forgotten } = tenant;
   // Writes may no longer be allowed.
   deps.fence();
@@ -89,10 +98,11 @@ async function write(deps: SyncDeps, tenant: Tenant, compiled: CompiledTenant, f
   if (isEmpty(stored.routes) && isEmpty(compiled.routes)) {
     // There might not be a workspace for this tenant, since subscriptions and ingress keys can name any workspace.
     keep(stored);
-    return false;
+    return 'nothing';
   }
   const wanted = keepLost(compiled.routes, stored, remembered);
   const plan = await inSlices(planSteps(stored, wanted));
+  if (deps.isPaused(name)) return 'paused';
   const isWritten = !first && stored.hashes === undefined && plan.patches.length + plan.ready.length === 0;
   const apply = () => applyRoutes(deps, { name, fence, stored, plan, wanted, first });
   const applied = isWritten
@@ -100,7 +110,7 @@ async function write(deps: SyncDeps, tenant: Tenant, compiled: CompiledTenant, f
     : await whileWriting(tenant, apply);
   keep(applied);
   tenant.remembered = applied.routes;
-  return true;
+  return 'written';
 }
 
 /** Until all changes have been written, the routes in Redis are unknown, but those of other objects remain in force. */

@@ -5,8 +5,9 @@ import { keyRingOf } from '../../core/delivery/key-ring.ts';
 import type { TenantRoutes } from '../../core/routing/routes.ts';
 import type { TenantSnapshot } from '../../core/routing/snapshot.ts';
 import type { AnyObject } from '../../kube/object.ts';
-import type { StoredRoutes } from '../../record/control-plan.ts';
+import type { SlotPatch, StoredRoutes } from '../../record/control-plan.ts';
 import type { ControlStore } from '../../record/control-store.ts';
+import { tenantKeys } from '../../redis/keys.ts';
 import { createTenants } from './tenants.ts';
 
 const meta = (name: string, namespace = 'acme') => ({
@@ -60,23 +61,30 @@ function start() {
     epoch: 1,
     /** The fencing epochs of all writes. */
     fences: new Set<unknown>(),
+    patches: [] as SlotPatch[],
     objects: [] as AnyObject[],
     /** All writes of parts wait for this promise. */
     writing: Promise.resolve(),
+    knowsKeys: true,
+    secretKeys: [] as string[],
+    stored: {} as Partial<StoredRoutes['routes']>,
   };
-  const nothing: StoredRoutes = {
+  const read = (): StoredRoutes => ({
     ready: new Set(),
-    routes: { tenant: 'ten_x', payer: '', keys: {}, queues: {}, integrations: {} } as unknown as StoredRoutes['routes'],
-  };
+    routes: { tenant: 'ten_x', payer: '', plan: '', keys: {}, queues: {}, integrations: {}, ...state.stored },
+  });
   const control = new Proxy({} as ControlStore, {
-    get: (_target, name: string) => async (first: unknown) => {
+    get: (_target, name: string) => async (first: unknown, patches: unknown) => {
       state.calls.push(name);
       if (name === 'applyParts') {
         state.fences.add((first as { fence: number }).fence);
         await state.writing;
       }
-      if (name === 'patch') state.fences.add(first);
-      if (name === 'readTenant') return nothing;
+      if (name === 'patch') {
+        state.fences.add(first);
+        state.patches.push(...(patches as SlotPatch[]));
+      }
+      if (name === 'readTenant') return read();
       if (name === 'readActivations') return new Map();
       return new Set();
     },
@@ -95,11 +103,12 @@ function start() {
     explain: error => error,
     prepare: async () => {},
     gather: () => {
-      const { blocks, more } = state;
+      const { blocks, more, secretKeys } = state;
       state.gathered++;
-      return stepsOf(snapshotOf(blocks, more));
+      return stepsOf({ ...snapshotOf(blocks, more), secretKeys });
     },
     objectsOf: () => state.objects,
+    knowsKeys: () => state.knowsKeys,
     isPaused: () => state.paused,
     openGates: () => new Map(),
     exclusively: (_name, restore) => restore(),
@@ -278,6 +287,38 @@ describe('tenants', () => {
     state.more = ['initech'];
     await tenants.sync('acme');
     expect(state.calls.filter(each => each.startsWith('read'))).toEqual(['readActivations']);
+  });
+
+  test('that are paused while they are compiled are not written', async () => {
+    const { tenants, state } = start();
+    await tenants.sync('acme');
+    state.calls.length = 0;
+    state.blocks = Array.from({ length: 50_000 }, (_, i) => `b${i}`);
+    state.gathered = 0;
+    const synced = tenants.sync('acme');
+    while (state.gathered === 0) await new Promise(resolve => setImmediate(resolve));
+    state.paused = true;
+    await synced;
+    expect(state.calls).not.toContain('applyParts');
+    expect(state.calls).toContain('closeParts');
+    expect(tenants.isSynced('acme')).toBe(false);
+  });
+
+  test('that are paused still lose their ingress keys, once those in Secrets are known', async () => {
+    const { tenants, state } = start();
+    const workspace: AnyObject = { metadata: { name: 'acme', uid: 'uid-acme', resourceVersion: '1' } };
+    state.objects = [workspace];
+    state.stored = { keys: { leaked: '', kept: '' } };
+    state.paused = true;
+    state.knowsKeys = false;
+    await expect(tenants.closedBy('acme', workspace)).rejects.toThrow('what closes of acme');
+    expect(state.patches).toEqual([]);
+    state.knowsKeys = true;
+    state.secretKeys = ['kept', 'new'];
+    await tenants.closedBy('acme', workspace);
+    expect(state.patches.flatMap(({ ops }) => ops)).toEqual([
+      { command: 'HDEL', key: tenantKeys('ten_x').keys, args: ['leaked'] },
+    ]);
   });
 
   test('that are paused are not written, and are read again after the pause', async () => {

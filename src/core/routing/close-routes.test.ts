@@ -113,6 +113,36 @@ describe('closing changes', () => {
   });
 });
 
+describe('ingress keys', () => {
+  const until = (ms: number) => new Date(ms).toISOString();
+  const keysLeft = (keys: Record<string, string>, changes: Partial<TenantSnapshot>) =>
+    close(changes, { ...stored, keys }).routes.keys;
+  const ingressKeys = (...keys: [sha256: string, expiresAt?: string][]) => ({
+    workspace: {
+      spec: { account: 'acme', ingressKeys: keys.map(([sha256, expiresAt]) => ({ id: sha256, sha256, expiresAt })) },
+    } as unknown as NonNullable<TenantSnapshot['workspace']>,
+  });
+
+  test('are closed if they are removed, and new ones are not opened', () => {
+    const changes = { ...ingressKeys(['a'], ['new']), secretKeys: ['b', 'newer'] };
+    expect(keysLeft({ a: '', b: '', leaked: '', expired: '5' }, changes)).toEqual({ a: '', b: '' });
+  });
+
+  test('may end earlier, but not later', () => {
+    const changes = ingressKeys(['earlier', until(2_000)], ['later', until(9_000)], ['never'], ['once', until(4_000)]);
+    const stands = { earlier: '5000', later: '5000', never: '5000', once: '' };
+    expect(keysLeft(stands, changes)).toEqual({ earlier: '2000', later: '5000', never: '5000', once: '4000' });
+  });
+
+  test('stay the same object if nothing is closed, or the workspace is not known', () => {
+    const routes = { ...stored, keys: { a: '', b: '5' } };
+    const same = ingressKeys(['a'], ['b'], ['c']);
+    expect(closeRoutes(routes, { ...snapshot, ...same }, NOW).routes).toBe(routes);
+    const { workspace: _, ...unknown } = snapshot;
+    expect(closeRoutes(routes, unknown, NOW).routes).toBe(routes);
+  });
+});
+
 describe('all other changes are ignored', () => {
   test.each<[string, Partial<TenantSnapshot>]>([
     ['nothing changed', {}],

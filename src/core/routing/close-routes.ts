@@ -1,6 +1,7 @@
 import { generationOf, publicId } from '../ids/ids.ts';
 import { type PauseOf, pauseBy } from './compile-routes.ts';
 import { coverageSteps } from './coverage.ts';
+import { ingressKeysOf } from './ingress-keys.ts';
 import { integrationState, routeState } from './integration-state.ts';
 import type { IntegrationRoute, SubscriptionRoute, TenantRoutes } from './routes.ts';
 import type { IntegrationSnapshot, SubscriptionSnapshot, TenantSnapshot } from './snapshot.ts';
@@ -18,9 +19,9 @@ export interface ClosedTenant {
 
 /**
  * Closes all routes in `stored` that are closed by the objects. Everything else remains unchanged. This applies to
- * subscriptions that are blocked, deleted, or no longer granted, and to integrations that are declined, revoked, or
- * deleted. This function is pure. Since it is used for paused workspaces, routes that are closed in `stored` stay
- * closed even if the objects open them.
+ * subscriptions that are blocked, deleted, or no longer granted, to integrations that are declined, revoked, or
+ * deleted, and to ingress keys that are removed or expire earlier. This function is pure. Since it is used for paused
+ * workspaces, routes that are closed in `stored` stay closed even if the objects open them.
  */
 export function closeRoutes(stored: TenantRoutes, snapshot: TenantSnapshot, nowMs: number): ClosedTenant {
   return finish(closeSteps(stored, snapshot, nowMs));
@@ -72,8 +73,30 @@ export function* closeSteps(stored: TenantRoutes, snapshot: TenantSnapshot, nowM
     const state = ended ? 'closed' : old.state;
     routes[id] = same && state === old.state ? old : { ...old, state, subscriptions };
   }
-  const same = Object.entries(routes).every(([id, route]) => stored.integrations[id] === route);
-  return { routes: same ? stored : { ...stored, integrations: routes }, closed, paused };
+  const keys = closeKeys(stored.keys, snapshot);
+  const same = keys === stored.keys && Object.entries(routes).every(([id, route]) => stored.integrations[id] === route);
+  return { routes: same ? stored : { ...stored, keys, integrations: routes }, closed, paused };
+}
+
+/**
+ * Returns the ingress keys that are left, with the earlier of both expiry times. If nothing is closed, or the keys of the
+ * workspace are not known, this is the same object.
+ */
+function closeKeys(stored: TenantRoutes['keys'], snapshot: TenantSnapshot): TenantRoutes['keys'] {
+  if (snapshot.workspace === undefined) return stored;
+  const wanted = ingressKeysOf(snapshot);
+  const left: Record<string, string> = {};
+  for (const [sha256, until] of Object.entries(stored)) {
+    const wants = wanted[sha256];
+    if (wants === undefined) continue;
+    left[sha256] = untilMs(wants) < untilMs(until) ? wants : until;
+  }
+  return Object.entries(stored).every(([sha256, until]) => left[sha256] === until) ? stored : left;
+}
+
+/** Returns the time at which an ingress key expires, in milliseconds. */
+function untilMs(until: string): number {
+  return until === '' ? Number.POSITIVE_INFINITY : Number(until);
 }
 
 /** Returns true if the subscription of this route still exists and is still granted. */

@@ -107,6 +107,7 @@ function createWorkers({ caches, control, nowMs, fence }: Basis, sealEndpoint: C
     prepare: async () => {},
     gather: (each, isRemoved) => gatherTenant(caches, isRemoved, each),
     objectsOf: each => objectsInCaches(caches, each),
+    knowsKeys: () => true,
     isPaused: () => false,
     openGates: each => openGatesOf({ caches, nowMs }, each),
     exclusively: locks.exclusively,

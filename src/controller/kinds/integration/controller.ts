@@ -16,7 +16,9 @@ export const createIntegrationControllers: CreateControllers = parts => {
   const integrations = createKindController({
     ...engine('integration', WAITING_WORKERS),
     reflector: context.caches.Integration,
-    reconcile: unlessPaused(context, PAUSABLE.Integration, reconcileIntegration({ ...context, deliveries }), isEnded),
+    reconcile: unlessPaused(context, PAUSABLE.Integration, reconcileIntegration({ ...context, deliveries }), {
+      closes: isEnded,
+    }),
     sources: integrationSources(context.caches),
   });
   const invitations = createKeyedController({

@@ -4,7 +4,7 @@ import { createKindController } from '../../engine/kind-controller.ts';
 import type { CreateControllers } from '../kind.ts';
 import { createIngressKeyWatch } from './ingress-key-watch.ts';
 import { createQuotaRepair, createWorkspaceQuotas } from './quota.ts';
-import { finalizeWorkspace, reconcileWorkspace } from './reconcile.ts';
+import { closeWorkspace, finalizeWorkspace, reconcileWorkspace } from './reconcile.ts';
 import { workspaceSources } from './sources.ts';
 
 export const createWorkspaceControllers: CreateControllers = ({
@@ -21,7 +21,9 @@ export const createWorkspaceControllers: CreateControllers = ({
     createKindController({
       ...parts,
       reflector: context.caches.Workspace,
-      reconcile: unlessPaused(context, PAUSABLE.Workspace, reconcileWorkspace({ ...context, quotas, ceilings })),
+      reconcile: unlessPaused(context, PAUSABLE.Workspace, reconcileWorkspace({ ...context, quotas, ceilings }), {
+        untilClosed: closeWorkspace(context),
+      }),
       finalize: finalizeWorkspace({ ...context, quotas }),
       sources: [...workspaceSources(context.caches), ...context.secretAccess.sources, dataPlane.source],
     }),

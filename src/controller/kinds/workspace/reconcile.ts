@@ -106,6 +106,18 @@ export function reconcileWorkspace(context: WorkspaceContext) {
   };
 }
 
+/**
+ * Waits until the ingress keys that were removed from a paused workspace are closed. This requires the keys in Secrets to
+ * be known.
+ */
+export function closeWorkspace({ secretAccess, tenants }: Pick<Context, 'secretAccess' | 'tenants'>) {
+  return async (workspace: Cached<'Workspace'>): Promise<void> => {
+    const { name } = workspace.metadata;
+    secretAccess.assertRead(name);
+    await tenants.closedBy(name, workspace);
+  };
+}
+
 /** Closes the workspace routes and removes access to its Secrets. The namespace and the data in Redis are kept. */
 export function finalizeWorkspace(context: WorkspaceContext) {
   return async (workspace: Cached<'Workspace'>): Promise<'done'> => {
