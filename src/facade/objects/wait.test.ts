@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { createManualClock } from '../../../test/support/manual-clock.ts';
 import type { Cached } from './cached.ts';
 import type { Caches } from './caches.ts';
@@ -114,6 +114,35 @@ test('a late watch is replaced by reading the object after 1 and 3 s', async () 
   storeAs(inForce);
   await clock.advance(2_000);
   expect(await promise).toBe(inForce);
+});
+
+describe('a pause that the facade did not know of', () => {
+  const paused = block('u1', 2, ['Ready', 'Unknown', 2, 'WorkspacePaused']);
+
+  test('refuses the call as soon as the status shows it', async () => {
+    const { see, wait } = setUp();
+    const promise = wait('Block', block('u1', 2));
+    see(block('u1', 2, ['Ready', 'Unknown', 1, 'WorkspacePaused']));
+    see(paused);
+    await expect(promise).rejects.toMatchObject({ code: 'workspace_paused' });
+  });
+
+  test('may be over if only an earlier status shows it', async () => {
+    const { clock, see, storeAs, wait } = setUp(paused);
+    const inForce = block('u1', 2, ['Ready', 'True', 2]);
+    const ended = wait('Block', paused);
+    see(inForce);
+    expect(await ended).toBe(inForce);
+    const refused = wait('Block', paused).catch((error: { code: string }) => error.code);
+    storeAs(paused);
+    await clock.advance(1_000);
+    expect(await refused).toBe('workspace_paused');
+  });
+
+  test('is no obstacle for changes that only close', async () => {
+    const { wait } = setUp(paused);
+    expect(await wait('Block', block('u1', 2), 'Ready', 'closed')).toBe(paused);
+  });
 });
 
 test('a failure that requires a change of the object returns immediately, with the reason', async () => {

@@ -1,3 +1,4 @@
+import { REASON } from '../../api/condition-reasons.ts';
 import type { Condition } from '../../api/conditions.ts';
 import type { KindName } from '../../api/kinds/kinds.ts';
 import { Refusal } from '../../http/refusal.ts';
@@ -11,14 +12,24 @@ const WAIT_MS = 5_000;
 /** When to ask the API server directly, in case the watch is delayed. */
 const LOOK_AT_MS = [1_000, 3_000];
 
+const PAUSED_MEANWHILE =
+  'The workspace was paused. The change has been stored, and is applied when the operator removes the annotation sluice.dev/paused from the Workspace.';
+
 /**
  * Waits until the controller has set `condition` on the applied object and then returns the object. The uid must be the
  * same, and the condition must be for the applied generation or later.
  *
- * @throws Refusal 409 `not_reconcilable` if the object must be edited, or 503 `not_in_force` after 5 s. In the latter
- *   case, the change was stored and the call can safely be repeated
+ * @param whilePaused what to do if the workspace was paused. The default is to refuse the call. With `closed`, this returns
+ *   the object, because everything that the change closes is closed
+ * @throws Refusal 409 `not_reconcilable` if the object must be edited, 409 `workspace_paused`, or 503 `not_in_force` after
+ *   5 s. In the latter two cases, the change was stored and the call can safely be repeated
  */
-export type WaitFor = <K extends KindName>(kind: K, applied: Cached<K>, condition?: string) => Promise<Cached<K>>;
+export type WaitFor = <K extends KindName>(
+  kind: K,
+  applied: Cached<K>,
+  condition?: string,
+  whilePaused?: 'refused' | 'closed',
+) => Promise<Cached<K>>;
 
 /**
  * Returns the condition for a generation. Returns undefined if the controller has not processed this generation yet.
@@ -33,16 +44,21 @@ export function conditionFor(
 }
 
 export function createWaits(caches: Pick<Caches, 'get' | 'reflector' | 'live'>, clock: Clock): WaitFor {
-  return <K extends KindName>(kind: K, applied: Cached<K>, condition = 'Ready') => {
+  return <K extends KindName>(kind: K, applied: Cached<K>, condition = 'Ready', whilePaused = 'refused') => {
     const { metadata } = applied;
     const name = { namespace: metadata.namespace, name: metadata.name };
     const key = keyOf(name);
     const generation = metadata.generation ?? 0;
     const { promise, resolve, reject } = Promise.withResolvers<Cached<K>>();
 
-    function look(object: Cached<K> | undefined): void {
+    /** @param isNew whether this state is not older than the call. A pause that is over may still be shown before that */
+    function look(object: Cached<K> | undefined, isNew = true): void {
       if (object === undefined || object.metadata.uid !== metadata.uid) return;
       if (conditionFor(object, condition, generation)?.status === 'True') return resolve(object);
+      if (conditionFor(object, 'Ready', generation)?.reason === REASON.Workspace.Ready.WorkspacePaused) {
+        if (whilePaused === 'closed') return resolve(object);
+        if (isNew) return reject(new Refusal('workspace_paused', PAUSED_MEANWHILE));
+      }
       const stalled = conditionFor(object, 'Stalled', generation);
       // Missing references aren't final: the object will be reconciled once they exist.
       if (stalled?.status === 'True' && !stalled.reason.startsWith('WaitingFor')) {
@@ -57,7 +73,10 @@ export function createWaits(caches: Pick<Caches, 'get' | 'reflector' | 'live'>, 
       ...LOOK_AT_MS.map(atMs =>
         clock.setTimer(() => {
           // Ignore errors here, since the watch may still receive the object. The wait is limited by the deadline.
-          caches.live(kind, name).then(look, () => undefined);
+          caches.live(kind, name).then(
+            found => look(found),
+            () => undefined,
+          );
         }, atMs),
       ),
       clock.setTimer(() => {
@@ -73,8 +92,8 @@ export function createWaits(caches: Pick<Caches, 'get' | 'reflector' | 'live'>, 
         );
       }, WAIT_MS),
     ];
-    look(applied);
-    look(caches.get(kind, name));
+    look(applied, false);
+    look(caches.get(kind, name), false);
     return promise.finally(() => {
       unsubscribe();
       for (const cancel of timers) cancel();
