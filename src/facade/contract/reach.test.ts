@@ -6,7 +6,15 @@ import { ROUTES } from '../routes.ts';
 import { type AnyCall, reach } from './reach.ts';
 
 /** The calls that close something. They are listed explicitly instead of being derived, like the next list. */
-const CLOSING = ['blockPackage', 'blockStream', 'deactivate', 'revokeActivation', 'revokeIntegration', 'unsubscribe'];
+const CLOSING = [
+  'blockPackage',
+  'blockStream',
+  'deactivate',
+  'deleteIngressKey',
+  'revokeActivation',
+  'revokeIntegration',
+  'unsubscribe',
+];
 /** The calls that only concern stored events. */
 const OF_EVENTS = [
   'acknowledgeEvents',

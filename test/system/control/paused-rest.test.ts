@@ -16,6 +16,7 @@ let publisher: Publisher;
 let owner: RestClient;
 let bob: RestClient;
 let shop: string;
+let leaked: string;
 
 const intg = (partner: string) => publicId('Integration', PRODUCER, partner);
 const pair = (groupKey: string, partner = 'ada') => ({
@@ -38,6 +39,7 @@ beforeAll(async () => {
   ({ [PRODUCER]: shop = '' } = await makeTenants(world, { [PRODUCER]: 'owner', bob: 'bob' }));
   [owner, bob] = await Promise.all([world.as(sluice, 'owner'), world.as(sluice, 'bob')]);
   await subscribeThroughRest();
+  leaked = await makeKey();
   await annotate('=true');
   const refused = async () => (await owner.post<Problem['body']>('/waas/activations', pair('new'))).body.code;
   await eventually('the facade has seen the pause', async () => (await refused()) === 'workspace_paused', {
@@ -61,6 +63,15 @@ async function subscribeThroughRest(): Promise<void> {
   expect(made.status, JSON.stringify(made.body)).toBe(201);
 }
 
+const keys = () => `/waas/producer/${shop}/ingress-keys`;
+
+/** Creates an ingress key through REST, and returns it. */
+async function makeKey(): Promise<string> {
+  const made = await owner.post<{ key: string }>(keys(), { id: 'leaked' });
+  expect(made.status, JSON.stringify(made.body)).toBe(201);
+  return made.body.key;
+}
+
 /** Sends an event and waits until a partner that can receive it has received it. */
 async function send(id: string, groupKey: string, to: string): Promise<void> {
   expect((await publisher.post(makeSample(id, groupKey, id))).status).toBe(202);
@@ -76,6 +87,16 @@ async function expectPaused(call: Promise<Reply>): Promise<void> {
   const { status, body } = (await call) as Problem;
   expect([status, body.code]).toEqual([409, 'workspace_paused']);
 }
+
+test('an ingress key that is deleted in a paused workspace is refused', async () => {
+  const post = async (id: string) => (await publisher.post(makeSample(id, 'nobody', id), { key: leaked })).status;
+  expect(await post('leaked-before')).toBe(202);
+  await expectStatus(owner.remove(`${keys()}/leaked`), 204);
+  await expectStatus(owner.remove(`${keys()}/leaked`), 204);
+  await eventually('ingress refuses the key', async () => (await post('leaked-after')) === 401, { withinMs: 10_000 });
+  await expectPaused(owner.post(keys(), { id: 'another' }));
+  await send('with-another-key', 'kept', 'eve');
+});
 
 test('a call that closes something in a paused workspace returns when it is closed', async () => {
   await send('before', 'closed', 'ada');

@@ -59,7 +59,7 @@ export function renderRest(): string {
       '**Lists** are returned as `{data, nextCursor}`, with 50 items per page unless you set `limit`. They can be slightly out of date, by the latency of a watch.',
       '**HEAD**: You can send any `GET` request as a `HEAD` request, which returns the same status and headers.',
       '**Changes**: A call waits up to 5 s until its change is in force. After that, it responds with a 503 `not_in_force`, and you can repeat it.',
-      '**Paused workspaces** (`sluice.dev/paused`): Changes are rejected with a 409 `workspace_paused`, except for calls that close access: blocking, deactivating, revoking an integration, and unsubscribing.',
+      '**Paused workspaces** (`sluice.dev/paused`): Changes are rejected with a 409 `workspace_paused`, except for calls that close access: blocking, deactivating, revoking an integration, unsubscribing, and deleting an ingress key.',
     ]),
     '## Repeating a call',
     '**All calls are safe to repeat.** A repeated call returns the same response and changes nothing. There are four exceptions: sending a test event, creating an ingress key, enabling an endpoint, and recovering events. To repeat these safely, send an `Idempotency-Key` header with 1 to 255 visible ASCII characters, such as a UUID:',

@@ -55,14 +55,15 @@ function randomnessOf({ keys }: Facade, tenant: string, seed: string | undefined
 }
 
 /**
- * Removes a key that has never taken effect. This is safe to do: the caller hasn't received the key and can repeat the
- * call.
+ * Removes a key that has never taken effect, and returns why. This is safe to do: the caller hasn't received the key and
+ * can repeat the call.
  */
 async function withdraw(facade: Facade, workspace: string, id: string, cause: unknown): Promise<Refusal> {
   const withdrawn = await removeIngressKey(facade, workspace, id).then(
     () => true,
     () => false,
   );
+  if (withdrawn && cause instanceof Refusal && cause.code === 'workspace_paused') return new Refusal(cause.code);
   const what = withdrawn ? 'was removed. Try again' : `cannot be shown. Delete ${id} and try again`;
   return new Refusal('unavailable', { detail: `The key was not in force after 5 s and ${what}.`, cause });
 }
@@ -143,11 +144,12 @@ const deleteKey = defineRoute({
   tag: 'Ingress keys',
   summary: 'Delete an ingress key',
   description:
-    'Deletes an ingress key. Ingress caches keys, so it may accept the deleted key for another 5 s. You can safely repeat this request. Remove a key that another field manager owns, such as Git, where it is managed.',
+    'Deletes an ingress key, even if the workspace is paused. Ingress caches keys, so it may accept the deleted key for another 5 s. You can safely repeat this request. Remove a key that another field manager owns, such as Git, where it is managed.',
+  closes: true,
   answers: { 204: { description: 'The key has been deleted or did not exist.' } },
   async handle(facade, { tenant, params }) {
     const workspace = await removeIngressKey(facade, tenant.name, params.key);
-    await facade.writer.waitFor('Workspace', workspace);
+    await facade.writer.waitFor('Workspace', workspace, 'Ready', 'closed');
     return { status: 204, about: { kind: 'Workspace', name: tenant.name } };
   },
 });
