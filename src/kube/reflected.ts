@@ -1,4 +1,5 @@
 import type { Logger } from '../telemetry/log.ts';
+import type { Steps } from '../time/slices.ts';
 import { type AnyObject, keyOf } from './object.ts';
 import { isOlder } from './resource-version.ts';
 import { createStore, type Indexers, type Store } from './store.ts';
@@ -34,7 +35,8 @@ export type Reflected<P> = {
    */
   readonly projectAnew: (object: AnyObject) => Entry<P> | undefined;
   /**
-   * Replaces the state with the result of a list, calling the handlers for each difference.
+   * Replaces the state with the result of a list, calling the handlers for each difference. There is a piece for each
+   * object, and `apply` must not be called between them.
    *
    * @param anew whether the list came from a server restored to an earlier state, in which case all objects are
    * reported as changed.
@@ -43,7 +45,7 @@ export type Reflected<P> = {
     entries: readonly (Entry<P> | undefined)[],
     resourceVersion: string,
     options?: { readonly anew: boolean },
-  ) => void;
+  ) => Steps<void>;
   /** Applies a watch event. Events older than the known object are ignored. */
   readonly apply: (event: WatchEvent<AnyObject>) => void;
   /** Returns the resourceVersion at which the next watch should start. Undefined if there has been no list yet. */
@@ -137,16 +139,20 @@ export function createReflected<P>(options: {
     subscribe,
     project,
     projectAnew,
-    replace: (entries, resourceVersion, { anew } = { anew: false }) => {
+    *replace(entries, resourceVersion, { anew } = { anew: false }) {
       const listed = new Set<string>();
-      cursor = resourceVersion;
       for (const entry of entries) {
-        if (entry === undefined) continue;
-        listed.add(entry.key);
-        put(entry, anew);
+        yield;
+        if (entry !== undefined) put(entry, anew);
+        listed.add(entry?.key ?? '');
       }
       // Note that it is safe to delete Map entries while iterating.
-      for (const key of store.keys()) if (!listed.has(key)) drop(key);
+      for (const key of store.keys()) {
+        yield;
+        if (!listed.has(key)) drop(key);
+      }
+      // If this was not completed, the next watch must not start from here.
+      cursor = resourceVersion;
     },
     apply: ({ type, object }) => {
       const { resourceVersion } = object.metadata;

@@ -1,5 +1,6 @@
 import fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { turnsOf } from '../../test/support/event-loop-turns.ts';
 import { createManualClock, type ManualClock } from '../../test/support/manual-clock.ts';
 import { createLogger } from '../telemetry/log.ts';
 import type { KubeClient } from './client.ts';
@@ -116,6 +117,23 @@ describe('reflector', () => {
       'updated ns/a v→w',
       'deleted ns/b v→undefined',
     ]);
+  });
+
+  it('lets the event loop turn while it applies a large list', async () => {
+    const server = createServer();
+    server.set(
+      Array.from({ length: 50_000 }, (_, i) => thing(`t${i}`, 5)),
+      7,
+    );
+    // A slice has about 1,000 pieces with this clock, however fast the machine is.
+    let ms = 0;
+    vi.spyOn(performance, 'now').mockImplementation(() => (ms += 0.01));
+    onTestFinished(() => void vi.restoreAllMocks());
+    const { reflector, changes, stop, running } = await start(server, createManualClock());
+    expect(await turnsOf(reflector.synced)).toBeGreaterThan(40);
+    expect([reflector.store.size(), changes.length, server.watchedFrom]).toEqual([50_000, 50_000, ['7']]);
+    stop.abort();
+    await running;
   });
 
   it('never replaces objects with older ones', async () => {

@@ -1,6 +1,7 @@
 import type { Logger } from '../telemetry/log.ts';
 import { type Backoff, backoffMs, jittered } from '../time/backoff.ts';
 import { type Clock, sleep } from '../time/clock.ts';
+import { inSlices } from '../time/slices.ts';
 import type { KubeClient, Selection } from './client.ts';
 import { isExpired } from './kube-error.ts';
 import type { AnyObject } from './object.ts';
@@ -100,7 +101,7 @@ function createLister<P>({ client, resource, selection, reflected, log }: Source
     if (anew && ++olderLists <= OLDER_LISTS) throw new Error('the API server returned an older state than before');
     if (anew) log.warn({ resourceVersion }, 'accepting an older list: the API server went back in time');
     olderLists = 0;
-    reflected.replace(items, resourceVersion, { anew });
+    await inSlices(reflected.replace(items, resourceVersion, { anew }));
   };
 }
 

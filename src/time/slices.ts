@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 
 /** Work in small pieces, one per `yield`. Other work may run between two pieces. */
-type Steps<T> = Generator<undefined, T, undefined>;
+export type Steps<T> = Generator<undefined, T, undefined>;
 
 /** The maximum duration of the pieces in a single turn of the event loop, in milliseconds. */
 const SLICE_MS = 10;

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { finish } from '../../core/routing/steps.ts';
 import type { AnyObject } from '../../kube/object.ts';
 import { createReflected } from '../../kube/reflected.ts';
 import { createLogger } from '../../telemetry/log.ts';
@@ -15,7 +16,8 @@ test('a list that contains another object of the same name and generation enqueu
   const packages = caches['Package'];
   const list = (uid: string, resourceVersion: string, streams: readonly string[]) => {
     const metadata = { name: 'sales', namespace: 'acme', uid, resourceVersion, generation: 1, finalizers: ['f'] };
-    packages?.replace([packages.project({ metadata, spec: { streams } } as AnyObject)], resourceVersion);
+    if (packages === undefined) return;
+    finish(packages.replace([packages.project({ metadata, spec: { streams } } as AnyObject)], resourceVersion));
   };
   list('u1', '1', []);
   list('u1', '2', []);

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { finish } from '../../core/routing/steps.ts';
 import { createLogger } from '../../telemetry/log.ts';
 import type { KubeClient } from '../client.ts';
 import { isStale } from '../kube-error.ts';
@@ -18,7 +19,8 @@ function createSource<P>(project: (object: AnyObject) => P) {
     indexers: { namespace: value => [(value as AnyObject).metadata?.namespace ?? ''] },
     log,
   });
-  return { reflector: reflected as unknown as Reflector<P>, apply: reflected.apply, replace: reflected.replace };
+  const replace = (...list: Parameters<typeof reflected.replace>) => finish(reflected.replace(...list));
+  return { reflector: reflected as unknown as Reflector<P>, apply: reflected.apply, replace };
 }
 
 /** An installation that watches all Workspaces, the namespace labels, and one kind of objects. */

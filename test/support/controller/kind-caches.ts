@@ -1,6 +1,7 @@
 import { createControllerMetrics } from '../../../src/controller/engine/controller-metrics.ts';
 import { createKindController, type KindControllerOptions } from '../../../src/controller/engine/kind-controller.ts';
 import type { CommonStatus } from '../../../src/controller/engine/status-writer.ts';
+import { finish } from '../../../src/core/routing/steps.ts';
 import type { KubeClient } from '../../../src/kube/client.ts';
 import { errorFromStatus } from '../../../src/kube/kube-error.ts';
 import { type KubeObject, keyOf } from '../../../src/kube/object.ts';
@@ -64,7 +65,7 @@ function createThingServer() {
       },
       /** Updates the caches immediately, like a list so that they only contain the final state of each object. */
       relist: () => {
-        reflected.replace([...truth.values()].map(reflected.project), `${version}`);
+        finish(reflected.replace([...truth.values()].map(reflected.project), `${version}`));
       },
       get: (name: string) => truth.get(`ns/${name}`),
       condition: (name: string, type: string) =>
