@@ -12,6 +12,7 @@ import type { ProblemCode } from '../core/problems/problems.ts';
 import type { Tracing } from '../telemetry/tracing.ts';
 import type { Certificate } from '../tls/served-certificate.ts';
 import { createAllowedMethods } from './allowed-methods.ts';
+import { createArrivals } from './arrivals.ts';
 import type { ConnectionCount } from './connection-limit.ts';
 import { answerPlainly } from './problem-answers.ts';
 import { serveProblemPages } from './problem-pages.ts';
@@ -46,6 +47,8 @@ export interface HttpServer {
   readonly serveFirst: (serve: (request: IncomingMessage, response: ServerResponse, pass: () => void) => void) => void;
   /** Whether responses should ask the client to open a new connection (`Connection: close`). */
   readonly isDraining: () => boolean;
+  /** Runs a function in the next iteration of the event loop, after connections that have arrived until then. */
+  readonly afterArrivals: (run: () => void) => void;
   /**
    * Uses a different certificate for new connections. Only available for a server that was created with a certificate.
    */
@@ -85,6 +88,12 @@ interface HttpServerOptions {
  * is checked before the route.
  */
 const UNROUTED: readonly string[] = ['FST_ERR_NOT_FOUND', 'FST_ERR_ROUTE_MISSING_CONTENT_TYPE'];
+
+/**
+ * The number of connections that the kernel keeps until they are accepted, unless its own limit (`somaxconn`) is lower.
+ * It drops more, and their clients only repeat them after a second. Node's default is 511.
+ */
+export const BACKLOG = 4_096;
 
 const SEVERAL_HOSTS = { detail: 'Send a single Host header.' };
 
@@ -143,9 +152,10 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
     answerUnrouted,
     serveFirst,
     isDraining: () => draining,
+    afterArrivals: createArrivals(app.server),
     useCertificate: ({ cert, key }) => (app.server as unknown as HttpsServer).setSecureContext({ cert, key }),
     async listen(port, host) {
-      await app.listen({ port, host });
+      await app.listen({ port, host, backlog: BACKLOG });
       return (app.server.address() as AddressInfo).port;
     },
     drain() {

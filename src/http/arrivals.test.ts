@@ -1,0 +1,78 @@
+import { execFileSync } from 'node:child_process';
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
+import { afterEach, expect, test } from 'vitest';
+import { createArrivals } from './arrivals.ts';
+import { sendProblem } from './problem-answers.ts';
+import { BACKLOG, createHttpServer } from './server.ts';
+
+const CONNECTIONS = 50;
+
+let server: Server;
+const sockets: Socket[] = [];
+afterEach(() => {
+  for (const socket of sockets.splice(0)) socket.destroy();
+  server.close();
+});
+
+/**
+ * Connects many clients. When the first of them is accepted, this waits for all others, and returns how many have been
+ * accepted by then.
+ */
+async function acceptedBefore(options: Parameters<typeof createArrivals>[1]): Promise<number> {
+  let accepted = 0;
+  server = createServer(socket => {
+    accepted++;
+    sockets.push(socket);
+  });
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  const { port } = server.address() as AddressInfo;
+  const afterArrivals = createArrivals(server, options);
+  const arrived = new Promise<void>(resolve => server.once('connection', () => afterArrivals(resolve)));
+  for (let n = 0; n < CONNECTIONS; n++) sockets.push(connect(port, '127.0.0.1').on('error', () => {}));
+  await arrived;
+  return accepted;
+}
+
+test('all connections that have arrived are accepted first', async () => {
+  expect(await acceptedBefore({ mostMs: Infinity })).toBe(CONNECTIONS);
+});
+
+test('connections that keep arriving only take a limited time', async () => {
+  let nowMs = 0;
+  const accepted = await acceptedBefore({ mostMs: 5, nowMs: () => nowMs++ });
+  expect(accepted).toBeGreaterThan(1);
+  expect(accepted).toBeLessThan(CONNECTIONS / 2);
+});
+
+/** Connects clients until all of them are connected, or for a second, and prints how many are. */
+const CLIENTS = `
+  const { connect } = require('node:net');
+  let connected = 0;
+  const end = () => { console.log(connected); process.exit(); };
+  for (let n = 0; n < 1000; n++) connect(+process.argv[1], '127.0.0.1', () => ++connected === 1000 && end()).on('error', () => {});
+  setTimeout(end, 1000);
+`;
+const somaxconn = Number(readFileSync('/proc/sys/net/core/somaxconn', 'utf8'));
+
+test.skipIf(somaxconn < BACKLOG)('clients can connect while the process is busy', async () => {
+  const http = createHttpServer({
+    limits: {
+      headerBytes: 1_024,
+      headersTimeoutMs: 10_000,
+      requestTimeoutMs: 10_000,
+      connectionTimeoutMs: 10_000,
+      keepAliveTimeoutMs: 10_000,
+      drainTimeoutMs: 0,
+    },
+    factsOfNoRoute: () => ({}),
+    sendProblem,
+    onError: (_error, _request, reply) => sendProblem(reply, 'internal'),
+  });
+  server = http.app.server;
+  const port = await http.listen(0, '127.0.0.1');
+  // This blocks the process, so nothing is accepted in the meantime.
+  expect(Number(execFileSync(process.execPath, ['-e', CLIENTS, `${port}`], { encoding: 'utf8' }))).toBe(1_000);
+  await http.close();
+});
