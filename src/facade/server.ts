@@ -13,11 +13,12 @@ import type { Tracing } from '../telemetry/tracing.ts';
 import type { Certificate } from '../tls/served-certificate.ts';
 import type { AuditTrail } from './audit/audit-trail.ts';
 import { type AuthenticationOptions, reasonOf, registerAuthentication } from './auth/authentication.ts';
-import { findIdentity } from './auth/identity.ts';
+import { callerKey, findIdentity } from './auth/identity.ts';
 import { createAddressLimit } from './contract/address-limit.ts';
 import { createAddressTurns } from './contract/address-turns.ts';
 import { createErrorHandler } from './contract/error-handler.ts';
 import { parseJsonBody, readBody } from './contract/json-body.ts';
+import { createPacedRefusals, REFUSED_CALLERS } from './contract/paced-refusals.ts';
 import { createPipelines } from './contract/pipelines.ts';
 import { type PointLimits, registerRateLimit } from './contract/rate-limit.ts';
 import { BODY_BYTES } from './contract/route.ts';
@@ -115,7 +116,7 @@ export function createFacadeServer(options: {
     pathPattern: PLAIN_PATH,
     factsOfNoRoute: path => factsOfNoRoute(path, servesReference),
     sendProblem,
-    onError: noteRefusals(options, createErrorHandler(facade.log)),
+    onError: noteRefusals(options, paceRefusals(addressOf, createErrorHandler(facade.log))),
   });
   const { app } = server;
   observe(server, metrics);
@@ -175,7 +176,7 @@ function pointLimits(facade: Facade, limits: FacadeLimits): PointLimits {
  * that is too long. They are counted in the same way as calls without a route.
  */
 function receiveInTurns(
-  { serveFirst, isDraining }: HttpServer,
+  { serveFirst, isDraining, afterArrivals }: HttpServer,
   {
     metrics,
     addressOf,
@@ -194,7 +195,7 @@ function receiveInTurns(
   const limit =
     addressOf &&
     createAddressLimit({ ...rates, addressOf, answer: (response, facts) => answer(response, 'rate_limited', facts) });
-  const turns = createAddressTurns({ addressOf });
+  const turns = createAddressTurns({ addressOf, nextIteration: afterArrivals });
   function receive(request: IncomingMessage, response: ServerResponse, pass: () => void): void {
     const isTooLong = (request.url?.length ?? 0) > LONGEST_TARGET;
     const refuse =
@@ -207,6 +208,19 @@ function receiveInTurns(
 }
 
 type OnError = ReturnType<typeof createErrorHandler>;
+
+/**
+ * Delays the responses to calls beyond a limit if a client gets many of them. Such calls have been authenticated, which
+ * takes longer than refusing a call because of its address.
+ */
+function paceRefusals(addressOf: ClientAddress | undefined, onError: OnError): OnError {
+  const pace = createPacedRefusals(REFUSED_CALLERS);
+  return (error, request, reply) => {
+    const identity = findIdentity(request);
+    if (error.code !== 'rate_limited' || identity === undefined) return onError(error, request, reply);
+    pace(addressOf?.(request.raw) ?? callerKey(identity), reply.raw, () => onError(error, request, reply));
+  };
+}
 
 /** Counts calls without access (401 and 403), and writes them to the audit stream, before passing errors on. */
 function noteRefusals(

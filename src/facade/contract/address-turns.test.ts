@@ -6,9 +6,11 @@ import { CATALOG, createFacadeServers } from '../../../test/support/facade/facad
 import { startIssuer } from '../../../test/support/facade/issuer.ts';
 import { createManualClock } from '../../../test/support/manual-clock.ts';
 import { createClientAddress } from '../../http/client-address.ts';
-import { createAddressTurns, MOST_REFUSED, REFUSED_AT_ONCE, REFUSED_EVERY_MS } from './address-turns.ts';
+import { createAddressTurns } from './address-turns.ts';
+import { MOST_REFUSED, REFUSED_ADDRESSES } from './paced-refusals.ts';
 
 const CALLS = 60;
+const { atOnce: REFUSED_AT_ONCE, everyMs: REFUSED_EVERY_MS } = REFUSED_ADDRESSES;
 
 test.each<[string, readonly string[] | undefined]>([
   ['address', ['127.0.0.1']],

@@ -2,12 +2,10 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { ClientAddress } from '../../http/client-address.ts';
 import { type Clock, systemClock } from '../../time/clock.ts';
 import { createFairTurns } from '../../time/fair-turns.ts';
+import { createPacedRefusals, REFUSED_ADDRESSES } from './paced-refusals.ts';
 
-/** The number of refused calls of an address that are answered within the time below, i.e. 1,000 per second. */
-export const REFUSED_AT_ONCE = 16;
-export const REFUSED_EVERY_MS = 16;
-/** The maximum number of refused calls that wait for their response, regardless of their address. */
-export const MOST_REFUSED = 4_096;
+/** The time in milliseconds during which the next call of the same address waits. Calls end it as soon as they start. */
+const HOLD_MS = 16;
 
 /** Calls wait for as long as it takes. */
 const PATIENT = { isPatient: true };
@@ -21,9 +19,8 @@ export interface AddressTurns {
   /** Calls `start` when it is the turn of the call, unless its client has left by then. */
   readonly start: (request: IncomingMessage, response: ServerResponse, start: () => void) => void;
   /**
-   * Calls `refuse` in the same way, at most 1,000 times per second for each address. A client that waits for its
-   * response before sending its next call does not use the CPU in the meantime. Removes the path and the headers of the
-   * request, so that waiting calls use little memory. Closes the connection if there are too many of them.
+   * Calls `refuse` in the same way, at most 1,000 times per second for each address. Removes the path and the headers of
+   * the request, so that waiting calls use little memory. Closes the connection if there are too many of them.
    */
   readonly refuse: (request: IncomingMessage, response: ServerResponse, refuse: () => void) => void;
 }
@@ -31,19 +28,21 @@ export interface AddressTurns {
 export function createAddressTurns({
   addressOf,
   clock = systemClock,
+  nextIteration = setImmediate,
 }: {
   readonly addressOf: ClientAddress | undefined;
   readonly clock?: Pick<Clock, 'setTimer'>;
+  readonly nextIteration?: (run: () => void) => void;
 }): AddressTurns {
-  let refused = 0;
-  const unlimited = { mostWaiting: Infinity, mostWaitMs: Infinity, clock };
-  const turns = createFairTurns<unknown>({ ...unlimited, places: 1, holdMs: REFUSED_EVERY_MS });
-  const ofRefused = createFairTurns<unknown>({
-    ...unlimited,
-    places: REFUSED_AT_ONCE,
-    holdMs: REFUSED_EVERY_MS,
-    onWaiting: change => void (refused += change),
+  const turns = createFairTurns<unknown>({
+    places: 1,
+    holdMs: HOLD_MS,
+    mostWaiting: Infinity,
+    mostWaitMs: Infinity,
+    clock,
+    nextIteration,
   });
+  const pace = createPacedRefusals({ ...REFUSED_ADDRESSES, clock });
   const clientOf = (request: IncomingMessage) => addressOf?.(request) ?? request.socket;
 
   return {
@@ -54,15 +53,11 @@ export function createAddressTurns({
       });
     },
     refuse(request, response, refuse) {
-      if (refused >= MOST_REFUSED) return void request.socket.destroy();
       const client = clientOf(request);
       request.url = '';
       request.headers = {};
       request.rawHeaders.length = 0;
-      void ofRefused.take(client, PATIENT).then(leave => {
-        if (!response.closed) refuse();
-        else if (typeof leave === 'function') leave();
-      });
+      pace(client, response, refuse);
     },
   };
 }

@@ -1,0 +1,47 @@
+import type { ServerResponse } from 'node:http';
+import { type Clock, systemClock } from '../../time/clock.ts';
+import { createFairTurns } from '../../time/fair-turns.ts';
+
+/** How many calls of a client are refused within a time in milliseconds. */
+export interface RefusalRate {
+  readonly atOnce: number;
+  readonly everyMs: number;
+}
+
+/** The rate for calls refused because of their address, i.e. 1,000 per second. */
+export const REFUSED_ADDRESSES: RefusalRate = { atOnce: 16, everyMs: 16 };
+/** The rate for calls refused after they were authenticated, i.e. 125 per second. */
+export const REFUSED_CALLERS: RefusalRate = { atOnce: 2, everyMs: 16 };
+
+/** The maximum number of refused calls that wait for their response, regardless of their client. */
+export const MOST_REFUSED = 4_096;
+
+/**
+ * Calls `refuse` at a limited rate for each client, unless the client has left by then. A client that waits for its
+ * response before sending its next call does not use the CPU in the meantime. Closes the connection if there are too
+ * many waiting calls.
+ */
+export type PacedRefusals = (client: unknown, response: ServerResponse, refuse: () => void) => void;
+
+export function createPacedRefusals({
+  atOnce,
+  everyMs,
+  clock = systemClock,
+}: RefusalRate & { readonly clock?: Pick<Clock, 'setTimer'> }): PacedRefusals {
+  let waiting = 0;
+  const turns = createFairTurns<unknown>({
+    places: atOnce,
+    holdMs: everyMs,
+    mostWaiting: Infinity,
+    mostWaitMs: Infinity,
+    clock,
+    onWaiting: change => void (waiting += change),
+  });
+  return (client, response, refuse) => {
+    if (waiting >= MOST_REFUSED) return void response.req.socket.destroy();
+    void turns.take(client, { isPatient: true }).then(leave => {
+      if (!response.closed) refuse();
+      else if (typeof leave === 'function') leave();
+    });
+  };
+}
