@@ -203,6 +203,22 @@ describe('a connection', () => {
   });
 });
 
+test.each<[string, string]>([
+  ['send nothing', ''],
+  ['do not complete their headers', `GET ${CATALOG} HTTP/1.1\r\nX-A: `],
+  ['do not complete their body', 'PUT /waas/streams HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n{'],
+])('clients that %s make room for others', async (_what, bytes) => {
+  const limited = await facades.start({ eventLoopDelayMs: 0, connections: 3 }, undefined, ['127.0.0.0/8']);
+  const idle = Array.from({ length: 3 }, () => connect(limited.port, '127.0.0.1').on('error', () => {}));
+  const closed = Promise.race(idle.map(socket => once(socket, 'close')));
+  await Promise.all(idle.map(socket => once(socket, 'connect')));
+  for (const socket of idle) socket.resume().write(bytes);
+  expect((await exchange(limited.port, await facades.request(`GET ${CATALOG}`))).status).toBe(200);
+  await closed;
+  for (const socket of idle) socket.destroy();
+  await limited.server.close();
+});
+
 /** Starts an issuer that does not answer before `answer` is called, and a facade that trusts it. */
 async function startBehindSlowIssuer(parts: object) {
   const { promise, resolve: answer } = Promise.withResolvers<void>();

@@ -5,6 +5,7 @@ import underPressure from '@fastify/under-pressure';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { PROBLEMS, type ProblemCode } from '../core/problems/problems.ts';
 import { type ClientAddress, type ConnectionAddress, networkOf } from '../http/client-address.ts';
+import { createClosedLog } from '../http/closed-connections.ts';
 import { createConnectionLimit } from '../http/connection-limit.ts';
 import { answerPlainly, sendProblem } from '../http/problem-answers.ts';
 import { Refusal, type RefusalFacts } from '../http/refusal.ts';
@@ -42,6 +43,8 @@ export interface FacadeLimits extends HttpLimits {
   readonly addressCalls: number;
   /** The maximum number of connections for each address on this replica, except for trusted proxies. */
   readonly addressConnections: number;
+  /** The maximum number of connections on this replica. */
+  readonly connections: number;
   /** Mean event loop delay in milliseconds above which calls are rejected with 503. */
   readonly eventLoopDelayMs: number;
   /** The time in milliseconds that the mean is calculated over, so that a single pause does not reject calls. */
@@ -59,6 +62,7 @@ const FACADE_LIMITS: FacadeLimits = {
   addressPointsPerMinute: 60_000,
   addressCalls: 256,
   addressConnections: 512,
+  connections: 8_192,
   eventLoopDelayMs: 1_000,
   eventLoopSampleMs: 5_000,
 };
@@ -112,7 +116,7 @@ export function createFacadeServer(options: {
       // Event ids have up to 256 characters, each of which can require three characters in a path.
       routerOptions: { maxParamLength: 768 },
     },
-    connections: createConnectionLimit({ connectionOf: options.connectionOf, perAddress: limits.addressConnections }),
+    connections: limitConnections(options, limits),
     pathPattern: PLAIN_PATH,
     factsOfNoRoute: path => factsOfNoRoute(path, servesReference),
     sendProblem,
@@ -159,6 +163,14 @@ export function createFacadeServer(options: {
       return server.listen(port, host);
     },
   };
+}
+
+function limitConnections(
+  { facade: { log }, connectionOf }: { facade: Pick<Facade, 'log'>; connectionOf?: ConnectionAddress | undefined },
+  { addressConnections: perAddress, connections: total }: FacadeLimits,
+) {
+  const onClosed = createClosedLog({ log, most: { address: perAddress, total } });
+  return createConnectionLimit({ connectionOf, perAddress, total, onClosed });
 }
 
 function pointLimits(facade: Facade, limits: FacadeLimits): PointLimits {

@@ -1,4 +1,5 @@
 import type { ClientAddress, ConnectionAddress } from '../../http/client-address.ts';
+import { createClosedLog } from '../../http/closed-connections.ts';
 import { createConnectionLimit } from '../../http/connection-limit.ts';
 import { serveOpenApi } from '../../http/openapi-document.ts';
 import type { RefusalFacts } from '../../http/refusal.ts';
@@ -135,9 +136,6 @@ export function createIngress(options: IngressOptions): Ingress {
   };
 }
 
-/** The time between two log lines about connections that were closed, in milliseconds. */
-const CLOSED_LOG_MS = 60_000;
-
 /** Limits the connections, and counts them. Connections that are closed are logged once a minute. */
 function limitConnections({
   connectionOf,
@@ -151,18 +149,14 @@ function limitConnections({
   monotonicMs: () => number;
 }) {
   const { addressConnections: perAddress, connections: total } = limits;
-  let quietUntilMs = 0;
+  const logClosed = createClosedLog({ log, most: { address: perAddress, total }, nowMs: monotonicMs });
   const limit = createConnectionLimit({
     connectionOf,
     perAddress,
     total,
     onClosed(limit) {
       metrics.countClosedConnection(limit);
-      if (monotonicMs() < quietUntilMs) return;
-      quietUntilMs = monotonicMs() + CLOSED_LOG_MS;
-      const [most, closed] =
-        limit === 'total' ? [total, 'the ones that wait for their client'] : [perAddress, 'new ones'];
-      log.warn({ limit, most }, `too many connections: ${closed} are closed`);
+      logClosed(limit);
     },
   });
   metrics.observeConnections(limit.open);
