@@ -176,6 +176,9 @@ const OF_PARTS: readonly Mutant[] = [
       '(hasMore or claim)',
     ],
   ]),
+  ...mutantsOf(`${PART}owner/enqueue.lua`, [
+    ['results of delivered replays stay that nobody can read', "takeRecord(at, name, ARG_SLOT, 'd')", 'nil'],
+  ]),
   ...mutantsOf(`${PART}claims/exchange.lua`, [
     ['a late call is executed', "if own and tonumber(ARG_NUMBER) <= own.number then return { 'LATE' } end", ''],
   ]),

@@ -5,6 +5,8 @@ import { inboxMember } from '../../plane/inbox-ref.ts';
 import { accountKeys } from '../../redis/keys.ts';
 import { onEachRedis } from '../../redis/testing/each-redis.ts';
 import { createFindSlot } from '../inbox/find-part.ts';
+import { partRefOf } from '../inbox/ref-names.ts';
+import { recordsBucketOf } from '../keys.ts';
 import { createPartInboxOperations } from './operations.ts';
 import { createPartReplayInboxes } from './replays.ts';
 
@@ -260,6 +262,34 @@ onEachRedis(redis => {
       const answer = await inbox.reader.inspect(inbox.inbox, ref);
       const ids = answer.answer === 'OK' ? answer.event.replays.map(({ replayId }) => replayId) : [];
       expect(ids).toEqual(['open', ...Array.from({ length: 20 }, (_, n) => `r${n + 5}`)]);
+      // Nobody can read the records of the others, which were delivered.
+      const records = inbox.part.keys.records(recordsBucketOf(inbox.t.clock.ms));
+      const names = (await redis().call('hkeys', records)) as string[];
+      const replayed = names.flatMap(name => name.split(':').slice(1));
+      expect(replayed.toSorted()).toEqual(ids.slice(1).toSorted());
+    });
+
+    test('of many replays of one event keeps those that have failed, and those of other subscriptions', async () => {
+      const inbox = await start();
+      const [ref] = (await inbox.publish(['a'])) as [string];
+      await inbox.drain();
+      await replay(inbox, ref, 'failed');
+      await inbox.drain(DEAD);
+      await replay(inbox, ref, 'shared');
+      await inbox.drain();
+      const records = inbox.part.keys.records(recordsBucketOf(inbox.t.clock.ms));
+      const name = `${partRefOf(ref)}:shared`;
+      const fields = (await redis().runBuffers('fields', [records], [])) as Buffer[];
+      const own = fields[fields.findIndex(field => String(field) === name) + 1] as Buffer;
+      // Another subscription has used the same id.
+      await redis().call('hset', records, name, Buffer.concat([own, Buffer.from('otherd1 1 204 3;')]));
+      for (let n = 0; n < 20; n++) {
+        await replay(inbox, ref, `r${n}`);
+        await inbox.drain();
+      }
+      expect(await redis().call('hget', records, name)).toBe('\0otherd1 1 204 3;');
+      const page = await inbox.reader.list(inbox.inbox, { states: ['dead'], limit: 10 });
+      expect(page).toMatchObject({ events: [{ replayId: 'failed' }] });
     });
   });
 });

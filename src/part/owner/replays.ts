@@ -9,7 +9,7 @@ import {
 } from '../../plane/replay-prices.ts';
 import { readNamedScript } from '../../redis/named-scripts.ts';
 import { callScript, type ScriptClient } from '../call.ts';
-import { createReadDetails } from '../inbox/details.ts';
+import { createReadDetails, recordKeysOf } from '../inbox/details.ts';
 import type { FindSlot, SlotOfPart } from '../inbox/find-part.ts';
 import { cursorOf, nameOfCursor } from '../inbox/inbox-reader.ts';
 import { readPermissions } from '../inbox/permissions.ts';
@@ -73,11 +73,13 @@ export function createPartReplayInboxes(redis: ScriptClient, findSlot: FindSlot)
       const part = parsePlace(place);
       const slot = slotOf(inbox.sub, inbox.inc);
       const keys = partKeys(part);
+      const partRefs = refs.map(ref => partRefOf(ref) ?? NO_REF);
+      const { listed, indexes } = recordKeysOf(part, partRefs);
       const [word, letters] = await callScript(redis, ENQUEUE, {
         keys,
-        listed: [keys.chunks(slot, replayId)],
+        listed: [keys.chunks(slot, replayId), ...listed],
         args: { gen: part.gen, slot, replay: replayId, number, ttlMs: CHUNK_TTL_MS },
-        more: refs.map(ref => partRefOf(ref) ?? NO_REF),
+        more: partRefs.flatMap((ref, i) => [ref, (indexes[i] as number) + 1]),
       });
       return word === 'OK' ? (letters as string) : undefined;
     },
