@@ -217,7 +217,7 @@ export const ENVIRONMENT = {
     .min(1_048_576)
     .default(1_073_741_824)
     .describe(
-      'The storage quota of each stream in bytes. When the quota has been reached, ingress responds with 429. The event size is the size of the body, metadata (id, type, content type, and forwarded headers), and group key, plus 250 bytes, plus 110 bytes for each receiving integration. An id that was provided by the producer adds 115 bytes for a day, and a dead, skipped, or expired delivery about 260 bytes until it is removed from the inbox. Defaults to 1 GiB.',
+      'The storage quota of each stream in bytes. When the quota has been reached, ingress responds with 429. The event size is the size of the body, metadata (id, type, content type, and forwarded headers), and group key, plus 250 bytes, plus 45 bytes for each receiving integration, and 450 more until the delivery has ended. An id that was provided by the producer adds 115 bytes for a day, and a dead, skipped, or expired delivery about 170 bytes until it is removed from the inbox. Defaults to 1 GiB.',
     ),
   SLUICE_NAMESPACE: z
     .string()

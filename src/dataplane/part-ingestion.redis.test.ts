@@ -264,7 +264,7 @@ onEachRedis(redis => {
   describe('many events', () => {
     test('that exceed 512 references are stored completely and in order, using several calls', async () => {
       const names = Array.from({ length: 150 }, (_, i) => `s${i}`);
-      const { sendPipelined, bodies, p, calls } = await start(names);
+      const { sendPipelined, bodies, p, calls } = await start(names, { maxBytes: 10_000_000 });
       const answers = await sendPipelined(20, 'k');
       expect(answers.map(({ duplicate }) => duplicate)).toEqual(Array.from({ length: 20 }, () => false));
       const ids = answers.map(({ id = '' }) => id);

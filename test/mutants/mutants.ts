@@ -34,7 +34,7 @@ const OF_PARTS: readonly Mutant[] = [
     ['claims are pushed to a removed dispatcher', 'r.untilMs > now and', ''],
     ['a duplicate is stored', "if hash ~= '' and known[hash] then", 'if false then'],
     ['a duplicate in the same batch is stored', '      known[hash] = ref\n', ''],
-    ['a part stores more than its account has granted', 'bytes + storedBytes + cost + idCost > meta.space', 'false'],
+    ['a part stores more than its account has granted', 'bytes + storedBytes + cost + extraCost > meta.space', 'false'],
     ['a part without space is unlimited', "meta.storedMax and tonumber(meta.space or '0') or math.huge", 'math.huge'],
     ['a reference is charged twice', 'spent = spent + tokens', 'spent = spent + 2 * tokens'],
     ['events are routed without tokens', 'or used + spent + tokens > granted', ''],
@@ -175,6 +175,10 @@ const OF_PARTS: readonly Mutant[] = [
       "(hasMore or claim == 'c' .. ref .. ARG_DISPATCHER)",
       '(hasMore or claim)',
     ],
+  ]),
+  ...mutantsOf(`${PART}claims/completing.lua`, [
+    ['failed attempts exceed the limit', 'while openCost(longer) > before do longer = withoutOldest(longer) end', ''],
+    ['a successful delivery still uses the quota as an open one', 'addBytes(-OPEN_COST * count)', ''],
   ]),
   ...mutantsOf(`${PART}owner/enqueue.lua`, [
     ['results of delivered replays stay that nobody can read', "takeRecord(at, name, ARG_SLOT, 'd')", 'nil'],
@@ -320,6 +324,7 @@ const OF_PARTS: readonly Mutant[] = [
       'setClaim(lane, markEnded(claimOf[lane]))',
       'setClaim(lane, false)',
     ],
+    ['an expired delivery still uses the quota as an open one', 'addBytes(-openCost(failed))', ''],
     ['the list of failed deliveries is not limited', 'return listedOf[slot] >= MOST_LISTED', 'return false'],
   ]),
   ...mutantsOf(`${PART}sweep/forget-ids.lua`, [['removed ids still use the quota', 'addBytes(-ID_COST * ids)', '']]),
@@ -328,6 +333,7 @@ const OF_PARTS: readonly Mutant[] = [
     ['names are kept longer than their records', "if bytes > 0 then redis.call('HDEL', KEY_META, 'tidied') end", ''],
   ]),
   ...mutantsOf(`${PART}sweep/forget-slot.lua`, [
+    ['open deliveries of a deleted subscription still use the quota', 'addBytes(-openCost(failed))', ''],
     [
       'the events of a recreated subscription are removed',
       "if redis.call('HEXISTS', KEY_SUBS, slot) == 1 then",
@@ -335,6 +341,7 @@ const OF_PARTS: readonly Mutant[] = [
     ],
   ]),
   ...mutantsOf(`${PART}owner/finish.lua`, [
+    ['a skipped delivery still uses the quota as an open one', 'addBytes(-openCost(failed))', ''],
     ['a skip continues a lane during an attempt', 'setClaim(lane, markEnded(claim))', 'setClaim(lane, false)'],
   ]),
   ...mutantsOf(`${PART}owner/send-test.lua`, [
@@ -420,9 +427,11 @@ const OF_PARTS: readonly Mutant[] = [
     ['a full chunk of records is lost', "  redis.call('HSET', KEYS[at], name .. '\\0' .. full, had)\n", ''],
     [
       'a successful delivery uses the quota like a failed one',
-      "if outcome ~= 'd' then failedBytes",
-      'if true then failedBytes',
+      '  elseif isListed then\n    failedBytes',
+      '  else\n    failedBytes',
     ],
+    ['test events use the quota of the producer', '(name ~= ref or isTestRef(ref))', 'false'],
+    ['failed replays are not limited', 'if bytes > MOST_BYTES then return false end', ''],
     ['more bytes are released than were charged', 'math.max(0, had + bytes)', 'had + bytes'],
   ]),
 ];

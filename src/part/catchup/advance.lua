@@ -20,6 +20,7 @@
 --@include ../lanes/routing.lua
 --@include ../gate/activations.lua
 --@include ../log/cost.lua
+--@include ../stored/open-cost.lua
 --@include ../lists/packing.lua
 --@include ../lists/lists.lua
 --@include ../../redis/scripts/lib/traffic.lua
@@ -165,7 +166,7 @@ end
 position = position or meta.pos or NO_REF
 local entries = redis.call('XRANGE', KEY_LOG, '(' .. idOf(position), '+', 'COUNT', ENTRIES)
 local used, granted = tonumber(meta.used or '0'), tonumber(meta.granted or '') or math.huge
-local passed, references, spent, slice, isShort = 0, 0, 0, nil, false
+local passed, references, spent, lateBytes, slice, isShort = 0, 0, 0, 0, nil, false
 local first, sliced = string.match(meta.slice or '', '^(%d+) (%d+)$')
 first, sliced = tonumber(first or '1'), tonumber(sliced or '0')
 for _, each in ipairs(entries) do
@@ -187,7 +188,10 @@ for _, each in ipairs(entries) do
       route(slot, groupKey, ref)
       late[#late + 1] = packSlot(slot)
     end
-    redis.call('HSET', KEY_LATE, ref, (redis.call('HGET', KEY_LATE, ref) or '') .. table.concat(late))
+    local before = redis.call('HGET', KEY_LATE, ref)
+    redis.call('HSET', KEY_LATE, ref, (before or '') .. table.concat(late))
+    if not before then lateBytes = lateBytes + LATE_COST end
+    lateBytes = lateBytes + (REFERENCE_COST + OPEN_COST) * #slots
     references, spent = references + #slots, spent + tokens
   end
   missed.skipped = missed.skipped + skipped
@@ -212,7 +216,7 @@ local function put(field, value)
 end
 if spent > 0 then
   put('used', string.format('%.0f', used + spent))
-  put('bytes', string.format('%.0f', tonumber(meta.bytes or '0') + REFERENCE_COST * references))
+  put('bytes', string.format('%.0f', tonumber(meta.bytes or '0') + lateBytes))
   put('in', counted(meta['in'], now, 0, 0, spent))
 end
 local why = countedReasons(meta.why)

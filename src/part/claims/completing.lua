@@ -38,14 +38,15 @@ do
     local attempts, _, _, failed = readTries(text)
     local wasSent = string.byte(note, -1) ~= NOT_SENT
     if wasSent then attempts = attempts + 1 end
-    addRecord(at, name, ref, slot, outcome, attempts, note, failed)
+    local isListed = addRecord(at, name, ref, slot, outcome, attempts, note, failed)
     if text then redis.call('HDEL', KEY_TRIES, entry) end
-    if outcome ~= 'd' then redis.call('ZADD', KEY_FINAL, 0, slot .. name) end
+    if isListed then redis.call('ZADD', KEY_FINAL, 0, slot .. name) end
     if answer then keepAnswer(slot, entry, attempts, ARGV[answer + 1], ARGV[answer + 2]) end
     if not isTesting then addCount(slot, outcome, 1) end
     if outcome == 'x' and not isTesting then noteDeath(slot, ref) end
     -- The name of a replay's records is longer than its ref.
     local counts = not isTesting and name == ref
+    if counts then addBytes(-openCost(failed)) end
     if outcome == 'd' then
       noteOutcome(slot, entry, 'delivered')
       if counts then delivered = delivered + 1 end
@@ -70,6 +71,25 @@ do
     end
   end
 
+  -- Returns whether the part can store this many more bytes within its limits.
+  local function hasRoomFor(bytes)
+    local limits = redis.call('HMGET', KEY_META, 'maxBytes', 'storedMax', 'space')
+    local most = math.min(tonumber(limits[1] or '0'), limits[2] and tonumber(limits[3] or '0') or math.huge)
+    return tonumber(meta[7] or '0') + byteChange + bytes <= most
+  end
+
+  -- Adds a failed attempt. If the part has no room for it, the oldest attempts are removed.
+  local function noteFailed(failed, attempt, counts)
+    local longer = addFailed(failed, attempt)
+    if not counts then return longer end
+    local before = openCost(failed)
+    if openCost(longer) > before and not hasRoomFor(openCost(longer) - before) then
+      while openCost(longer) > before do longer = withoutOldest(longer) end
+    end
+    addBytes(openCost(longer) - before)
+    return longer
+  end
+
   local function giveBack(lane, ref, outcome, due, note, answer)
     local slot, entry = slotOf(lane), entryOf(lane, ref)
     addEntry(entry)
@@ -79,12 +99,14 @@ do
       local attempts, lapses, _, failed = readTries(triesOf(entry))
       attempts = attempts + 1
       due = outcome == 'g' and 0 or tonumber(due)
-      writeTries(entry, attempts, lapses, due, addFailed(failed, ageOf(ref) .. ' ' .. note))
+      local counts = usesQuota(lane)
+      failed = noteFailed(failed, ageOf(ref) .. ' ' .. note, counts)
+      writeTries(entry, attempts, lapses, due, failed)
       hasTries = true
       if answer then keepAnswer(slot, entry, attempts, ARGV[answer + 1], ARGV[answer + 2]) end
       noteOutcome(slot, entry, 'failed')
       if outcome == 'g' then noteOutcome(slot, entry, 'gone') end
-      if not isTest(lane) and not replayOf(lane) then missed = missed + 1 end
+      if counts then missed = missed + 1 end
     end
     if outcome == 'f' then
       -- It is possible that an earlier event was recovered by the subscription owner in the meantime.
@@ -147,6 +169,7 @@ do
   local function noteDelivered(slot, count)
     flightOf[slot] = math.max(0, flightOf[slot] - count)
     addCount(slot, 'd', count)
+    addBytes(-OPEN_COST * count)
     noteAttempt(slot, 'd')
     noteOutcome(slot, nil, 'delivered')
     delivered = delivered + count

@@ -25,10 +25,11 @@
 --@include ../lanes/message.lua
 --@include ../lanes/ready.lua
 --@include ../stored/add-bytes.lua
+--@include ../stored/open-cost.lua
 --@include ../records/records.lua
 --@include ../../redis/scripts/lib/traffic.lua
 local MOST_DISPATCHERS = 4
-local meta = redis.call('HMGET', KEY_META, 'ready', 'gen', 'version', 'out', 'hold', 'back')
+local meta = redis.call('HMGET', KEY_META, 'ready', 'gen', 'version', 'out', 'hold', 'back', 'bytes')
 if meta[2] and meta[2] ~= ARG_GEN then return { 'GONE' } end
 local plain, count, limit = tonumber(ARG_PLAIN), tonumber(ARG_COUNT), tonumber(ARG_LIMIT)
 
@@ -71,9 +72,13 @@ wakeDue()
 local more = budget > taken and claim() or 0
 local news = noteDeliveries()
 writeCounts()
+local changed = {}
+if byteChange ~= 0 then changed = { 'bytes', changedBytes(meta[7]) } end
 if delivered + missed > 0 then
-  redis.call('HSET', KEY_META, 'out', counted(meta[4], now, delivered, missed, 0))
+  changed[#changed + 1] = 'out'
+  changed[#changed + 1] = counted(meta[4], now, delivered, missed, 0)
 end
+if #changed > 0 then redis.call('HSET', KEY_META, unpack(changed)) end
 if word == 'OK' then
   local unread = bytes - tonumber(ARG_SEEN_BYTES)
   local room = math.max(0, tonumber(ARG_ROOM_BYTES) - unread)

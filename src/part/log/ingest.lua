@@ -22,6 +22,7 @@
 --@include ../../redis/scripts/lib/traffic.lua
 --@include sender-ids.lua
 --@include cost.lua
+--@include ../stored/open-cost.lua
 --@include ../lists/packing.lua
 --@include ../lists/lists.lua
 --@include ../reasons/reasons.lua
@@ -197,21 +198,24 @@ for i = FIRST, FIRST + 5 * count - 1, 5 do
   local hash, groupKey, eventMeta, body, rest = ARGV[i], ARGV[i + 1], ARGV[i + 2], ARGV[i + 3], ARGV[i + 4]
   local size = #body + #rest
   local targets = not hold and targetsOf[groupKey] or NOBODY
-  local cost, idCost = costOf(size + #eventMeta + #groupKey, #targets / 2), hash ~= '' and ID_COST or 0
+  local cost = costOf(#body, #rest + #eventMeta + #groupKey, #targets / 2)
+  -- These are given back earlier than the event.
+  local extraCost = OPEN_COST * #targets / 2 + (hash ~= '' and ID_COST or 0)
   local tokens = tokensOf(size) * #targets / 2
   if hash ~= '' and known[hash] then
     lines[#lines + 1] = 'D' .. known[hash]
   elseif isOwn(hash) then
     lines[#lines + 1] = 'R'
-  elseif bytes + storedBytes + cost + idCost > maxBytes then
+  elseif bytes + storedBytes + cost + extraCost > maxBytes then
     lines[#lines + 1] = 'F'
-  elseif bytes + storedBytes + cost + idCost > meta.space then
-    lines[#lines + 1] = 'L' .. string.format('%d', cost + idCost)
+  elseif bytes + storedBytes + cost + extraCost > meta.space then
+    lines[#lines + 1] = 'L' .. string.format('%d', cost + extraCost)
   else
     if not hold and (isWide[groupKey] or used + spent + tokens > granted) then
       hold = isWide[groupKey] and 'wide' or 'tokens'
       position = stored > 0 and string.format('%011x%04x', tailMs, sequence) or tail
-      targets, tokens, cost = NOBODY, 0, cost - REFERENCE_COST * #targets / 2
+      cost, extraCost = cost - REFERENCE_COST * #targets / 2, extraCost - OPEN_COST * #targets / 2
+      targets, tokens = NOBODY, 0
     end
     local ref, id = nextRef()
     -- Numbers as text: Redis converts numbers with 17 digits, which takes five times as long.
@@ -220,7 +224,7 @@ for i = FIRST, FIRST + 5 * count - 1, 5 do
     bodies[#bodies + 1] = ref
     bodies[#bodies + 1] = body
     lines[#lines + 1] = 'O' .. ref
-    stored, storedBytes, bodyBytes = stored + 1, storedBytes + cost + idCost, bodyBytes + size
+    stored, storedBytes, bodyBytes = stored + 1, storedBytes + cost + extraCost, bodyBytes + size
     spent = spent + tokens
     if hash ~= '' then
       known[hash] = ref

@@ -13,6 +13,7 @@
 --@include ../lanes/tries.lua
 --@include ../lanes/message.lua
 --@include ../stored/add-bytes.lua
+--@include ../stored/open-cost.lua
 --@include ../records/records.lua
 --@include ../../redis/scripts/lib/traffic.lua
 --@include ended.lua
@@ -54,11 +55,12 @@ for _, item in ipairs(items) do
     local text = triesOf(item.entry)
     local attempts, _, _, failed = readTries(text)
     local note = ARG_OUTCOME == 's' and 'skipped -' or 'acknowledged -'
-    addRecord(item.at, item.name, item.ref, ARG_SLOT, ARG_OUTCOME, attempts, note, failed)
+    local isListed = addRecord(item.at, item.name, item.ref, ARG_SLOT, ARG_OUTCOME, attempts, note, failed)
     if text then redis.call('HDEL', KEY_TRIES, item.entry) end
     local lane = item.lanes[1]
+    if usesQuota(lane) then addBytes(-openCost(failed)) end
+    if isListed then redis.call('ZADD', KEY_FINAL, 0, ARG_SLOT .. item.name) end
     if ARG_OUTCOME == 's' then
-      redis.call('ZADD', KEY_FINAL, 0, ARG_SLOT .. item.name)
       if not isTest(lane) then addCount(ARG_SLOT, 's', 1) end
     elseif not isTest(lane) then
       addCount(ARG_SLOT, 'd', 1)
@@ -77,6 +79,7 @@ end
 writeLanes()
 writeCounts()
 writeRecords()
+writeBytes()
 if delivered > 0 then redis.call('HSET', KEY_META, 'out', counted(meta[3], now, delivered, 0, 0)) end
 tellWoken(meta[2])
 return { 'OK', table.concat(letters) }

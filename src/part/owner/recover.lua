@@ -16,6 +16,7 @@
 --@include ../lanes/failed.lua
 --@include ../lanes/message.lua
 --@include ../stored/add-bytes.lua
+--@include ../stored/open-cost.lua
 --@include ../records/records.lua
 --@include ../gate/activations.lua
 --@include ../inbox/permission.lua
@@ -63,7 +64,9 @@ for i = FIRST, #ARGV, 3 do
         failedBytes[at] = (failedBytes[at] or 0) - failedCost(#record + 6)
         local age, note, failed = string.match(record, '^x(%x+) %x+ ([^,]+)(.*)$')
         if string.sub(note, -2) ~= ' -' then failed = addFailed(failed, age .. ' ' .. note) end
-        writeTries(entry, 0, 0, 0, RECOVERED .. failed)
+        failed = RECOVERED .. failed
+        addBytes(openCost(failed))
+        writeTries(entry, 0, 0, 0, failed)
         hasTries = true
         redis.call('ZADD', KEY_PENDING, 0, entry)
         redis.call('ZREM', KEY_FINAL, ARG_SLOT .. name)
@@ -79,5 +82,6 @@ if reopened > 0 then addCount(ARG_SLOT, 'x', -reopened) end
 writeLanes()
 writeCounts()
 writeFailedBytes()
+writeBytes()
 tellWoken(meta[2])
 return { 'OK', recovered, (#ARGV - FIRST + 1) / 3 - done }

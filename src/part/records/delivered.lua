@@ -31,11 +31,11 @@ local function takeFailed(chunk, kept)
 end
 
 -- Removes the records of an event, or of one of its replays, in KEYS[at]. `from`: 0, or what was returned by the last call.
--- Returns nil if there are none left. Otherwise, this has to be called again: 256 times the number of full chunks that have
--- been read, plus the number of chunks that are left of them.
+-- Returns nil if all of them have been read, and whether any are left. Otherwise, this has to be called again: 256 times the
+-- number of full chunks that have been read, plus the number of chunks that are left of them.
 local function forgetChunks(at, name, from, most)
   local size = redis.call('HSTRLEN', KEYS[at], name)
-  if size == 0 or size > LARGE_CHUNK then return nil end
+  if size == 0 or size > LARGE_CHUNK then return nil, size > 0 end
   local head = redis.call('HGET', KEYS[at], name)
   local full, read, left = string.byte(head), math.floor(from / 256), from % 256
   local set, gone, kept, bytes = {}, {}, {}, 0
@@ -80,7 +80,7 @@ local function forgetChunks(at, name, from, most)
   local last = string.char(left) .. table.concat(kept)
   if #last == 1 and left == 0 then gone[1] = name elseif last ~= head then put(name, left, string.sub(last, 2)) end
   write()
-  return nil
+  return nil, #last > 1 or left > 0
 end
 
 -- `names`: names of the records of replays in KEYS[at]. They only have a few records each.

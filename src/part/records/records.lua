@@ -5,13 +5,16 @@
 --   record: slot in 5 bytes, outcome (d, x, X, e, s; X: dead again after it was recovered), age in hex (ms since the event was accepted), ' ', attempts in hex, ' ',
 --   reason, ' ', latency in hex ms or -, then each failed attempt: ',' age ' ' reason ' ' latency; at last ';'
 -- The field '' contains how many bytes of P:meta are for the failed deliveries in this key. They are given back together
--- with the key, because their records stay when the event is removed.
+-- with the key, because their records stay when the event is removed. Replays and test events are caused by a partner,
+-- so they are not part of it. A partner can have up to 64 KiB of them in a key: the field of its slot contains how many.
 local CHUNK_BYTES, MOST_CHUNKS = 1536, 255
 local recordsAt, changedRecords, failedBytes = {}, {}, {}
 
--- Returns how many bytes a failed delivery uses: its record of `bytes`, which takes up to an eighth more in memory, the
--- field, and the name in P:final. Measured with Redis 7.0.
-local function failedCost(bytes) return 235 + math.ceil(9 / 8 * bytes) end
+-- Returns how many bytes a failed delivery uses: its record of `bytes`, which takes up to an eighth more in memory, and the
+-- name in P:final. KEPT_COST: the field of an event with such records, which is added when the event is removed. Measured
+-- with Redis 7.0.
+local KEPT_COST = 90
+local function failedCost(bytes) return 145 + math.ceil(9 / 8 * bytes) end
 
 -- Reads the fields that exist for (index of the key in KEYS)*.
 local function readRecords(fieldsOf)
@@ -35,24 +38,40 @@ local function partlyFull(at, name, had)
   return string.char(full)
 end
 
--- `note`: reason, ' ', latency. `failed` has the same format as in lanes/tries.lua.
+-- Returns whether there is room for another failed delivery of a slot which is a replay or a test event. Its bytes are
+-- added to the field of the slot, which is removed together with the key.
+local function hasRoomForOther(at, slot, bytes)
+  local MOST_BYTES = 65536
+  bytes = bytes + tonumber(redis.call('HGET', KEYS[at], slot) or '0')
+  if bytes > MOST_BYTES then return false end
+  redis.call('HSET', KEYS[at], slot, string.format('%d', bytes))
+  return true
+end
+
+-- Adds a record, unless there is no room for it. `note`: reason, ' ', latency. `failed` has the same format as in
+-- lanes/tries.lua. It returns whether it is listed in P:final.
 local function addRecord(at, name, ref, slot, outcome, attempts, note, failed)
   if string.byte(failed) == 42 then
     failed = string.sub(failed, 2)
     if outcome == 'x' then outcome = 'X' end
   end
-  local records = recordsAt[at]
-  local had = partlyFull(at, name, records[name])
   local head = string.format('%x %x ', math.max(0, now - msOf(ref)), attempts)
   local record = packSlot(slot) .. outcome .. head .. note .. failed .. ';'
-  records[name] = had .. record
-  if outcome ~= 'd' then failedBytes[at] = (failedBytes[at] or 0) + failedCost(#record) end
+  local isListed = outcome ~= 'd'
+  if isListed and (name ~= ref or isTestRef(ref)) then
+    if not hasRoomForOther(at, slot, KEPT_COST + failedCost(#record)) then return false end
+  elseif isListed then
+    failedBytes[at] = (failedBytes[at] or 0) + failedCost(#record)
+  end
+  local records = recordsAt[at]
+  records[name] = partlyFull(at, name, records[name]) .. record
   local changed = changedRecords[at]
   if not changed then
     changed = {}
     changedRecords[at] = changed
   end
   changed[name] = true
+  return isListed
 end
 
 -- Earlier versions have not added the bytes of their failed deliveries, so fewer bytes are given back for them.
@@ -63,6 +82,7 @@ local function writeFailedBytes()
     redis.call('HSET', KEYS[at], '', string.format('%.0f', has))
     addBytes(has - had)
   end
+  failedBytes = {}
 end
 
 local function writeRecords()

@@ -1,6 +1,13 @@
--- Changes the number of bytes that are stored by a part, which can't become negative.
-local function addBytes(by)
-  if by == 0 then return end
-  local bytes = tonumber(redis.call('HGET', KEY_META, 'bytes') or '0') + by
-  redis.call('HSET', KEY_META, 'bytes', string.format('%.0f', math.max(0, bytes)))
+-- Changes the number of bytes that are stored by a part. The changes of a call are added up, and are then written by
+-- `writeBytes`.
+local byteChange = 0
+local function addBytes(by) byteChange = byteChange + by end
+
+-- Returns the number of bytes after all changes, as text. It can't become negative.
+local function changedBytes(before) return string.format('%.0f', math.max(0, tonumber(before or '0') + byteChange)) end
+
+local function writeBytes()
+  if byteChange == 0 then return end
+  redis.call('HSET', KEY_META, 'bytes', changedBytes(redis.call('HGET', KEY_META, 'bytes')))
+  byteChange = 0
 end

@@ -25,14 +25,16 @@ local function expireEvent(slot, lane, entry, ref, replay, at, claimed)
   end
   local text = triesOf(entry)
   if text then tried[#tried + 1] = entry end
+  local attempts, _, _, failed = readTries(text)
+  if usesQuota(lane) then addBytes(-openCost(failed)) end
   -- If a subscription was deleted, its records will never be read again.
   if not routeOf[slot] then return end
   if not isListFull(slot) then
-    local attempts, _, _, failed = readTries(text)
     local name = recordName(ref, replay)
-    if at then addRecord(at, name, ref, slot, 'e', attempts, NO_NOTE, failed) end
-    finals[#finals + 1] = '0'
-    finals[#finals + 1] = slot .. name
+    if not at or addRecord(at, name, ref, slot, 'e', attempts, NO_NOTE, failed) then
+      finals[#finals + 1] = '0'
+      finals[#finals + 1] = slot .. name
+    end
   end
   if not isTest(lane) then addCount(slot, 'e', 1) end
   expired = expired + 1
@@ -78,4 +80,5 @@ local function continueLanes()
   writeLanes()
   writeCounts()
   writeRecords()
+  writeBytes()
 end

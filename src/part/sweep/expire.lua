@@ -19,6 +19,7 @@
 --@include ../lanes/tries.lua
 --@include ../lanes/message.lua
 --@include ../stored/add-bytes.lua
+--@include ../stored/open-cost.lua
 --@include ../records/records.lua
 --@include ../records/delivered.lua
 --@include ../log/cost.lua
@@ -200,11 +201,15 @@ local function forgetRecords(last, ref, number)
   eachEvent(idOf(ref), idOf(last), function(each)
     nextRef, nextNumber = each, 0
     if scanned >= MOST_SCANNED then return false end
-    nextNumber = forgetChunks(recordsOf(each), each, each == ref and number or 0, MOST_SCANNED)
+    local isKept
+    nextNumber, isKept = forgetChunks(recordsOf(each), each, each == ref and number or 0, MOST_SCANNED)
     if nextNumber then return false end
+    if isKept then failedBytes[recordsOf(each)] = (failedBytes[recordsOf(each)] or 0) + KEPT_COST end
     nextRef = nil
     return true
   end)
+  writeFailedBytes()
+  writeBytes()
 end
 
 -- Removes the events of this slice, and returns how many there were.
@@ -216,13 +221,14 @@ local function removeEvents(last)
     return true
   end)
   for _, late in ipairs(redis.call('HMGET', KEY_LATE, unpack(removed))) do
-    if late then bytes = bytes + REFERENCE_COST * #late / 5 end
+    if late then bytes = bytes + LATE_COST + REFERENCE_COST * #late / 5 end
   end
   redis.call('HDEL', KEY_LATE, unpack(removed))
   redis.call('HDEL', KEY_BODY, unpack(removed))
   local sequence = tonumber(string.sub(last, 12), 16)
   redis.call('XTRIM', KEY_LOG, 'MINID', '=', string.format('%.0f-%d', msOf(last), sequence + 1))
   addBytes(-bytes)
+  writeBytes()
   return #removed
 end
 

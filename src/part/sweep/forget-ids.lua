@@ -22,6 +22,7 @@ for at = FIRST_IDS, #KEYS do
   freed = freed + 1
 end
 addBytes(-ID_COST * ids)
+writeBytes()
 if freed == 0 then return { 'OK', 0 } end
 if first + freed > last then redis.call('HDEL', KEY_META, 'ids')
 else redis.call('HSET', KEY_META, 'ids', string.format('%.0f %.0f', first + freed, last)) end

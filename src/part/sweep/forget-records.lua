@@ -22,6 +22,7 @@ for at = FIRST_RECORDS, #KEYS do
   freed = freed + 1
 end
 addBytes(-bytes)
+writeBytes()
 if bytes > 0 then redis.call('HDEL', KEY_META, 'tidied') end
 if freed > 0 or not meta[2] then redis.call('HSET', KEY_META, 'recs', string.format('%.0f', first + freed)) end
 return { 'OK', freed }

@@ -7,6 +7,9 @@
 --@include ../lanes/clock.lua
 --@include ../lanes/refs.lua
 --@include ../lanes/lanes.lua
+--@include ../lanes/tries.lua
+--@include ../stored/add-bytes.lua
+--@include ../stored/open-cost.lua
 --@include ../lists/packing.lua
 --@include ../lists/pruning.lua
 local MOST, CLAIMED_MS = 500, 30000
@@ -38,6 +41,13 @@ for _, lane in ipairs(lanes) do
   if state and state ~= 'r' and state ~= 'p' then unwaited[#unwaited + 1] = waitOf(lane, state) end
   if state then setState(lane, false) end
 end
+local triesAt = {}
+readFields(KEY_TRIES, entries, triesAt)
+for _, entry in ipairs(entries) do
+  local _, _, _, failed = readTries(triesAt[entry])
+  if usesQuota(entry) then addBytes(-openCost(failed)) end
+end
+writeBytes()
 inSlices('ZREM', KEY_PENDING, entries)
 inSlices('ZREM', KEY_RETRIES, lanes)
 inSlices('HDEL', KEY_TRIES, entries)

@@ -13,6 +13,7 @@
 --@include ../lanes/tries.lua
 --@include ../lanes/message.lua
 --@include ../stored/add-bytes.lua
+--@include ../stored/open-cost.lua
 --@include ../records/records.lua
 local PAGE, MOST_FINAL, MOST_TESTS = 100, 500, 8
 local LONGEST_MS, BUCKET_MS = 2592000000, 21600000

@@ -1,6 +1,7 @@
-import { cutOf, type Dump, endingOf, failedBytesOf } from './dump.ts';
+import { cutOf, type Dump, endingOf, failedBytesOf, openBytesOf } from './dump.ts';
 import { healthOf } from './reference/health.ts';
 import { type Delivery, flightOf, hold, isClaimed, isTest, type Reference, same } from './reference/reference.ts';
+import { lateCost } from './reference/routing.ts';
 
 const sorted = (of: Iterable<string>) => [...of].sort();
 
@@ -62,8 +63,8 @@ function compareLog(of: Reference, dump: Dump): void {
   );
   const failedBytes = failedBytesOf(dump);
   same('bytes of failed deliveries', dump.failedBytes, failedBytes);
-  let bytes = failedBytes + 115 * of.idRefs.size;
-  for (const { ref, cost } of dump.log) bytes += cost + 110 * (dump.late.get(ref)?.length ?? 0);
+  let bytes = failedBytes + openBytesOf(dump) + 115 * of.idRefs.size;
+  for (const { ref, cost } of dump.log) bytes += cost + lateCost(dump.late.get(ref)?.length ?? 0);
   same('bytes', Number(dump.meta.get('bytes') ?? 0), bytes);
   const oldest = events[0]?.ref ?? 'g';
   // Lists are pruned in the first call that removes a slice, and events are removed in the last call.

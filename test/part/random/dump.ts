@@ -3,6 +3,7 @@ import { msOfRef } from '../../../src/part/lanes/ref.ts';
 import { type AttemptNote, type DeliveryRecord, noteText, parseRecords } from '../../../src/part/records/record.ts';
 import type { RedisClient } from '../../../src/redis/client.ts';
 import type { NamedScript } from '../../../src/redis/named-scripts.ts';
+import { LIMITS } from './limits.ts';
 
 const HASHES = [
   'meta',
@@ -82,19 +83,42 @@ export function firstHourOfIds({ meta }: Dump): number | undefined {
   return text === undefined ? undefined : Number(text.split(' ')[0]);
 }
 
+/** Replays and test events don't use the quota of the producer. `name`: without the slot. */
+const usesQuota = (name: string) => name.length === 15 && name.slice(11) < 'ffe0';
+
 /** Returns the number of bytes that failed deliveries should use. Must be the same as in `records/records.lua`. */
-export function failedBytesOf({ records }: Pick<Dump, 'records'>): number {
+export function failedBytesOf({ records, log, meta }: Pick<Dump, 'records' | 'log' | 'meta'>): number {
   let bytes = 0;
+  const [, cursor, removed = ''] = meta.get('cut')?.split(' ') ?? [];
+  const events = new Set(log.map(({ ref }) => ref).filter(ref => cursor !== '=' || ref >= removed));
+  const kept = new Set<string>();
   for (const [name, all] of records) {
+    if (!usesQuota(name.slice(8))) continue;
     const ms = msOfRef(name.slice(8));
     const attemptText = (each: AttemptNote & { readonly endedMs: number }, more = '') =>
       `${(each.endedMs - ms).toString(16)} ${more}${noteText(each)}`;
     for (const record of all) {
+      if (!events.has(name.slice(8))) kept.add(name.slice(8));
       if (record.outcome === 'delivered') continue;
       const text = attemptText(record, `${record.attempts.toString(16)} `);
       const failed = record.failed.map(each => `,${attemptText(each)}`).join('');
-      bytes += 235 + Math.ceil((9 / 8) * `slot5x${text}${failed};`.length);
+      bytes += 145 + Math.ceil((9 / 8) * `slot5x${text}${failed};`.length);
     }
+  }
+  return bytes + 90 * kept.size;
+}
+
+/** How many bytes the open deliveries should use. As in `stored/open-cost.lua`. */
+export function openBytesOf({ pending, claims, tries }: Dump): number {
+  const entries = [...pending.keys()];
+  for (const [lane, claim] of claims) {
+    if (!claim.startsWith('x')) entries.push(lane.at(-16) === '\0' ? lane : `${lane}\0${claim.slice(1, 16)}`);
+  }
+  let bytes = 0;
+  for (const entry of entries) {
+    if (entry.includes('\x01') || !usesQuota(entry.slice(-15))) continue;
+    const failed = /^\d+ \d+ \d+(.*)$/.exec(tries.get(entry) ?? '')?.[1] ?? '';
+    bytes += 450 + Math.ceil((4 / 3) * Math.max(0, failed.length - LIMITS.shortFailed));
   }
   return bytes;
 }
@@ -155,6 +179,8 @@ function addRecords(flat: readonly Buffer[], into: Map<string, DeliveryRecord[]>
   fields.delete('');
   for (const [field, chunk] of fields) {
     const name = field.split('\0')[0] as string;
+    // The bytes of replays and test events of a slot.
+    if (name.length === 8) continue;
     for (const record of parseRecords(name.slice(0, 15), chunk)) {
       const key = record.slot + name;
       into.set(key, [...(into.get(key) ?? []), record]);

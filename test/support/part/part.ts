@@ -203,7 +203,7 @@ export function createTestPart(redis: RedisClient) {
     /** The number of bytes in each record chunk of an event. */
     async chunkSizes(ref: string): Promise<number[]> {
       const flat = (await redis.runBuffers('fields', [keys.records(recordsBucketOf(msOfRef(ref)))], [])) as Buffer[];
-      return flat.flatMap((chunk, i) => (i % 2 === 1 && flat[i - 1]?.length !== 0 ? [chunk.length] : []));
+      return flat.flatMap((chunk, i) => (i % 2 === 1 && (flat[i - 1] as Buffer).length >= 15 ? [chunk.length] : []));
     },
     async log() {
       const entries = (await redis.runNamedBuffers(READ_LOG, { keys, args: {} })) as [Buffer, Buffer[]][];

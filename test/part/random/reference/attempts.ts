@@ -2,6 +2,7 @@ import { ATTEMPT_LETTERS } from '../../../../src/part/claims/delivery-note.ts';
 import type { Completion, CompletionAnswer, ExchangeAnswer, Holding } from '../../../../src/part/claims/exchange.ts';
 import { isAlone } from '../../../../src/part/claims/message.ts';
 import { type Dump, endingOf } from '../dump.ts';
+import { LIMITS } from '../limits.ts';
 import { healthOf, noteOutcomes, noteProbe, type Outcomes } from './health.ts';
 import {
   addFailed,
@@ -78,6 +79,18 @@ function completeAll(of: Reference, completions: readonly Completion[], by: stri
   });
   const disabled = [...outcomes].filter(([slot, of_]) => noteOutcomes(of, slot, of_)).map(([slot]) => slot);
   return { completed, disabled };
+}
+
+/** If the part has reached its limit, the oldest failed attempts of a delivery are removed. */
+function noteRemoved(of: Reference, completions: readonly Completion[], after: Dump): void {
+  for (const { lane, ref } of completions) {
+    const delivery = [...of.open.values()].find(each => each.lane === lane && each.ref === ref);
+    if (delivery === undefined || delivery.failed === 0) continue;
+    const kept = (after.tries.get(delivery.entry) ?? '').split(',').length - 1;
+    const isRemoved = kept > 0 && kept < delivery.failed && of.maxBytes < LIMITS.noLimit;
+    hold(kept === delivery.failed || isRemoved, () => `${kept} failed attempts of ${delivery.entry} are kept`);
+    delivery.failed = kept;
+  }
 }
 
 /** Records how attempts ended, for slots that are changed by the call. */
@@ -180,6 +193,7 @@ export function exchange(
     completed.map(each => each.answer),
   );
   noteEndings(of, completions, completed, after);
+  noteRemoved(of, completions, after);
   same('disabled', [...answer.disabled].sort(), disabled.sort());
   const [pushed, bytes] = [own?.pushed ?? holding.pushed, own?.bytes ?? holding.bytes];
   same('pushed', [answer.pushed, answer.bytes], [pushed, bytes]);

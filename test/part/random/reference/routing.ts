@@ -2,8 +2,9 @@ import type { Claim, Push } from '../../../../src/part/claims/message.ts';
 import type { GateChange } from '../../../../src/part/gate/gate.ts';
 import { rowText, type SubscriptionRow } from '../../../../src/part/gate/subscription-row.ts';
 import { msOfRef } from '../../../../src/part/lanes/ref.ts';
+import { bytesInHash } from '../../../../src/part/log/body-pieces.ts';
 import type { EventAnswer, PartEvent } from '../../../../src/part/log/ingest.ts';
-import type { Dump } from '../dump.ts';
+import { type Dump, openBytesOf } from '../dump.ts';
 import { LIMITS } from '../limits.ts';
 import { hold, type Reference, route, type StoredEvent, same, takeClaim } from './reference.ts';
 
@@ -11,9 +12,16 @@ const DAY_MS = 86_400_000;
 const LAST_SEQUENCE = 0xffdf;
 export const tokensOf = (bytes: number) => Math.ceil(Math.max(1, bytes) / 16_384);
 /** Returns the cost of an event. Must be the same as in `log/cost.lua`. */
-const costOf = (event: PartEvent, references: number) =>
-  event.body.length + event.meta.length + Buffer.byteLength(event.groupKey) + 250 + 110 * references;
+function costOf({ body, meta, groupKey }: PartEvent, references: number): number {
+  const stored = bytesInHash(body.length);
+  // Redis stores a larger body in blocks of its power of two.
+  const step = stored < 2_048 ? 1 : 2 ** (29 - Math.clz32(stored + 5));
+  const blocks = stored < 2_048 ? stored : Math.ceil((stored + 6) / step) * step;
+  return blocks + body.length - stored + meta.length + Buffer.byteLength(groupKey) + 250 + 45 * references;
+}
+export const lateCost = (references: number) => (references === 0 ? 0 : 60 + 45 * references);
 const ID_COST = 115;
+const OPEN_COST = 450;
 
 export const slotsOf = (of: Reference, groupKey: string) =>
   groupKey === '' ? [] : [...of.active.keys()].filter(each => each.slice(8) === groupKey).map(each => each.slice(0, 8));
@@ -26,9 +34,10 @@ function nextRef({ tail, nowMs }: Reference): string {
 
 /** Returns the number of used bytes of a part's quota. */
 const usedBytes = (of: Reference, before: Dump) =>
-  [...of.events.values()].reduce((sum, { cost, late }) => sum + cost + 110 * late, 0) +
+  [...of.events.values()].reduce((sum, { cost, late }) => sum + cost + lateCost(late), 0) +
   ID_COST * of.idRefs.size +
-  before.failedBytes;
+  before.failedBytes +
+  openBytesOf(before);
 
 /** Returns the number of fields of a group key. An event with more fields than a call may write is held back. */
 function fieldsOf(before: Dump, groupKey: string): number {
@@ -62,7 +71,7 @@ export function ingest(of: Reference, events: readonly PartEvent[], before: Dump
     of.position = of.tail;
     of.hold = 'gates';
   }
-  let stored = 0;
+  let [stored, opened] = [0, 0];
   const answers = events.slice(0, count).map((event): EventAnswer => {
     const known = event.senderId === undefined ? undefined : of.ids.get(event.senderId);
     if (known !== undefined && of.nowMs - msOfRef(known) < DAY_MS) return { answer: 'DUP', ref: known };
@@ -72,7 +81,9 @@ export function ingest(of: Reference, events: readonly PartEvent[], before: Dump
     );
     let slots = of.hold === undefined && !wide ? live : [];
     const idCost = event.senderId === undefined ? 0 : ID_COST;
-    if (usedBytes(of, before) + costOf(event, slots.length) + idCost > of.maxBytes) return { answer: 'FULL' };
+    const openCost = OPEN_COST * (opened + slots.length);
+    if (usedBytes(of, before) + costOf(event, slots.length) + openCost + idCost > of.maxBytes)
+      return { answer: 'FULL' };
     const tokens = tokensOf(event.body.length);
     if (of.hold === undefined && (wide || of.used + tokens * slots.length > of.granted)) {
       of.hold = wide ? 'wide' : 'tokens';
@@ -90,6 +101,7 @@ export function ingest(of: Reference, events: readonly PartEvent[], before: Dump
       of.idRefs.add(ref);
     }
     for (const slot of slots) route(of, entry, slot);
+    opened += slots.length;
     return { answer: 'OK', ref };
   });
   if (stored === 0) [of.hold, of.position] = [wasHeld, wasAt];
