@@ -78,7 +78,7 @@ describe('a call that pretends to be another one', () => {
     ['__proto__', '/waas/producer/__proto__/catalog'],
     ['constructor', '/waas/producer/constructor/catalog'],
     ['a property of every object', '/waas/toString'],
-  ])('an id with %s leads to nobody', async (_, path) => {
+  ])('an id with %s is not found', async (_, path) => {
     asked.splice(0);
     const { status } = await send(`GET ${path}`);
     expect([400, 404]).toContain(status);

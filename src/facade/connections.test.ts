@@ -113,7 +113,7 @@ describe('browsers and caches', () => {
 });
 
 describe('a connection', () => {
-  test('each call on it needs a token of its own', async () => {
+  test('requires a separate token for each call', async () => {
     const good = await facades.request(`GET ${CATALOG}`);
     const none = `GET ${CATALOG} HTTP/1.1\r\nHost: x\r\n\r\n`;
     const bad = `GET ${CATALOG} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer x.y.z\r\n\r\n`;
@@ -121,7 +121,7 @@ describe('a connection', () => {
     expect(await statusesOf(good + none + good + bad + last)).toEqual([200, 401, 200, 401, 200]);
   });
 
-  test('a token that has expired since is not taken again', async () => {
+  test('does not accept a token that has expired since the last call', async () => {
     const token = await issuer.sign({ exp: Math.floor(Date.now() / 1_000) + 2 });
     const bytes = `GET ${CATALOG} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${token}\r\n\r\n`;
     const socket = connect(port, '127.0.0.1');
@@ -135,7 +135,7 @@ describe('a connection', () => {
     expect([...text.matchAll(/HTTP\/1\.1 (\d{3}) /g)].map(([, status]) => status)).toEqual(['200', '401']);
   });
 
-  test('a request in the body of another one is none', async () => {
+  test('does not treat a request in a body as a request', async () => {
     const inner = `DELETE ${CATALOG} HTTP/1.1\r\nHost: x\r\n\r\n`;
     const outer = await facades.request(`GET ${CATALOG}`, [JSON_BODY, `Content-Length: ${inner.length}`], inner);
     const last = await facades.request(`GET ${CATALOG}`, [close]);
@@ -155,7 +155,7 @@ describe('a connection', () => {
     expect([400, 413, 415]).toContain(answer.status);
   });
 
-  test('a token in a trailer is none', async () => {
+  test('ignores a token in a trailer', async () => {
     const token = await issuer.sign();
     const head = [
       'PUT /waas/streams HTTP/1.1',
@@ -169,7 +169,7 @@ describe('a connection', () => {
     expect((await exchange(port, bytes)).status).toBe(401);
   });
 
-  test('a second token behind hundreds of headers is seen, and thousands are refused', async () => {
+  test('detects a second token after hundreds of headers, and refuses thousands of headers', async () => {
     const many = Array.from({ length: 900 }, () => 'a:b');
     const second = `Authorization: Bearer ${await issuer.sign({ sub: 'eve' })}`;
     expect((await send(`GET ${CATALOG}`, many)).status).toBe(200);
@@ -184,7 +184,7 @@ describe('a connection', () => {
     ).toBe(431);
   });
 
-  test('callers who leave early, or read nothing, keep nobody from being answered', async () => {
+  test('responds to others if callers disconnect early or do not read anything', async () => {
     // A different caller, whose 1,200 calls require more points than a single burst.
     const bytes = await facades.request(`GET ${CATALOG}`, [], '', 'eve');
     const leaving = Array.from({ length: 200 }, (_, i) => {

@@ -35,7 +35,7 @@ test('is a valid OpenAPI 3.1 document according to an independent validator', as
   expect(validator.version).toBe('3.1');
 });
 
-test('it has every route once, under a name of its own', () => {
+test('the document contains every route once, with a unique name', () => {
   expect(operations.map(({ operationId }) => operationId).toSorted()).toEqual(
     ROUTES.map(({ operation }) => operation).toSorted(),
   );
@@ -48,7 +48,7 @@ test('each status has one shared response', () => {
   expect(names.length).toBe(new Set(ROUTES.flatMap(problemsOf).map(code => PROBLEMS[code].status)).size);
 });
 
-test('answers sent after the token was checked have the headers that tell of the rate limit', () => {
+test('responses that are sent after the token was checked have the headers of the rate limit', () => {
   const namesOf = ({ headers = {} }: { headers?: object } = {}) => Object.keys(headers);
   expect(namesOf(document.components.responses['TooManyRequests'])).toEqual([
     'Retry-After',

@@ -9,7 +9,7 @@ function start() {
   const key = watchStandbyKey({
     redis: {
       readHash: async () => {
-        if (state.away) throw new Error('away');
+        if (state.away) throw new Error('unavailable');
         return state.theirs === undefined ? {} : { rootKey: state.theirs };
       },
     },

@@ -9,7 +9,7 @@ function start() {
   const state = { own: 'a' as string | undefined, leaders: undefined as string | undefined, away: false };
   const check = watchStandbyRedis({
     readStore: async () => {
-      if (state.away) throw new Error('away');
+      if (state.away) throw new Error('unavailable');
       return state.own;
     },
     leadersStore: () => state.leaders,

@@ -8,7 +8,7 @@ afterEach(() => server?.close());
 test('serves metrics, health, and readiness, and lists missing conditions', async () => {
   const registry = createRegistry();
   new Counter({ name: 'sluice_test_total', help: 'A test.', registers: [registry] }).inc(3);
-  const redis = { message: 'redis is away' };
+  const redis = { message: 'redis is unavailable' };
   let dispatcher = { ready: false, impairments: [redis] };
   server = await startOpsServer({ host: undefined, port: 0 }, registry, {
     dispatcher: () => dispatcher,
@@ -19,10 +19,10 @@ test('serves metrics, health, and readiness, and lists missing conditions', asyn
   expect(await (await at('/metrics')).text()).toContain('sluice_test_total 3');
   expect((await at('/healthz')).status).toBe(200);
   const unready = await at('/readyz?verbose');
-  expect([unready.status, await unready.text()]).toEqual([503, 'dispatcher: redis is away\n']);
+  expect([unready.status, await unready.text()]).toEqual([503, 'dispatcher: redis is unavailable\n']);
   dispatcher = { ready: true, impairments: [redis] };
   const impaired = await at('/readyz');
-  expect([impaired.status, await impaired.text()]).toEqual([200, 'ok\ndispatcher: redis is away\n']);
+  expect([impaired.status, await impaired.text()]).toEqual([200, 'ok\ndispatcher: redis is unavailable\n']);
   dispatcher = { ready: true, impairments: [] };
   expect(await (await at('/readyz')).text()).toBe('ok\n');
   expect((await at('/')).status).toBe(404);

@@ -15,7 +15,7 @@ test('samples on demand, and not again before the interval has passed', async ()
 
 test('a sample that fails or takes too long is unknown until the next sample', async () => {
   let now = 0;
-  let answer: () => Promise<number> = () => Promise.reject(new Error('away'));
+  let answer: () => Promise<number> = () => Promise.reject(new Error('unavailable'));
   const sampler = createSampler({ look: () => answer(), everyMs: 10, patienceMs: 20, monotonicMs: () => now });
   expect(await sampler.read()).toBeUndefined();
   now = 10;

@@ -10,7 +10,7 @@ const REPAIR_MS = 30_000;
 
 /** A data plane with a Redis Cluster, in which each master has a replica that confirms its writes. */
 export interface ClusterWorld extends Flow {
-  /** Slot of the part that all events belong to. */
+  /** The slot of the part to which all events belong. */
   readonly slot: number;
   readonly nodes: readonly RedisServer[];
   /** Returns the node that serves the slot, as seen by the other nodes. `id`: its name in the Cluster. */
@@ -71,7 +71,7 @@ export function startClusterWorld(
     }
 
     async function untilRepaired(): Promise<void> {
-      if (!(await until(REPAIR_MS, isRepaired))) throw new Error('the Redis Cluster was not whole again');
+      if (!(await until(REPAIR_MS, isRepaired))) throw new Error('the Redis Cluster did not recover');
     }
     return { ...flow, slot, nodes, findMaster: () => findMaster(), untilReplaced, untilRepaired };
   });

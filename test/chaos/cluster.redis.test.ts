@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { createRandom } from '../system/support/publisher.ts';
 import { formatReport, runFault } from './run.ts';
 
-test('loses, reorders, and charges nothing twice during a failover and a resharding of a Redis Cluster', async () => {
+test('does not lose, reorder, or charge any event twice during a failover and a resharding of a Redis Cluster', async () => {
   const report = await runFault({
     faults: ['failover', 'reshard'],
     faultMs: 1_000,

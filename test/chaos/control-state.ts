@@ -15,14 +15,14 @@ export interface ControlState {
   readonly part: Part;
   readonly payer: string;
   readonly slots: Readonly<Record<Subscription, string>>;
-  /** Where to send events, on an ingress. */
+  /** The URL for sending events to an ingress. */
   readonly path: string;
   readonly headers: Record<string, string>;
-  /** Writes all routes, optionally with the block on one subscription. */
+  /** Writes all routes, optionally with a block of one subscription. */
   readonly write: (isBlocked: boolean) => Promise<void>;
 }
 
-/** Covers all subscriptions of an integration, in the same way as a Block. */
+/** Pauses all subscriptions of an integration, like a Block. */
 function block(integration: IntegrationRoute): IntegrationRoute {
   const covered = Object.entries(integration.subscriptions).map(([sub, row]): [string, SubscriptionRoute] => {
     return [sub, { ...row, route: 'paused', send: 'held', onUnblock: 'continue' }];

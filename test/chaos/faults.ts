@@ -4,7 +4,7 @@ import type { Hit } from './record.ts';
 import { hasFaketime } from './redis-clock.ts';
 import type { World } from './world.ts';
 
-/** Disturbs once, then pauses; repeated while the fault lasts. */
+/** Injects a fault once and then pauses. This is repeated for the duration of the fault. */
 export type Step = (world: World) => Promise<void>;
 
 const KILL_EVERY_MS = 3_000;
@@ -35,7 +35,7 @@ async function killRedis({ hit, redis, random }: World): Promise<void> {
   await delay(KILL_EVERY_MS);
 }
 
-/** Whoever comes back first has to wait for Redis. */
+/** The first process that continues has to wait for Redis. */
 async function killAll({ hit, redis, roles }: World): Promise<void> {
   await hit({ name: 'kill -9 of all', losesResults: true }, async () => {
     await Promise.all([redis.kill(), ...roles.map(role => role.kill())]);
@@ -44,7 +44,7 @@ async function killAll({ hit, redis, roles }: World): Promise<void> {
   await delay(KILL_EVERY_MS);
 }
 
-/** Stops a role for 0.5 to 16 s: as often for less than 3 s, when its claims lapse, as for longer. */
+/** Stops a role for 0.5 to 16 s. Half of the stops are shorter than 3 s, after which its claims lapse. */
 async function stopRole(world: World): Promise<void> {
   const { random, roles, hit } = world;
   const role = choose(world, roles);
@@ -95,7 +95,7 @@ async function cutPushes({ hit, redis, random, generator }: World): Promise<void
   await delay(1_000 * random());
 }
 
-/** Ids of the connections that pushes go through. */
+/** Returns the ids of the connections used for pushes. */
 async function pushClients({ redis }: World): Promise<string> {
   const list = String(await redis.command('CLIENT', 'LIST', 'TYPE', 'pubsub'));
   return [...list.matchAll(/^id=(\d+)/gm)].map(([, id]) => id).join(' ');
@@ -125,7 +125,7 @@ async function limitBuffers(world: World): Promise<void> {
   await delay(2_000);
 }
 
-/** Events are rejected and stored events are still processed. */
+/** Fills Redis, so that events are refused. Stored events are still processed. */
 async function fillMemory({ hit, redis, random, generator }: World): Promise<void> {
   const before = generator.answers.get('503') ?? 0;
   await hit({ name: 'maxmemory', losesResults: false }, async () => {
@@ -137,7 +137,7 @@ async function fillMemory({ hit, redis, random, generator }: World): Promise<voi
   if ((generator.answers.get('503') ?? 0) === before) throw new Error('ingress refused nothing while Redis was full');
 }
 
-/** Sets the clock of Redis a step forward or back, up to a minute from the right time. */
+/** Sets the clock of Redis forward or back, up to a minute from the correct time. */
 async function setClock({ hit, random, setRedisClock }: World): Promise<void> {
   const offsetSeconds = Math.round(120 * random() - 60);
   await hit({ name: `clock ${offsetSeconds} s off`, losesResults: true }, () => setRedisClock(offsetSeconds));
@@ -161,7 +161,7 @@ const SINGLE = {
   clock: setClock,
 } as const satisfies Record<string, Step>;
 
-/** Needs a library that not every machine has. */
+/** Faults that require a library which is not available on every machine. */
 const isPossible = (name: string) => name !== 'clock' || hasFaketime();
 
 /** All other faults are used one at a time. */

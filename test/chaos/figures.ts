@@ -1,14 +1,17 @@
 import { quantile } from '../bench/report/statistics.ts';
 import type { Arrival, SentEvent } from './record.ts';
 
-/** From here on after the last fault, everything should be as before. */
+/** The time after the last fault from which all latencies should be as before, in milliseconds. */
 const RECOVERED_MS = 5_000;
 
-/** Latencies in ms, between the planned time of an event and its first arrival at a subscription without a block. */
+/**
+ * Latencies in milliseconds between the planned time of an event and its first arrival at a subscription without a
+ * block.
+ */
 export interface Figures {
   readonly quietP50: number;
   readonly quietP99: number;
-  /** The longest time without any arrival, from the first fault on. */
+  /** The longest time without any arrival since the first fault. */
   readonly silence: number;
   /** Only includes events starting 5 s after the last fault. */
   readonly recoveredP99: number;

@@ -2,7 +2,7 @@ import { Agent, request } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
 import { GROUP_KEYS, type SentEvent } from './record.ts';
 
-/** A response that has not arrived by then is considered lost. Shorter than the longest stop of a role. */
+/** The timeout after which a response is considered lost. It is shorter than the longest stop of a role. */
 const ANSWER_MS = 8_000;
 const AGAIN_MS = 100;
 /** The interval between long events, which are either pushed with their body or read by the dispatcher. */
@@ -15,9 +15,9 @@ const SHORT_BYTES = 300;
  */
 export interface Generator {
   readonly events: readonly SentEvent[];
-  /** Answers by status; the code of an error where none came. */
+  /** The number of responses by status, or by error code if there was no response. */
   readonly answers: ReadonlyMap<string, number>;
-  /** Adds a burst with one long event for each group key. */
+  /** Adds one long event for each group key. */
   readonly burst: (keys: number) => void;
   /** Stops planning events and waits until all events have been acknowledged. */
   readonly finish: (withinMs: number) => Promise<void>;
@@ -25,8 +25,8 @@ export interface Generator {
 }
 
 /**
- * Starts sending `rate` events a second, evenly spaced, whatever the answers do. Events that have not been acknowledged
- * are sent again with the same `webhook-id`.
+ * Sends `rate` events per second, evenly distributed, regardless of the responses. Events that have not been
+ * acknowledged are sent again with the same `webhook-id`.
  */
 export function startGenerator(target: { url: string; headers: Record<string, string> }, rate: number): Generator {
   const events: SentEvent[] = [];
@@ -96,7 +96,7 @@ export function startGenerator(target: { url: string; headers: Record<string, st
   const timer = setInterval(() => {
     for (const nowMs = performance.now(); plannedMs(planned) <= nowMs; planned++) {
       const bytes = [LONGER, LONG].find(({ every }) => planned % every === every - 1)?.bytes ?? SHORT_BYTES;
-      // A prime to the number of keys: each key gets events of each length.
+      // This number and the number of keys are coprime, so each key has events of each length.
       add(
         lanes[(planned * 37 + Math.floor(planned / GROUP_KEYS.length)) % GROUP_KEYS.length] as Lane,
         bytes,

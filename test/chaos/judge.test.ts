@@ -29,7 +29,10 @@ const counts = (routed: number, more: Partial<Counts> = {}): Counts => ({
   ...more,
 });
 
-/** Two events of a key for all, one of which costs two tokens; one that bob is not active for; and one for nobody. */
+/**
+ * Two events of a key that is active for all subscriptions (one of them costs two tokens), one event of a key that is
+ * not active for bob, and one of a key that is not active.
+ */
 const GOOD: Records = {
   events: [event('e0', 'key-1'), event('e1', 'key-1', 20_000), event('e2', 'key-62'), event('e3', 'key-63')],
   arrivals: [
@@ -45,7 +48,7 @@ const GOOD: Records = {
   state: { counts: { ada: counts(3), bob: counts(2), blocked: counts(3) }, charged: 11, settled: 11 },
 };
 
-test('nothing is wrong where each event arrived once, in order, where its key is active', () => {
+test('does not report anything if each event arrived once, in order, where its key is active', () => {
   expect(judge(GOOD)).toEqual({ problems: [], repeats: 0, bound: 1 });
 });
 
@@ -142,7 +145,7 @@ test.each<[string, string, Partial<Records>]>([
       state: { ...GOOD.state, settled: 10 },
     },
   ],
-])('%s is found', (_, problem, change) => {
+])('reports %s', (_, problem, change) => {
   const { problems } = judge({ ...GOOD, ...change });
   expect(
     problems.filter(each => each.includes(problem)),
@@ -150,7 +153,7 @@ test.each<[string, string, Partial<Records>]>([
   ).toHaveLength(1);
 });
 
-test('one fault explains one repetition in each lane, and one more for each time that claims lapse meanwhile', () => {
+test('one fault explains one repetition in each lane, and another one for each time that claims lapse in the meantime', () => {
   const arrivals = [...GOOD.arrivals, REPEATED, { ...REPEATED, subscription: 'bob' as const }];
   const samples = [{ atMs: 5_050, claims: 2 }];
   expect(judge({ ...GOOD, arrivals, samples })).toEqual({ problems: [], repeats: 2, bound: 2 });

@@ -7,13 +7,13 @@ export interface Records {
   readonly arrivals: readonly Arrival[];
   readonly hits: readonly Hit[];
   readonly samples: readonly Sample[];
-  /** When the block was about to be lifted. */
+  /** The time immediately before the block was removed. */
   readonly liftedMs: number;
-  /** The part at the end. */
+  /** The content of the part at the end. */
   readonly state: PartState;
 }
 
-/** A claim whose holder is not heard of is taken over after so long. */
+/** The time after which a claim is taken over if its dispatcher is not active, in milliseconds. */
 const TAKE_OVER_MS = 3_000;
 const TOKEN_BYTES = 16_384;
 const EXAMPLES = 4;
@@ -111,10 +111,10 @@ function checkCounts({ events, state }: Records): string[] {
 }
 
 export interface Judgement {
-  /** Empty if everything holds. */
+  /** The violations. Empty if there are none. */
   readonly problems: readonly string[];
   readonly repeats: number;
-  /** The most repetitions that may be. */
+  /** The maximum number of repetitions. */
   readonly bound: number;
 }
 

@@ -5,7 +5,8 @@ import { FAKETIME_PACKAGE, hasFaketime } from './redis-clock.ts';
 import { formatReport, runFault } from './run.ts';
 
 /**
- * `make test-chaos`: injects faults into the data plane, one after another. `main.ts <seconds> <fault, or all> <seed>`
+ * Injects faults into the data plane, one after another (`make test-chaos`). Usage: `main.ts <seconds> <fault, or all>
+ * <seed>`
  */
 
 const [seconds = 120, , seed = Date.now() % 1_000_000] = process.argv.slice(2).map(each => Number(each) || undefined);

@@ -28,7 +28,7 @@ export interface PartState {
 /** Reads a part using a separate connection, which is closed by `stop`. */
 export interface PartReader {
   readonly read: () => Promise<PartState>;
-  /** Claims of the part, about 20 times a second as far as Redis answers. */
+  /** Reads the number of claims of the part, about 20 times per second while Redis responds. */
   readonly samples: readonly Sample[];
   readonly stop: () => void;
 }
@@ -107,7 +107,7 @@ export function startPartReader(redis: Redis | Cluster, state: ControlState): Pa
   };
 }
 
-/** Says where a part's counts do not add up: every delivery that was routed is in one state. */
+/** Returns the inconsistencies between a part's counts. Each routed delivery must be in exactly one state. */
 export function checkConservation({ counts }: PartState): string[] {
   return Object.entries(counts).flatMap(([name, { routed, counted, ...states }]) => {
     const sum = Object.values(states).reduce((total, count) => total + count, 0);

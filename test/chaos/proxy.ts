@@ -4,14 +4,17 @@ import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 /** A TCP proxy in front of Redis, which can delay its responses and pushes. */
 export interface Proxy {
   readonly url: string;
-  /** What Redis sends from now on arrives so much later, in order; 0: at once, but not before what was sent earlier. */
+  /**
+   * Delays all new data from Redis by this time, without changing the order. With 0, data is only delayed by earlier
+   * data.
+   */
   readonly delay: (ms: number) => void;
-  /** Connects further clients to another Redis on loopback. */
+  /** Connects new clients to another Redis on loopback. */
   readonly forwardTo: (redisPort: number) => void;
   readonly stop: () => void;
 }
 
-/** Starts a proxy before the Redis on a loopback port. */
+/** Starts a proxy for the Redis on a loopback port. */
 export async function startProxy(redisPort: number): Promise<Proxy> {
   const open = new Set<Socket>();
   let delayMs = 0;

@@ -3,9 +3,9 @@ export const SUBSCRIPTIONS = ['ada', 'bob', 'blocked'] as const;
 export type Subscription = (typeof SUBSCRIPTIONS)[number];
 
 export const GROUP_KEYS = Array.from({ length: 64 }, (_, key) => `key-${key}`);
-/** Activated for nobody. */
+/** A group key that is not activated for any subscription. */
 const CLOSED_KEY = 'key-63';
-/** Activated for ada, and not for bob. */
+/** A group key that is activated for ada, and not for bob. */
 const ADAS_KEY = 'key-62';
 
 /** Returns whether a group key is activated for a subscription. */
@@ -13,14 +13,14 @@ export function isActive(subscription: Subscription, key: string): boolean {
   return key !== CLOSED_KEY && (key !== ADAS_KEY || subscription !== 'bob');
 }
 
-/** An event of the generator. All times are in ms of `performance.now()`. */
+/** An event of the generator. All times are in milliseconds, using `performance.now()`. */
 export interface SentEvent {
   /** The `webhook-id`, which is the same for each attempt to send the event. */
   readonly id: string;
   readonly key: string;
   readonly bytes: number;
   readonly plannedMs: number;
-  /** When ingress said 202; undefined: nobody knows whether it is stored. */
+  /** The time of the 202 of ingress. If undefined, it is unknown whether the event is stored. */
   acknowledgedMs: number | undefined;
 }
 
@@ -32,7 +32,7 @@ export interface Arrival {
   readonly atMs: number;
 }
 
-/** A disturbance, from its beginning until everything that it hit is back. */
+/** A fault, from its start until all affected processes work again. */
 export interface Hit {
   readonly name: string;
   /** Whether it can prevent the result of an attempt from reaching Redis so that the attempt is repeated. */

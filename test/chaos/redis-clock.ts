@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
-/** Debian's package of the library that changes the time that a process reads. */
+/** The Debian package of the library that changes the time which a process reads. */
 export const FAKETIME_PACKAGE = 'libfaketime';
 const LIBRARY = '/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1';
 /**
@@ -13,11 +13,11 @@ const ALLOCATOR = '/lib/x86_64-linux-gnu/libc.so.6';
 
 export const hasFaketime = () => existsSync(LIBRARY);
 
-/** The clock of a Redis, which reads how far off it is from a file. */
+/** The clock of a Redis, which reads its offset from a file. */
 export interface RedisClock {
-  /** Environment of redis-server; empty without the library. */
+  /** The environment of redis-server. Empty without the library. */
   readonly env: Readonly<Record<string, string>>;
-  /** Sets the clock so many seconds forward, or back. */
+  /** Changes the clock by this number of seconds, forward or back. */
   readonly set: (offsetSeconds: number) => Promise<void>;
 }
 
@@ -37,7 +37,7 @@ export async function createRedisClock(folder: string): Promise<RedisClock> {
       LD_PRELOAD: `${LIBRARY} ${ALLOCATOR}`,
       FAKETIME_TIMESTAMP_FILE: file,
       FAKETIME_NO_CACHE: '1',
-      // Timeouts go by this one.
+      // This clock is used for timeouts.
       FAKETIME_DONT_FAKE_MONOTONIC: '1',
     },
     set,

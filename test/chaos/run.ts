@@ -15,7 +15,7 @@ export interface RunOptions {
   readonly faultMs: number;
   /** The time during which events are sent before and after a fault. */
   readonly quietMs: number;
-  /** From 0 to 1. */
+  /** A number from 0 to 1. */
   readonly random: () => number;
   /** Whether Redis stores its data on a disk. */
   readonly onDisk: boolean;
@@ -27,7 +27,7 @@ export interface RunReport extends Judgement {
   readonly events: number;
   readonly arrivals: number;
   readonly hits: number;
-  /** Answers of ingress by status; the code of an error where none came. */
+  /** The number of responses of ingress by status, or by error code if there was no response. */
   readonly answers: ReadonlyMap<string, number>;
   /** The number of times that the part was read while events were sent. */
   readonly reads: number;
@@ -36,7 +36,7 @@ export interface RunReport extends Judgement {
 /** The first run always takes longer. */
 const WARM_UP_MS = 2_000;
 const ARRIVE_MS = 60_000;
-/** Charges are told to the account every five seconds. */
+/** The interval at which charges are reported to the account, in milliseconds. */
 const SETTLE_MS = 20_000;
 /** The time to wait after the last arrival for events that must not arrive. */
 const GRACE_MS = 1_500;
@@ -61,7 +61,7 @@ function watchConservation({ reader }: Flow) {
           reads++;
           for (const problem of checkConservation(state)) problems.add(`while events flowed: ${problem}`);
         },
-        // Redis is away.
+        // Redis is unavailable.
         () => {},
       )
       .finally(() => {

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { createRandom } from '../system/support/publisher.ts';
 import { formatReport, runFault } from './run.ts';
 
-test('a dispatcher that is killed, a slow Redis, and lost scripts: nothing is lost, reordered, or charged twice', async () => {
+test('does not lose, reorder, or charge any event twice if a dispatcher is killed, Redis is slow, or scripts are lost', async () => {
   const report = await runFault({
     faults: ['kill-dispatcher', 'script-flush', 'delay-500'],
     faultMs: 5_000,

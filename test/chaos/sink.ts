@@ -15,7 +15,8 @@ export interface Sink {
 }
 
 /**
- * Starts endpoints that note every delivery and answer 204 some milliseconds later. `random`: a number between 0 and 1.
+ * Starts endpoints that record every delivery and return 204 some milliseconds later. `random` returns a number between
+ * 0 and 1.
  */
 export async function startSink(random: () => number): Promise<Sink> {
   const arrivals: Arrival[] = [];

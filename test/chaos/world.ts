@@ -14,13 +14,13 @@ import type { Hit } from './record.ts';
 import { createRedisClock } from './redis-clock.ts';
 import { type Sink, startSink } from './sink.ts';
 
-/** Events a second. */
+/** The number of events per second. */
 const RATE = 200;
-/** How the test reads: it goes on after a lost connection. */
+/** The client options of the test, which continues after a lost connection. */
 export const READER = { retryStrategy: () => 50, maxRetriesPerRequest: 0 } as const;
 const ROLES = ['ingress', 'dispatcher', 'dispatcher'] as const;
 
-/** The data plane: an ingress and two dispatchers; events that go through it. */
+/** The data plane (an ingress and two dispatchers) and its events. */
 export interface Flow {
   readonly roles: readonly Sluice[];
   readonly state: ControlState;
@@ -28,9 +28,9 @@ export interface Flow {
   readonly sink: Sink;
   readonly generator: Generator;
   readonly hits: readonly Hit[];
-  /** From 0 to 1. */
+  /** A number from 0 to 1. */
   readonly random: () => number;
-  /** Makes a disturbance, which is over when the promise resolves. */
+  /** Injects a fault, which is over when the promise resolves. */
   readonly hit: (fault: Pick<Hit, 'name' | 'losesResults'>, disturb: () => Promise<unknown>) => Promise<void>;
   readonly stop: () => Promise<void>;
 }
@@ -39,15 +39,15 @@ export interface Flow {
 export interface World extends Flow {
   readonly redis: RedisServer;
   readonly proxy: Proxy;
-  /** Sets the clock of Redis so many seconds forward; works where `hasFaketime`. */
+  /** Changes the clock of Redis by this number of seconds. Only available with `hasFaketime`. */
   readonly setRedisClock: (offsetSeconds: number) => Promise<void>;
 }
 
 /** A running Redis. */
 export interface Backend {
-  /** For the test itself. */
+  /** The URL for the test. */
   readonly url: string;
-  /** For the roles. */
+  /** The URL for the roles. */
   readonly rolesUrl: string;
   readonly connectReader: () => Redis | Cluster;
   /** Additional variables of the roles. */
@@ -72,7 +72,7 @@ export async function startOrEnd<T>(start: (ends: Ends) => Promise<T>): Promise<
   }
 }
 
-/** Starts the roles and lets events flow through them. */
+/** Starts the roles and sends events. */
 export async function startFlow(backend: Backend, random: () => number, ends: Ends): Promise<Flow> {
   const folder = await temporaryFolder('chaos');
   ends.push(folder.remove);
@@ -105,7 +105,10 @@ export async function startFlow(backend: Backend, random: () => number, ends: En
   return { roles, state, reader, sink, generator, hits, random, hit, stop: () => endAll(ends) };
 }
 
-/** Starts a world in which events flow. Its Redis syncs its file on each write. `onDisk`: on a disk, not in memory. */
+/**
+ * Starts a world in which events are delivered. Its Redis uses fsync for each write. With `onDisk`, its file is on a
+ * disk instead of in memory.
+ */
 export function startWorld(random: () => number, options: Pick<RedisOptions, 'onDisk'> = {}): Promise<World> {
   return startOrEnd(async ends => {
     const folder = await temporaryFolder('chaos-clock');

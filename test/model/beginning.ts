@@ -1,6 +1,9 @@
 import { type System, TENANTS } from './system.ts';
 
-/** The start of each history: two streams, two partners, and events that can flow. All of it may be undone later. */
+/**
+ * The start of each history: two streams, two partners, and events that can be delivered. All of this may be undone
+ * later.
+ */
 export async function settleWorld(system: System): Promise<void> {
   const { objects } = system;
   for (const { name, names } of system.tenants) {

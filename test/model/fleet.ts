@@ -29,7 +29,7 @@ export function createFleet({ redis, nowMs, onReport }: FleetDeps) {
   const alive = () => running.filter(each => each !== undefined);
 
   return {
-    /** False: it died. */
+    /** Returns false if the dispatcher crashed. */
     async work(which: number, job: Job, parts: readonly Part[], most: number, death?: Death): Promise<boolean> {
       const { process, work } = (running[which] ??= start());
       const done = await process.live(async () => {

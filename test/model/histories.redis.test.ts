@@ -34,7 +34,7 @@ afterAll(async () => {
   await Promise.all(servers.map(server => server.stop()));
 });
 
-test(`any history of two tenants, ${STEPS} steps: what is expected comes, and nothing else`, {
+test(`every history of two tenants delivers the expected events and nothing else, ${STEPS} steps`, {
   timeout: 120_000 + STEPS * 100,
 }, async () => {
   const shrinks = process.env.SHRINK !== 'no';

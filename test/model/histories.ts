@@ -6,10 +6,10 @@ import type { Pushes } from './processes/pushes.ts';
 import { comeToRest, compareWithRebuild } from './rest.ts';
 import { createSystem, type System } from './system.ts';
 
-/** The place where histories are played sequentially. */
+/** A place in which histories are played sequentially. */
 export interface Stage {
   readonly redis: RedisClient;
-  /** The pushes sent there. */
+  /** The pushes sent in this place. */
   readonly pushes: Pushes;
   /** A second Redis, in which everything is created again at the end of each history. */
   readonly spare: RedisClient;
@@ -18,20 +18,20 @@ export interface Stage {
 export interface HistoriesOptions {
   /** Histories are played concurrently: while one of them waits for its Redis, another one continues. */
   readonly stages: readonly Stage[];
-  /** Steps to make at least, in all histories together. */
+  /** The minimum number of steps in all histories together. */
   readonly steps: number;
   readonly seed: number;
   /** A history printed by an earlier failure, including its seed. In this case, only this history is played. */
   readonly replay?: string | undefined;
-  /** False: a counterexample is printed as it was found. */
+  /** Set to false to print a counterexample as it was found. */
   readonly shrinks?: boolean;
 }
 
 const STEPS_EACH = 120;
 const HISTORIES_AT_ONCE = 10;
-/** Between the seeds of one run: runs of nearby seeds play other histories. */
+/** The difference between the seeds of one run, so that runs with similar seeds play different histories. */
 const SEEDS_APART = 1_000;
-/** Time that making a counterexample short may take. */
+/** The time for shrinking a counterexample, in milliseconds. */
 const SHRINK_MS = 60_000;
 
 type Commands = Iterable<fc.AsyncCommand<System, System>>;
@@ -67,7 +67,9 @@ export async function playHistories(
     }
   }
 
-  /** One call of fast-check: some histories of one seed, until `most` steps were made. Returns the number of steps. */
+  /**
+   * Runs fast-check once: plays some histories of one seed until `most` steps were made. Returns the number of steps.
+   */
   async function playSome(stage: Stage, seed: number, most: number): Promise<number> {
     const [path = '', ...rest] = (options.replay ?? '').split('/');
     const replayPath = rest.join('/');

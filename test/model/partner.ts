@@ -20,7 +20,7 @@ export interface PartnerDeps {
   readonly redis: RedisClient;
   readonly nowMs: () => number;
   readonly tenantOf: (name: string) => ModelTenant;
-  /** Which stream an inbox is of. */
+  /** Returns the stream of an inbox. */
   readonly findStream: FindStream;
   readonly say: (text: string) => void;
   readonly book: ReplayBook;
@@ -29,8 +29,8 @@ export interface PartnerDeps {
 /** Events that a partner wants to receive again. */
 export interface Wish {
   /**
-   * one: an event that ended, mostly; range: what ended so lately; again: a replay of before once more; taken: the id of
-   * a replay of before, for something else.
+   * one: mostly an event that has ended; range: events that have ended recently; again: an earlier replay; taken: other
+   * events with the id of an earlier replay.
    */
   readonly kind: 'one' | 'range' | 'again' | 'taken';
   readonly which: number;
@@ -38,7 +38,7 @@ export interface Wish {
   readonly states: readonly ReplayableState[];
 }
 
-/** Small so that a process may die between two chunks. */
+/** This is small, so that a process may crash between two chunks. */
 const CHUNK_EVENTS = 2;
 const SWEEP_LEASE_MS = 30_000;
 
@@ -62,13 +62,13 @@ function startReplays({ redis, nowMs, findStream }: PartnerDeps): Replayer {
 const inboxesOf = (tenant: ModelTenant) =>
   [...tenant.receivers.values()].filter(({ ended, leaving, routed }) => !ended && !leaving && routed.size > 0);
 
-/** The requested events and the id (a new id if there is none), or undefined if there are no events. */
+/** Returns the requested events and the id (a new id if there is none), or undefined if there are no events. */
 function choose({ book, nowMs }: PartnerDeps, tenant: ModelTenant, { kind, which, spanMs, states }: Wish) {
   const known = book.chargedTo(tenant.names.partner).filter(({ receiver }) => !receiver.leaving);
   const before = known[which % known.length];
   if (kind === 'again') return before;
   const all = inboxesOf(tenant).flatMap(receiver => [...receiver.routed.keys()].map(ref => ({ receiver, ref })));
-  // Now and then one that is open or may not come.
+  // Sometimes, this includes an event that is open or must not be delivered.
   const good = all.filter(({ receiver, ref }) => {
     return (
       which % 7 === 0 || expectReplay(tenant, receiver, { ref: inboxRefOf(ref) }, Infinity, nowMs()).answers.has('OK')
@@ -146,7 +146,7 @@ function createReplay(deps: PartnerDeps) {
   };
 }
 
-/** Completes abandoned replays when their time has come. */
+/** Completes abandoned replays when they are due. */
 function createSweep(deps: PartnerDeps) {
   const { nowMs, say } = deps;
   let sweeper: Replayer | undefined;

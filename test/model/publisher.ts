@@ -48,7 +48,7 @@ export function createPublisher({ redis, nowMs, dump, tenantOf, say }: Publisher
     name: string,
     stream: string,
     groupKey: string,
-    /** The last event of the stream again, instead of a new event. */
+    /** Publishes the last event of the stream again, instead of a new event. */
     again: boolean,
     bytes: number,
     death?: Death,
@@ -66,11 +66,11 @@ export function createPublisher({ redis, nowMs, dump, tenantOf, say }: Publisher
       );
       return say(`: ${config ?? 'unknown'}`);
     }
-    // While the applied state is not certain, the queue itself has its generation.
+    // While the applied state is uncertain, the stream itself has its generation.
     const streamUid = tenant.uidOf(stream, config.gen);
     const earlier = again ? tenant.events.findLast(each => each.streamUid === streamUid && !each.lost) : undefined;
     const title = `${name}#${++published}`;
-    // Of some the store makes the id.
+    // For some events, the store creates the id.
     const eventId = earlier?.eventId ?? (published % 3 === 0 ? undefined : title);
     const body = earlier?.body ?? `body of ${title}`.padEnd(bytes, '.');
     const event: Sent = { name: title, eventId, stream, streamUid, groupKey: earlier?.groupKey ?? groupKey, body };

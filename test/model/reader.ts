@@ -20,7 +20,7 @@ export interface ReaderDeps {
 const OPEN = ['pending', 'inflight', 'retrying'];
 const PAGE = 7;
 
-/** Asks the readers of the API what became of events: inbox and explanation agree with what is known. */
+/** Reads events as the API does: inbox and explanation must match the known state. */
 export function createReader({ redis, nowMs, findStream, tenants }: ReaderDeps) {
   const inboxes = createPartInboxReader(redis, createFindSlot(redis, findStream));
   const routing = createPartRoutingReader(redis, nowMs, () => 'active');
@@ -85,7 +85,7 @@ export function createReader({ redis, nowMs, findStream, tenants }: ReaderDeps) 
     );
 
   return {
-    /** For a single inbox, and one of its events. */
+    /** Checks a single inbox and one of its events. */
     async ask(which: number): Promise<string> {
       const all = known();
       const chosen = all[which % all.length];

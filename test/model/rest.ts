@@ -15,7 +15,7 @@ const MOST_ROUNDS = 150;
 const IDLE_ROUNDS = 4;
 const PLENTY = 10_000;
 
-/** The time at which a part or an account has due work. */
+/** Returns the time at which a part or an account has due work. */
 function nextDueMs({ parts, sorted }: WorldDump): number {
   const retries = [...parts.values()].flatMap(part => [...part.retries.values()]);
   const hints = [...sorted].flatMap(([key, due]) =>
@@ -24,14 +24,14 @@ function nextDueMs({ parts, sorted }: WorldDump): number {
   return Math.min(...retries, ...hints);
 }
 
-/** An account counts what was charged (invariant 19). */
+/** Checks that an account has counted all charges (invariant 19). */
 function checkAccount(system: System, dump: WorldDump, account: string): void {
   const counted = Number(dump.hashes.get(accountKeys(account).meta)?.['used'] ?? 0);
   const { spent } = system.balances.of(account) ?? { spent: 0 };
   hold(19, counted === spent, () => `${account} counts ${counted} tokens; it is ${spent}`);
 }
 
-/** The state of everything. If it is unchanged, nothing has happened. */
+/** Returns the complete state. If it is unchanged, nothing has happened. */
 function progressOf({ tenants, book }: System): string {
   const counts = tenants.flatMap(({ receivers }) =>
     [...receivers.values()].map(({ undecided, routed, replayed, open, final }) => {
@@ -42,7 +42,7 @@ function progressOf({ tenants, book }: System): string {
   return [...counts, book.ended()].join(' ');
 }
 
-/** Runs everything until nothing is left to do. */
+/** Runs everything until there is no more work. */
 async function goOn(system: System): Promise<WorldDump> {
   const { clock, objects } = system;
   let progress = '';
@@ -68,8 +68,8 @@ async function goOn(system: System): Promise<WorldDump> {
 }
 
 /**
- * Disabled endpoints would keep their waiting events. For a paused workspace, this takes effect at the end of the
- * pause.
+ * Enables disabled endpoints, which would keep their waiting events. For a paused workspace, this takes effect at the
+ * end of the pause.
  */
 async function enableAll(system: System, name: string): Promise<void> {
   const { objects } = system;
@@ -79,7 +79,9 @@ async function enableAll(system: System, name: string): Promise<void> {
   for (const receiver of system.tenantOf(name).receivers.values()) receiver.disabled = false;
 }
 
-/** After that, events can only be missing because of tokens, and not at all if there are enough tokens. */
+/**
+ * Ends the faults. Afterwards, events can only be missing because of tokens, and not at all if there are enough tokens.
+ */
 export async function comeToRest(system: System): Promise<WorldDump> {
   system.story.push('everything comes to rest');
   await system.lead();
@@ -110,7 +112,7 @@ export async function comeToRest(system: System): Promise<WorldDump> {
   return dump;
 }
 
-/** Path independence (invariant 10): what stands here equals what is made of the objects in an empty Redis. */
+/** Checks path independence (invariant 10): the state equals the state created from the objects in an empty Redis. */
 export async function compareWithRebuild(system: System, dump: WorldDump, spare: RedisClient): Promise<void> {
   await spare.callAll('FLUSHALL');
   const nowMs = () => system.clock.ms;

@@ -23,14 +23,14 @@ export const START_MS = 1_800_000_000_000;
 export const TENANTS = ['acme', 'bolt'] as const;
 export type TenantName = (typeof TENANTS)[number];
 
-/** One run: two tenants with equal names of everything on one Redis, and the processes that serve them. */
+/** A run with two tenants that use equal names for everything in one Redis, and the processes that serve them. */
 export type System = Awaited<ReturnType<typeof createSystem>>;
 
 const partsOf = ({ parts }: WorldDump) => [...parts.values()].map(({ part }) => part);
 
 export async function createSystem({ redis: real, pushes }: Stage) {
   await real.callAll('FLUSHALL');
-  // From the previous history.
+  // This belongs to the previous history.
   await pushes.take();
   const clock = { ms: START_MS };
   const nowMs = () => clock.ms;
@@ -111,7 +111,7 @@ export async function createSystem({ redis: real, pushes }: Stage) {
     fleet.end(flight, outcome, clock.ms + 5_000 * (attempts + 1));
   }
 
-  /** A dispatcher performs one action in every part, followed by a comparison of everything. */
+  /** Performs one action of a dispatcher in every part, followed by a comparison of everything. */
   async function work(which: number, job: Job, most: number, death?: Death): Promise<WorldDump> {
     if (!(await fleet.work(which, job, partsOf(before), most, death))) say('— the dispatcher died');
     return check();
@@ -126,19 +126,19 @@ export async function createSystem({ redis: real, pushes }: Stage) {
     tenantOf,
     tenants: everyTenant,
 
-    /** A line of the story, its action, and all checks. */
+    /** Runs an action with a line of the story and all checks. */
     async step(text: string, run: () => Promise<unknown>): Promise<void> {
       story.push(text);
       await run();
       await check();
     },
 
-    /** Something of the routes changed; `pairs` follow it. */
+    /** Applies a change of the routes and of the affected `pairs`. */
     change: (name: string, death: Death | undefined, pairs: readonly PairName[] = []) =>
       settle(name, pairs, death, false),
-    /** Only an activation has changed. */
+    /** Applies a change of an activation. */
     changePair: (name: string, pair: PairName, death: Death | undefined) => settle(name, [pair], death, true),
-    /** An account gets a different plan, with this number of tokens in addition to the tokens it has used. */
+    /** Gives an account a different plan, with this number of tokens in addition to the tokens it has used. */
     async changeAccount(name: AccountName, plan: 'Free' | 'Metered', more: number, death?: Death): Promise<void> {
       const includedTokens = (balances.of(accountId(name))?.used ?? 0) + more;
       objects.changeAccount(name, { owners: [], plan, includedTokens });
@@ -173,7 +173,7 @@ export async function createSystem({ redis: real, pushes }: Stage) {
     },
     isLed: leadership.isLed,
 
-    /** Nothing changed: nothing is written (invariant 9). */
+    /** Checks that nothing is written if nothing has changed (invariant 9). */
     async resync(name: string, pairs: readonly PairName[]): Promise<void> {
       // Waiting work, such as a stream that has been drained, comes first.
       await settle(name, pairs, undefined, false);
@@ -194,7 +194,7 @@ export async function createSystem({ redis: real, pushes }: Stage) {
     balances,
 
     work,
-    /** All that is due is routed and delivered. */
+    /** Routes and delivers everything that is due. */
     async flow(): Promise<void> {
       await check();
       for (const job of ['tokens', 'sweep', 'advance'] as const) await fleet.work(0, job, partsOf(before), 0);
@@ -226,7 +226,7 @@ export async function createSystem({ redis: real, pushes }: Stage) {
     },
     killDispatcher: fleet.kill,
     flights: fleet.flights,
-    /** An attempt is over; the next exchange tells Redis. */
+    /** Ends an attempt. The next exchange reports this to Redis. */
     async end(which: number, wanted: Completion['outcome']): Promise<void> {
       const flights = fleet.flights();
       const flight = flights[which % flights.length];
@@ -237,7 +237,7 @@ export async function createSystem({ redis: real, pushes }: Stage) {
       end(flight, wanted);
     },
 
-    /** For checks of the whole. */
+    /** The data for checks of the complete state. */
     check,
     settleAgain: async (name: string): Promise<void> => {
       await settle(name, [], undefined, false);

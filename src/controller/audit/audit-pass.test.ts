@@ -23,7 +23,7 @@ function start(options: {
     audit: {
       compareTenant: async name => {
         looks.push([name, clock.nowMs()]);
-        if (state.failing.has(name)) throw new Error('away');
+        if (state.failing.has(name)) throw new Error('unavailable');
         await wait(options.lookMs ?? 0);
         return options.damaged?.includes(name) === true ? [DIFFERENCE] : [];
       },

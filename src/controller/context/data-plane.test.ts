@@ -12,7 +12,7 @@ function start() {
   const dataPlane = createDataPlane({
     caches: { Workspace: { store } } as unknown as Pick<Caches, 'Workspace'>,
     control: {
-      readCluster: () => (away ? Promise.reject(new Error('away')) : Promise.resolve({ ready: true } as never)),
+      readCluster: () => (away ? Promise.reject(new Error('unavailable')) : Promise.resolve({ ready: true } as never)),
     },
     clock,
   });

@@ -60,7 +60,7 @@ describe('kind controller with failures', () => {
     let broken = false;
     const caches = startKind({
       reconcile: async () => {
-        if (broken) throw new Error('Redis is away');
+        if (broken) throw new Error('Redis is unavailable');
         return { conditions: [READY] };
       },
     });

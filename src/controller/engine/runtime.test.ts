@@ -111,7 +111,7 @@ describe('runtime', () => {
     let failures = 3;
     const caches = createCaches({
       prepare: async () => {
-        if (failures-- > 0) throw new Error('Redis is away');
+        if (failures-- > 0) throw new Error('Redis is unavailable');
       },
     });
     caches.fill();
@@ -125,7 +125,7 @@ describe('runtime', () => {
   });
 
   it('starts its controllers after 10 s even if no preparation succeeds', async () => {
-    const caches = createCaches({ prepare: () => Promise.reject(new Error('Redis is away')) });
+    const caches = createCaches({ prepare: () => Promise.reject(new Error('Redis is unavailable')) });
     caches.fill();
     await caches.clock.advance(9_900);
     expect(caches.story).not.toContain('controller starts');
@@ -142,7 +142,7 @@ describe('runtime', () => {
     let isAway = true;
     const caches = createCaches({
       prepare: async () => {
-        if (isAway) throw new Error('Redis is away');
+        if (isAway) throw new Error('Redis is unavailable');
       },
     });
     caches.fill();
@@ -158,7 +158,7 @@ describe('runtime', () => {
   it('releases the lease if no preparation succeeds for a minute', async () => {
     const given: unknown[] = [];
     const caches = createCaches({
-      prepare: () => Promise.reject(new Error('Redis is away')),
+      prepare: () => Promise.reject(new Error('Redis is unavailable')),
       onGivenUp: error => given.push(error),
     });
     caches.fill();
@@ -169,11 +169,11 @@ describe('runtime', () => {
     expect(caches.story.slice(2)).toEqual([
       'controller starts',
       'controller has drained',
-      'failed: Redis is away',
+      'failed: Redis is unavailable',
       'released',
       'finish',
     ]);
-    expect(given).toEqual([new Error('Redis is away')]);
+    expect(given).toEqual([new Error('Redis is unavailable')]);
     caches.stop.abort();
     await caches.clock.advance(1_000);
     await caches.running;

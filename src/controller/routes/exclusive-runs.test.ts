@@ -51,7 +51,7 @@ test('changes that arrive all the time do not delay a single run', async () => {
 test('a run that fails only fails for its callers', async () => {
   const clock = createManualClock();
   const runs = createExclusiveRuns(clock);
-  const fail = () => Promise.reject(new Error('away'));
+  const fail = () => Promise.reject(new Error('unavailable'));
   const results = await Promise.allSettled([runs.join(fail), runs.join(fail), runs.alone(async () => {})]);
   expect(results.map(({ status }) => status)).toEqual(['rejected', 'rejected', 'fulfilled']);
 });

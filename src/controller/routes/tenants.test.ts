@@ -224,8 +224,8 @@ describe('an object whose routes are applied', () => {
     tenants.forget(['acme']);
     expect(tenants.isSynced('acme')).toBe(false);
     const again = tenants.inForce('acme', object);
-    reject(new Error('away'));
-    await expect(synced).rejects.toThrow('away');
+    reject(new Error('unavailable'));
+    await expect(synced).rejects.toThrow('unavailable');
     expect(tenants.isSynced('acme')).toBe(false);
     state.writing = Promise.resolve();
     await again;
@@ -268,8 +268,8 @@ describe('tenants', () => {
     expect(Object.keys(tenants.stored('acme')?.routes.integrations ?? {})).toHaveLength(1);
     await tenants.remove('acme', 'uid-2', async () => {});
     expect(await read()).toBe(true);
-    const failing = tenants.remove('acme', 'uid-3', () => Promise.reject(new Error('away')), left);
-    await expect(failing).rejects.toThrow('away');
+    const failing = tenants.remove('acme', 'uid-3', () => Promise.reject(new Error('unavailable')), left);
+    await expect(failing).rejects.toThrow('unavailable');
     expect(tenants.isRemoved('uid-3')).toBe(false);
     expect(await read()).toBe(true);
     await tenants.remove('acme', 'uid-4', async () => tenants.forget('all'), left);

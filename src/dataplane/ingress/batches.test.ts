@@ -138,7 +138,7 @@ test('the responses of a call that partly failed are returned, and the failure i
   submit(item('a'));
   submit(item('b'));
   await turn();
-  calls[0]?.finish([{ answer: 'OK', ref: '1', id: 'a' }, { answer: 'UNAVAILABLE' }], new Error('away'));
+  calls[0]?.finish([{ answer: 'OK', ref: '1', id: 'a' }, { answer: 'UNAVAILABLE' }], new Error('unavailable'));
   await turn();
   expect(settled).toEqual(['a OK', 'b UNAVAILABLE']);
   expect(failures).toEqual(['space']);

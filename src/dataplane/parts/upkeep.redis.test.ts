@@ -210,7 +210,7 @@ onEachRedis(redis => {
     const upkeep = upkeepOf(t, {
       tokens: {
         settle: async (...args) => {
-          if (calls++ === 0) throw new Error('Redis is away');
+          if (calls++ === 0) throw new Error('Redis is unavailable');
           return tokens.settle(...args);
         },
       },

@@ -23,7 +23,7 @@ export function createMemoryHints() {
     pick: async (partition, nowMs, most, leaseMs, token): Promise<Picked> => {
       calls.pick++;
       await gate.pick;
-      if (gate.failing) throw new Error('redis is away');
+      if (gate.failing) throw new Error('redis is unavailable');
       const mine = () => [...due].filter(([member]) => hintPartition(member) === partition);
       const members = mine()
         .filter(([, ms]) => ms <= nowMs)
@@ -39,7 +39,7 @@ export function createMemoryHints() {
     settle: async (_partition, member, token, nextMs) => {
       calls.settle++;
       await gate.settle;
-      if (gate.failing) throw new Error('redis is away');
+      if (gate.failing) throw new Error('redis is unavailable');
       if (tokens.get(member) !== token) {
         if (nextMs !== null && (due.get(member) ?? Number.POSITIVE_INFINITY) > nextMs) {
           tokens.delete(member);

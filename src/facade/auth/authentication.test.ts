@@ -34,7 +34,7 @@ async function guard(options: GuardOptions) {
   };
 }
 
-/** An HTTP server that answers everything by `listener`. */
+/** An HTTP server that responds to all requests with `listener`. */
 async function listen(listener: Parameters<typeof createServer>[1]): Promise<{ url: string; server: Server }> {
   const server = createServer(listener ?? (() => {}));
   await new Promise<void>(resolve => {

@@ -22,7 +22,7 @@ afterAll(async () => {
 
 beforeEach(() => void server.reached.splice(0));
 
-test('there are many of them, each with a name of its own', () => {
+test('there are many tokens with unique names', () => {
   expect(new Set(BAD_TOKENS.map(({ name }) => name)).size).toBe(BAD_TOKENS.length);
   expect(BAD_TOKENS.length).toBeGreaterThan(120);
 });
@@ -65,7 +65,7 @@ test('never sends requests to the attacker', () => {
   expect(material.attacker.reads()).toBe(0);
 });
 
-test('a good one is taken, however the scheme is written', async () => {
+test('a valid token is accepted with any notation of the scheme', async () => {
   for (const scheme of ['Bearer', 'bearer', 'BEARER', 'bEaReR']) {
     const parts = { headers: [`Authorization: ${scheme} ${await material.issuer.sign()}`] };
     expect(await exchange(server.port, renderRequest(TARGET, parts))).toMatchObject({ status: 200 });
@@ -81,7 +81,7 @@ test.each([
   ['typ of RFC 9068', {}, { typ: 'application/at+JWT' }],
   ['unknown claims', { __proto: 1, constructor: 'x', auth: { payload: 1 } }, {}],
   ['header members that are ignored', {}, { jku: 'http://127.0.0.1:1/', x5u: 'http://127.0.0.1:1/' }],
-])('taken: %s', async (_, claims, header) => {
+])('accepted: %s', async (_, claims, header) => {
   const parts = { headers: [`Authorization: Bearer ${await material.issuer.sign(claims, header)}`] };
   expect(await exchange(server.port, renderRequest(TARGET, parts))).toMatchObject({ status: 200 });
 });

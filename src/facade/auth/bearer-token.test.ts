@@ -12,14 +12,14 @@ test.each<[string[], object]>([
   [['Authorization', 'Bearer a,b'], { kind: 'ambiguous' }],
   [['Authorization', 'Bearer a', 'authorization', 'Bearer a'], { kind: 'ambiguous' }],
   [['Authorization', 'Basic a', 'Authorization', 'Bearer a'], { kind: 'ambiguous' }],
-])('the headers %j are %j', (rawHeaders, credentials) => {
+])('the headers %j result in %j', (rawHeaders, credentials) => {
   expect(readCredentials(rawHeaders)).toEqual(credentials);
 });
 
 const part = (value: string | Uint8Array) => Buffer.from(value as string).toString('base64url');
 const object = part('{"a":1}');
 
-test('decodes header and claims', () => {
+test('decodes the header and the claims', () => {
   expect(parseToken(`${object}.${part('{"b":"\u00e4"}')}.AA`)).toEqual({ header: { a: 1 }, claims: { b: '\u00e4' } });
 });
 
@@ -42,6 +42,6 @@ test.each([
   `${object}.${part('{')}.AA`,
   `${object}.${part(Uint8Array.of(0x7b, 0x22, 0xff, 0x22, 0x3a, 0x31, 0x7d))}.AA`,
   `${object}.${part('\ufeff{}')}.AA`,
-])('%s is no token', text => {
+])('%s is not a token', text => {
   expect(parseToken(text)).toBeUndefined();
 });

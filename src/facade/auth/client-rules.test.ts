@@ -12,7 +12,7 @@ const KEYCLOAK = {
   clientAddress: '10.0.0.1',
 };
 
-describe('a token stands for a client', () => {
+describe('a token represents a client', () => {
   test.each<[string, Claims, string]>([
     ['RFC 9068', { sub: 'portal', client_id: 'portal' }, 'portal'],
     ['OpenID Connect', { sub: 'portal', azp: 'portal' }, 'portal'],
@@ -27,7 +27,7 @@ describe('a token stands for a client', () => {
   });
 });
 
-describe('a token stands for a person who uses a client', () => {
+describe('a token represents a person who uses a client', () => {
   const person = { sub: 'ada', client_id: 'console', azp: 'console' };
 
   test.each<[string, Claims]>([

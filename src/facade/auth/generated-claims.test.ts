@@ -52,7 +52,7 @@ function scopesGiven(random: Random): { value: unknown; given: readonly string[]
   const only = words.filter(word => WORDS.includes(word));
   switch (random.below(5)) {
     case 0:
-      // Separated by anything but spaces, several words are one that nobody knows.
+      // Words with other separators than spaces are a single unknown scope.
       return { value: words.join(blank), given: /^ +$/.test(blank) || words.length < 2 ? only : [] };
     case 1:
       return { value: words, given: only };

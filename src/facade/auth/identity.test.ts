@@ -22,13 +22,13 @@ test.each<[string, Record<string, unknown>, object]>([
 });
 
 test.each([{}, { iss: claims.iss }, { sub: 'ada' }, { ...claims, sub: '' }, { ...claims, sub: 1 }])(
-  '%j is nobody',
+  '%j does not identify a caller',
   wrong => {
     expect(() => readIdentity(wrong)).toThrow(TypeError);
   },
 );
 
-test('belongs to one request, and throws without one', async () => {
+test('belongs to one request, and throws without a request', async () => {
   const app = Fastify({ logger: false });
   declareIdentity(app);
   app.get('/:who', async request => {

@@ -49,7 +49,7 @@ test('an unknown key begins the cool-down: it ends after five seconds', async ()
   expect(await world.keys.find('b')).toEqual(set('a', 'b'));
 });
 
-test('from ten minutes on they are read again in the background: a withdrawn key is gone with the next request', async () => {
+test('are read again in the background after ten minutes: a withdrawn key is removed for the next request', async () => {
   const world = createWorld('a', 'b');
   await world.keys.find('a');
   world.kids = ['b'];

@@ -59,7 +59,7 @@ test('each role includes itself and those below it', () => {
   expect(included).toEqual([['Owner', 'Admin', 'Viewer'], ['Admin', 'Viewer'], ['Viewer']]);
 });
 
-describe('what may be done for a workspace', () => {
+describe('the role for a workspace', () => {
   const workspace = (...owners: Owner[]) => ({ spec: { account: 'acme', owners } });
   const account = (name: string, ...owners: Owner[]) => ({ metadata: { name }, spec: { owners } });
   const admin = owner({ subject: 'ada', role: 'Admin' });

@@ -18,7 +18,7 @@ afterAll(async () => {
 });
 beforeEach(() => void server.reached.splice(0));
 
-test('there are many of them, each with a name of its own', () => {
+test('there are many paths with unique names', () => {
   expect(new Set(PATH_SPELLINGS.map(({ name }) => name)).size).toBe(PATH_SPELLINGS.length);
   expect(PATH_SPELLINGS.length).toBeGreaterThan(180);
 });

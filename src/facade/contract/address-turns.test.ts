@@ -75,7 +75,7 @@ describe('refused calls', () => {
     return { clock, open, arrive, refused: () => refused };
   }
 
-  test('are answered at a limited rate', async () => {
+  test('receive responses at a limited rate', async () => {
     const { clock, open, arrive, refused } = await start();
     for (let n = 0; n < 3 * REFUSED_AT_ONCE; n++) open().write(REQUEST);
     await arrive(3 * REFUSED_AT_ONCE);
@@ -87,7 +87,7 @@ describe('refused calls', () => {
     }
   });
 
-  test('whose client has left do not delay others', async () => {
+  test('do not delay others if their client has disconnected', async () => {
     const { clock, open, arrive, refused } = await start();
     const waiting = Array.from({ length: 2 * REFUSED_AT_ONCE }, open);
     for (const socket of waiting) socket.write(REQUEST);

@@ -15,13 +15,13 @@ function start(waitMs: number) {
   return { clock, caller, asked, state, answer };
 }
 
-test('without time it asks once', async () => {
+test('reads once without a waiting time', async () => {
   const { answer, asked } = start(0);
   expect(await answer).toBe('nothing');
   expect(asked).toEqual([0]);
 });
 
-test('it answers early when there is something, and late when the time is over', async () => {
+test('returns early if there is an event, and late if the time is over', async () => {
   const early = start(30_000);
   await early.clock.advance(1_200);
   early.state.value = 'something';
@@ -35,7 +35,7 @@ test('it answers early when there is something, and late when the time is over',
   expect(late.asked).toEqual([0, 500, 1_000, 1_100]);
 });
 
-test('it asks no more when the caller has gone, and leaves no timer', async () => {
+test('stops reading when the caller has disconnected, and does not leave a timer', async () => {
   const { answer, asked, caller, clock } = start(30_000);
   await clock.advance(600);
   caller.abort();

@@ -5,7 +5,7 @@ import { PageQuery, paginate } from './page.ts';
 
 const keyOf = (item: string) => item;
 
-test('walking the pages brings each item once, in order, whatever the page size', () => {
+test('pages contain each item once, in order, for any page size', () => {
   fc.assert(
     fc.property(fc.uniqueArray(fc.string({ minLength: 1 })), fc.integer({ min: 1, max: 7 }), (items, limit) => {
       const seen: string[] = [];
@@ -28,7 +28,7 @@ test('changes between two pages do not move other items', () => {
   expect(second).toEqual({ data: ['d', 'e'], nextCursor: null });
 });
 
-test.each(['', '!', 'not base64url', 'Zg==', '_w'])('%j is no cursor', cursor => {
+test.each(['', '!', 'not base64url', 'Zg==', '_w'])('%j is not a cursor', cursor => {
   expect(() => paginate(['a'], keyOf, { cursor })).toThrow(Refusal);
 });
 
@@ -36,7 +36,7 @@ test.each(['0', '251', '-1', '1.5', 'ten', '', '0x10', '1e2'])('limit=%s is refu
   expect(PageQuery.safeParse({ limit }).success).toBe(false);
 });
 
-test('no limit means 50 items', () => {
+test('the default limit is 50 items', () => {
   const many = Array.from({ length: 60 }, (_, i) => `${i}`.padStart(2, '0'));
   expect(paginate(many, keyOf, {}).data).toHaveLength(50);
 });

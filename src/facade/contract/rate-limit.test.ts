@@ -124,7 +124,7 @@ test('callers of an account share its points, and cannot use those of others', a
   expect(leftOf(await as('ada', 'GET /waas/nothing'))).toEqual({ caller: '18/20' });
 });
 
-test('an account at the highest limit of the installation is not told to ask for a higher one', async () => {
+test('an account at the highest limit of the installation does not receive the advice to request a higher one', async () => {
   const limits = { eventLoopDelayMs: 0, accountPointsPerMinute: () => 1 };
   facade = await facades.start(limits, undefined, undefined, { ceilings: { requestsPerMinute: 1 } });
   await call(`GET ${CATALOG}`);
@@ -301,7 +301,7 @@ describe('with trusted proxies', () => {
     await Promise.all(held);
   });
 
-  test('a refused call has the headers of all answers, and is counted as answered', async () => {
+  test('a refused call has the headers of all responses, and is counted as a response', async () => {
     facade = await facades.start({ eventLoopDelayMs: 0, addressPointsPerMinute: 1 }, undefined, ['127.0.0.1']);
     await bare('GET /nothing', '203.0.113.9');
     const { headers } = await bare('HEAD /waas/streams', '203.0.113.9');

@@ -158,9 +158,9 @@ test('a call that would wait for more than 5 s does not create anything', async 
 test('an object that could not be created is not counted', async () => {
   const { guard, create, see } = setUp(1);
   const failing = guard.create('CatalogStream', { namespace: 'shop', name: 'a' }, {}, async () => {
-    throw new Error('the API server is away');
+    throw new Error('the API server is unavailable');
   });
-  await expect(failing).rejects.toThrow('away');
+  await expect(failing).rejects.toThrow('unavailable');
   const answer = create('shop/b');
   await settle();
   see('shop/b');

@@ -47,7 +47,7 @@ test('other kinds and namespaces do not wait, and a failure only affects its own
   const other = listLive('Package', 'shop');
   const after = listLive('Block', 'shop');
   expect(calls).toHaveLength(2);
-  calls[0]?.reject(new Error('away'));
+  calls[0]?.reject(new Error('unavailable'));
   await expect(failing).rejects.toMatchObject({ code: 'unavailable' });
   calls[1]?.resolve({ items: [] });
   expect(await other).toEqual([]);

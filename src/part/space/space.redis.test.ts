@@ -234,7 +234,7 @@ onEachRedis(redis => {
 
   test('acknowledges stored events if the account does not respond for the other events', async () => {
     const { first, send, spaceOf, clock } = await start(700);
-    const away = async () => Promise.reject(new Error('away'));
+    const away = async () => Promise.reject(new Error('unavailable'));
     const ingestWith = (grow: () => Promise<never>) =>
       createIngestWithin({
         ingest: createIngest(first.client, () => clock.ms),
@@ -248,10 +248,10 @@ onEachRedis(redis => {
     const answer = await ingestWith(away)(first.part, 'c1', parted);
     expect(answer).toMatchObject({
       events: [{ answer: 'OK' }, { answer: 'UNAVAILABLE' }],
-      failure: expect.objectContaining({ message: 'away' }),
+      failure: expect.objectContaining({ message: 'unavailable' }),
     });
     // Nothing was stored because the store is not available.
-    await expect(send(first, [250], ingestWith(away))).rejects.toThrow('away');
+    await expect(send(first, [250], ingestWith(away))).rejects.toThrow('unavailable');
     const never = () => new Promise<never>(() => {});
     await expect(send(first, [250], ingestWith(never))).rejects.toThrow('no answer within 1000 ms');
   });

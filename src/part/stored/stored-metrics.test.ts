@@ -63,6 +63,6 @@ test('without Redis, no outdated values are reported', async () => {
   const { says, scrape } = start();
   says.stored = [streamOf('a', 5)];
   await scrape();
-  says.stored = new Error('away');
+  says.stored = new Error('unavailable');
   expect(await scrape()).toEqual(['sluice_stored_bytes Nan']);
 });

@@ -25,7 +25,7 @@ function start(count: number) {
     async look({ number }: Part) {
       looked.push(number);
       const work = works.get(number);
-      if (work === 'silent') throw new Error('away');
+      if (work === 'silent') throw new Error('unavailable');
       return work === 'gone' ? undefined : { ...QUIET, nowMs: clock.ms, ...work };
     },
     random: Math.random,

@@ -57,7 +57,7 @@ onEachRedis(redis => {
     await redis().call('hset', accountKeys(account).hold, ...names.flat());
     const [idle, needy] = [await startPaid(), await startPaid()];
     await hold(idle);
-    const client = silentClient(needy.client, silent, () => Promise.reject(new Error('away')));
+    const client = silentClient(needy.client, silent, () => Promise.reject(new Error('unavailable')));
     await needy.ingest(tokens(25));
     await needy.advanceAll();
     let tries = 0;

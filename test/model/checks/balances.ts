@@ -7,12 +7,12 @@ import { hold } from '../state/violation.ts';
 import type { WorldDump } from '../state/world-dump.ts';
 
 export interface Balance {
-  /** False: the plan only counts tokens. */
+  /** Whether the plan limits the tokens. If false, it only counts them. */
   readonly enforced: boolean;
   /** The same, as stored in the parts for which it pays. A paused workspace continues with its previous state. */
   readonly enforcedOnEvents: boolean;
   readonly included: number;
-  /** As the account counts it. */
+  /** The tokens according to the account. */
   readonly used: number;
   /** Granted tokens which parts have received or can still fetch. */
   readonly granted: number;
@@ -110,7 +110,9 @@ export function createBalances(
       const { enforced = true, included = 0, used = 0, held = 0 } = balances.get(account) ?? {};
       return enforced ? included - used - held : Infinity;
     },
-    /** What may be routed at its cost, when everybody has given back what he does not need. */
+    /**
+     * Returns the number of tokens for routing if all other parts have returned the tokens that they do not require.
+     */
     leftForEvents(account: string): number {
       const { enforcedOnEvents = true, included = 0, spent = 0 } = balances.get(account) ?? {};
       return enforcedOnEvents ? included - spent : Infinity;

@@ -12,15 +12,15 @@ export interface Owner {
   readonly receiver: Receiver;
 }
 
-/** Whose a slot is. */
+/** Returns the receiver of a slot. */
 export function ownerOf(tenants: readonly ModelTenant[], slot: string): Owner {
   for (const tenant of tenants) {
     for (const receiver of tenant.receivers.values()) if (receiver.slot === slot) return { tenant, receiver };
   }
-  throw new Error(`nobody is ${slot}`);
+  throw new Error(`there is no receiver for ${slot}`);
 }
 
-/** A claim: allowed now (invariants 2, 5), the first of its lane (15), not early (18). */
+/** Checks a claim: it is allowed now (invariants 2, 5), the first of its lane (15), and not early (18). */
 function checkClaim({ tenant, receiver }: Owner, { lane, ref }: HeldClaim, nowMs: number): void {
   const who = `${tenant.name}'s ${receiver.name}`;
   const delivery = receiver.open.get(nameOf(lane, ref));
@@ -42,7 +42,10 @@ function checkClaim({ tenant, receiver }: Owner, { lane, ref }: HeldClaim, nowMs
 
 const untilOf = ({ ready }: PartDump, dispatcher: string) => Number((ready.get(dispatcher) ?? '0').split(' ')[0]);
 
-/** A claim goes when its dispatcher said how its attempt ended, or nothing for too long, or retention is over (invariant 16). */
+/**
+ * Checks that a claim was only removed because its attempt ended, its dispatcher was inactive for too long, or the
+ * event expired (invariant 16).
+ */
 function mayGo(before: PartDump, { lane, ref, dispatcher }: HeldClaim, reports: readonly Report[], nowMs: number) {
   const told = reports.some(
     report =>
@@ -51,7 +54,7 @@ function mayGo(before: PartDump, { lane, ref, dispatcher }: HeldClaim, reports: 
   return told || untilOf(before, dispatcher) <= nowMs || nowMs - msOfRef(ref) > RETENTION_MS;
 }
 
-/** The claims made and removed in a step. */
+/** The claims that were made and removed in a step. */
 export function checkClaims(
   tenants: readonly ModelTenant[],
   before: WorldDump,
@@ -83,7 +86,7 @@ export function checkClaims(
   }
 }
 
-/** The partner gets the published bytes (invariant 14). */
+/** Checks that the partner receives the published bytes (invariant 14). */
 export function checkFlight(tenants: readonly ModelTenant[], { part, claim, event, body }: Flight): void {
   const { receiver } = ownerOf(tenants, claim.slot);
   const sent = receiver.open.get(deliveryName(claim.ref, claim.replay))?.event;
@@ -94,7 +97,7 @@ export function checkFlight(tenants: readonly ModelTenant[], { part, claim, even
   hold(14, msOfRef(event.ref) === sent.acceptedMs, () => `${sent.name} has the wrong acceptance time`);
 }
 
-/** Takes over what an exchange answered to ends of attempts: Each reported `delivered` is counted. */
+/** Applies the response of an exchange to ended attempts. Each `delivered` is counted. */
 export function noteReport(tenants: readonly ModelTenant[], before: WorldDump, report: Report, nowMs: number): void {
   const { part, dispatcher, completions, answers = [] } = report;
   const claims = before.parts.get(`${part.tenant}:${part.queue}`);
@@ -128,7 +131,7 @@ export function noteReport(tenants: readonly ModelTenant[], before: WorldDump, r
 }
 
 /**
- * Records an owner operation on a delivery of an inbox, by name: skipped or acknowledged, once. Later calls return how
+ * Records an owner's operation on a delivery of an inbox by name: skipped or acknowledged, once. Later calls return how
  * it ended.
  */
 export function noteFinish(receiver: Receiver, name: string, outcome: 'skipped' | 'delivered', answer: string): void {

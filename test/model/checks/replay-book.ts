@@ -17,9 +17,9 @@ export interface ModelReplay {
   readonly tenant: ModelTenant;
   readonly receiver: Receiver;
   readonly selection: ReplaySelection;
-  /** As of the time of the request, and not charged before. */
+  /** Whether the events are as of the time of the request, which has not been charged before. */
   expected: ExpectedPrice;
-  /** undefined: as far as is known, nothing was charged. */
+  /** The charged tokens. Undefined if nothing was charged, as far as is known. */
   charged: { readonly tokens: number; readonly events: number } | undefined;
   /** The number of refunded tokens at the end, or undefined if it has not ended yet. */
   refunded: number | undefined;
@@ -62,7 +62,7 @@ export function createReplayBook(nowMs: () => number, leftForReplays: (account: 
     return closes || lost || receiver.open.has(ref) || nowMs() - acceptedMs > RETENTION_MS;
   }
 
-  /** It was charged in this step, both for the events that may arrive and for the events that must arrive. */
+  /** Records a charge in this step, for both the events that may arrive and the events that must arrive. */
   function noteCharge(replay: ModelReplay, fields: Fields): void {
     const { id, expected } = replay;
     const [tokens, events] = [Number(fields.tokens), Number(fields.events)];
@@ -77,7 +77,7 @@ export function createReplayBook(nowMs: () => number, leftForReplays: (account: 
     replay.charged = { tokens, events };
   }
 
-  /** All events have arrived, or their tokens have been refunded. */
+  /** Whether all events have arrived, or their tokens have been refunded. */
   function noteEnd(replay: ModelReplay, fields: Fields): void {
     const { id, expected, charged = { tokens: 0 } } = replay;
     const taken = takenBy(replay);
@@ -136,7 +136,7 @@ export function createReplayBook(nowMs: () => number, leftForReplays: (account: 
     );
   }
 
-  /** The response matches the current state. */
+  /** Checks that the response matches the current state. */
   function checkTold(): void {
     if (told === undefined) return;
     const { replay, answer } = told;
@@ -150,11 +150,11 @@ export function createReplayBook(nowMs: () => number, leftForReplays: (account: 
 
   return {
     spentBy,
-    /** The replays of a tenant's partner that were charged. */
+    /** Returns the charged replays of a tenant's partner. */
     chargedTo: (workspace: string): ModelReplay[] =>
       [...replays.values()].filter(({ account, charged }) => account === payerOf(workspace) && charged !== undefined),
 
-    /** A caller is about to request it, and the response must be one of `answers`. */
+    /** Records that a caller is about to request a replay. The response must be one of `answers`. */
     ask(
       id: string,
       tenant: ModelTenant,
@@ -176,7 +176,7 @@ export function createReplayBook(nowMs: () => number, leftForReplays: (account: 
     tell: (replay: ModelReplay, answer: ReplayAnswer): void => {
       told = { replay, answer };
     },
-    /** The event, if a replay of this id may bring it to the receiver now. */
+    /** Returns the event if a replay with this id may deliver it to the receiver now. */
     eventOf(tenant: ModelTenant, receiver: Receiver, ref: string, id: string): ModelEvent | undefined {
       const replay = replays.get(keyOf(payerOf(tenant.names.partner), nameOf(tenant, receiver, id)));
       if (replay?.receiver !== receiver || replay.refunded !== undefined) return undefined;
@@ -185,13 +185,13 @@ export function createReplayBook(nowMs: () => number, leftForReplays: (account: 
       );
       return takes ? replay.expected.may.get(ref) : undefined;
     },
-    /** The number of ended replays. */
+    /** Returns the number of ended replays. */
     ended: () => [...replays.values()].filter(({ refunded }) => refunded !== undefined).length,
     check(dump: WorldDump): void {
       for (const name of ACCOUNTS) checkAccount(accountId(name), dump);
       checkTold();
     },
-    /** When nothing is left to do: what was paid for came or is given back. */
+    /** Checks that all paid events have arrived or were refunded if there is no work left. */
     checkSettled(): void {
       for (const { id, charged, refunded } of replays.values()) {
         hold(25, charged === undefined || refunded !== undefined, () => `${id} was paid for, and never ends`);

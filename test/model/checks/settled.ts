@@ -9,8 +9,8 @@ function* waitingFor(tenant: ModelTenant, receiver: Receiver): Generator<ModelEv
 }
 
 /**
- * Whether an event of the stream costs more than the remaining tokens for all integrations still waiting for it so that
- * later events have to wait as well.
+ * Returns whether an event of the stream costs more than the remaining tokens for all integrations still waiting for
+ * it. In this case, later events have to wait as well.
  */
 function isShort(tenant: ModelTenant, stream: string, left: number): boolean {
   const costs = new Map<string, number>();
@@ -24,8 +24,7 @@ function isShort(tenant: ModelTenant, stream: string, left: number): boolean {
 }
 
 /**
- * When there is no work left, the only waiting events are held back, or cost more than the account has left.
- *
+ * Checks that, if there is no work left, the only waiting events are held back or cost more than the account has left.
  * @param left tokens that may be spent for the tenant's events
  */
 export function checkSettled(tenant: ModelTenant, left: number): void {

@@ -11,7 +11,7 @@ const aChange = fc.oneof(
   fc.record({ account: fc.constant('main' as const), plan: fc.constantFrom('Free', 'Metered', 'Metered'), more: FEW }),
 );
 
-/** A top-up, or another plan. */
+/** Adds tokens to an account, or changes its plan. */
 export const changeAccount = commandOf(fc.tuple(aChange, aDeath), ([{ account, plan, more }, death]) => ({
   text: `account ${account} is ${plan}, with ${more} more tokens than it has used`,
   run: system => system.changeAccount(account, plan as 'Free' | 'Metered', more, death),

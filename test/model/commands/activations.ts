@@ -2,7 +2,7 @@ import * as fc from 'fast-check';
 import type { System } from '../system.ts';
 import { aDeath, aGroupKey, anIntegration, aTenant, commandOf } from './command.ts';
 
-/** Two hands may write about one pair: closing needs one, opening both. */
+/** Two managers may write about one pair: either of them can close it, and both are required to open it. */
 const values = fc.record({
   tenant: aTenant,
   integration: anIntegration,

@@ -8,7 +8,7 @@ const aTarget = fc.oneof(
 const values = fc.record({ tenant: aTenant, integration: anIntegration, target: aTarget, death: aDeath });
 const word = { CatalogStream: 'stream', Package: 'package' } as const;
 
-/** Also before the integration, the target or a subscription exists. */
+/** Blocks may be created before the integration, the target, or a subscription exists. */
 export const block = commandOf(fc.tuple(values, fc.boolean()), ([{ tenant, integration, target, death }, skip]) => ({
   text: `${tenant} blocks ${word[target.kind]} ${target.name} for ${integration}${skip ? ', to skip what comes' : ''}`,
   run: async system => {

@@ -5,9 +5,9 @@ import { type System, TENANTS, type TenantName } from '../system.ts';
 
 export type ModelCommand = fc.AsyncCommand<System, System>;
 
-/** What one command is made of; `can` says whether it makes sense in the present state (it is left out otherwise). */
+/** The definition of a command. `can` returns whether it makes sense in the current state; otherwise, it is omitted. */
 export interface CommandParts {
-  /** As a line of the story. */
+  /** The description of the command in the story. */
   readonly text: string;
   readonly can?: (system: System) => boolean;
   readonly run: (system: System) => Promise<unknown>;
@@ -24,7 +24,7 @@ export function commandOf<T>(values: fc.Arbitrary<T>, make: (value: T) => Comman
     return {
       check: system => can?.(system as System) ?? true,
       run: async system => {
-        // Since when a key is active goes by events, or by the millisecond where that has to be found out.
+        // The start of an activation depends on events, or on the milliseconds if it has to be determined.
         system.clock.ms += Math.max(1, tick);
         await system.step(line, () => run(system));
       },
@@ -41,5 +41,5 @@ export const aGroupKey = fc.constantFrom(...NAMES.groupKeys, NAMES.groupKeys[0])
 
 const someDeath = fc.record({ call: fc.integer({ min: 1, max: 30 }), sent: fc.boolean() });
 
-/** Mostly none. */
+/** In most cases, there are none. */
 export const aDeath: fc.Arbitrary<Death | undefined> = fc.option(someDeath, { nil: undefined, freq: 6 });

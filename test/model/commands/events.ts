@@ -5,7 +5,7 @@ import { aDeath, aGroupKey, aStream, aTenant, commandOf } from './command.ts';
 const aKeyOrNone = fc.oneof({ weight: 8, arbitrary: aGroupKey }, { weight: 1, arbitrary: fc.constant('') });
 const again = fc.oneof({ weight: 9, arbitrary: fc.constant(false) }, { weight: 1, arbitrary: fc.constant(true) });
 
-/** Around what one token pays for. */
+/** Sizes around the number of bytes that one token pays for. */
 const someBytes = fc.constantFrom(0, 0, 0, 0, 0, 0, 16_384, 16_385);
 
 export const publish = commandOf(
@@ -39,7 +39,7 @@ export const work = commandOf(
   }),
 );
 
-/** The disposition of an event is queried. */
+/** Queries the disposition of an event. */
 export const ask = commandOf(fc.nat(100), which => ({
   text: 'somebody reads the inbox of',
   run: async system => system.say(await system.reader.ask(which)),
@@ -62,7 +62,7 @@ export const endAttempt = commandOf(fc.record({ which: fc.nat(20), outcome: anOu
   run: system => system.end(which, outcome),
 }));
 
-/** Events on a good day: published, routed and delivered in one go, as far as the present state lets them. */
+/** Publishes, routes, and delivers events without faults, as far as the current state allows. */
 export const serve = commandOf(
   fc.record({ tenant: aTenant, stream: aStream, groupKeys: fc.array(aGroupKey, { minLength: 1, maxLength: 3 }) }),
   ({ tenant, stream, groupKeys }) => ({
@@ -80,7 +80,7 @@ export const dispatcherDies = commandOf(aDispatcher, which => ({
   run: async system => system.killDispatcher(which),
 }));
 
-/** Past retention, or past the time that dedupe and leases look back. */
+/** Advances the clock beyond the retention, or beyond the time for duplicates and leases. */
 export const wait = commandOf(fc.constantFrom(15, 61, 61), minutes => ({
   text: `${minutes} minutes pass`,
   run: async system => {

@@ -22,7 +22,7 @@ export const invite = commandOf(values, value => ({
   },
 }));
 
-/** The grant: by accepting an invitation, or by the producer's own hand. */
+/** Grants access, either by accepting an invitation or directly by the producer. */
 export const grant = commandOf(values, value => ({
   text: `${value.integration} of ${value.tenant} is granted a workspace`,
   run: async system => {

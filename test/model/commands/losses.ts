@@ -4,7 +4,7 @@ import { untoldTokens } from '../state/untold.ts';
 import { partTag } from '../state/world-dump.ts';
 import { anIntegration, aStream, aTenant, commandOf } from './command.ts';
 
-/** In a Cluster, a single slot may come back empty. In this case, only its data is lost. */
+/** In a Cluster, a single slot may be restored without its data. In this case, only the data of this slot is lost. */
 const values = fc.record({ tenant: aTenant, stream: aStream, integration: anIntegration });
 
 export const loseTenant = commandOf(values, ({ tenant }) => ({

@@ -5,7 +5,7 @@ import { aDeath, aPackage, aTenant, commandOf } from './command.ts';
 const values = fc.record({ tenant: aTenant, name: aPackage, death: aDeath });
 const someStreams = fc.subarray([...NAMES.streams]);
 
-/** A package is made or gets other streams; an archived one only loses some. */
+/** Creates a package or changes its streams. Streams can only be removed from an archived package. */
 export const applyPackage = commandOf(fc.tuple(values, someStreams), ([{ tenant, name, death }, streams]) => ({
   text: `${tenant} groups ${streams.join(' and ') || 'nothing'} in package ${name}`,
   can: ({ objects }) => objects.get('Package', `${tenant}/${name}`)?.metadata.deletionTimestamp === undefined,
@@ -28,7 +28,7 @@ export const archivePackage = commandOf(values, ({ tenant, name, death }) => ({
   },
 }));
 
-/** The package is deleted when no Block refers to it anymore and is covered until then. */
+/** Deletes a package. It exists until no Block refers to it anymore, and blocks its streams until then. */
 export const deletePackage = commandOf(values, ({ tenant, name, death }) => ({
   text: `${tenant} deletes package ${name}`,
   can: ({ objects }) => objects.get('Package', `${tenant}/${name}`)?.metadata.deletionTimestamp === undefined,

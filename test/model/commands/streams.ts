@@ -3,7 +3,7 @@ import { aDeath, aStream, aTenant, commandOf } from './command.ts';
 
 const values = fc.record({ tenant: aTenant, stream: aStream, death: aDeath });
 
-/** A stream is applied: made, published or deprecated. */
+/** Applies a stream, which creates, publishes, or deprecates it. */
 export const applyStream = commandOf(fc.tuple(values, fc.boolean()), ([{ tenant, stream, death }, isPublic]) => ({
   text: `${tenant} applies stream ${stream}${isPublic ? '' : ', deprecated'}`,
   can: ({ objects }) => objects.get('CatalogStream', `${tenant}/${stream}`)?.metadata.deletionTimestamp === undefined,

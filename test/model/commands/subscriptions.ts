@@ -51,7 +51,7 @@ export const suspend = commandOf(fc.tuple(values, fc.boolean()), ([value, suspen
   },
 }));
 
-/** The endpoint works again, and its earlier responses are ignored. */
+/** Enables the endpoint again. Its earlier responses are ignored. */
 export const enable = commandOf(values, value => ({
   text: `${value.tenant}-partner enables the endpoint of ${nameOf(value)}`,
   can: system => isThere(system, value),

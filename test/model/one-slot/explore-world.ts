@@ -8,7 +8,10 @@ export interface Explored extends Exploration {
   readonly ticks: number;
 }
 
-/** Every order of what may happen in a small world; from each state on, all is delivered in time when faults stop. */
+/**
+ * Tests every order of moves in a small world. From each state, all events must be delivered in time after the faults
+ * stop.
+ */
 export function exploreWorld(setup: Setup): Explored {
   const known = new Map<string, number>();
   let most = 0;

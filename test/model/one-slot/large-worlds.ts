@@ -2,7 +2,7 @@ import type { Setup } from './world/world.ts';
 
 const GATES = ['pause', 'resume', 'skip', 'activate', 'deactivate'] as const;
 
-/** Three dispatchers, three subscriptions, four group keys: for random histories. */
+/** A world for random histories: three dispatchers, three subscriptions, and four group keys. */
 const LARGE: Setup = {
   dispatchers: ['x', 'y', 'w'],
   caps: { a: 1, b: 2, c: 3 },

@@ -6,7 +6,7 @@ const small = (name: string, change: Partial<Setup>): Setup => ({ ...(SMALL_WORL
 
 const ONE = { dispatchers: ['x'], caps: { a: 3 }, events: { 1: 1, 2: 1, 3: 1 }, limit: 4 };
 
-/** Small worlds in which a mistake shows that random histories meet too seldom. */
+/** Small worlds for defects that random histories rarely detect. */
 export const RARE: { readonly [D in Defect]?: Setup } = {
   "completion under another's claim": small('attempts fail', {}),
   'calls are not numbered': small('an answer is lost', {

@@ -9,29 +9,30 @@ import { settle } from './world/settle.ts';
 import { type Dispatcher, newWorld, type Setup } from './world/world.ts';
 
 /**
- * A model of a data plane that stores a stream, its lanes, and its subscriptions in a single Redis slot. Nothing in
- * `src` works this way yet: the scripts are written against this model.
+ * A model of a data plane that stores a stream, its lanes, and its subscriptions in a single Redis slot. The scripts in
+ * `src/part` were written against this model.
  *
- * - `part/`: what a part holds, and one pure function per script. These are the reference: `runStep(part, call)` answers
- *   with a reply, the next part and what is published. They don't depend on processes, so the same calls can be applied
- *   to a part in Redis.
- * - `world/`: senders, dispatchers, endpoints, the controller's gates, and faults. A move is one thing that happens.
- *   `settle` disables further faults and counts the ticks until all remaining events are delivered.
- * - `checks/`: what must hold, with the number of the invariant. Checks keep their own account of gates and of what came
- *   to the endpoints, and judge every step by it.
- * - `small-worlds.ts`: gone through exhaustively, with a bounded number of faults and of moves out of their usual order.
- *   `large-worlds.ts`: for random histories. `part/defects.ts`: defects that these searches must find.
+ * - `part/`: the content of a part, and one pure function for each script. `runStep(part, call)` returns a reply, the
+ *   next part, and the published messages. The functions do not depend on processes, so the same calls can be applied to
+ *   a part in Redis.
+ * - `world/`: senders, dispatchers, endpoints, the controller's gates, and faults. A move is a single step of the
+ *   world. `settle` disables further faults and counts the ticks until all remaining events are delivered.
+ * - `checks/`: the rules, with the number of the invariant. Checks record gates and the requests to the endpoints
+ *   separately, and use these records to check every step.
+ * - `small-worlds.ts`: worlds that are explored completely, with a limited number of faults and of moves out of their
+ *   usual order. `large-worlds.ts`: worlds for random histories. `part/defects.ts`: defects that these searches must
+ *   find.
  */
 
-/** `make test-model` sets it: a move of this model takes a fraction of what a step with Redis takes. */
+/** Set by `make test-model`. A move of this model takes a fraction of the time of a step with Redis. */
 const LONG = process.env.STEPS !== undefined;
 const STEPS = LONG ? 10 * Number(process.env.STEPS || 20_000) : 5_000;
 const SEED = Number(process.env.SEED || 1);
 const HISTORY = process.env.HISTORY || undefined;
 
-describe('every order of what may happen in a small world', () => {
+describe('every order of moves in a small world', () => {
   test.each(Object.entries(SMALL_WORLDS))(
-    '%s: nothing is lost, and all is delivered in time',
+    '%s: no events are lost, and all events are delivered in time',
     {
       timeout: 600_000,
     },
@@ -57,8 +58,8 @@ const FIFTY: Setup = {
   bound: 1,
 };
 
-describe('what one does delays no other', () => {
-  test('fifty lanes of a hanging endpoint do not delay the events of another subscription', () => {
+describe('delays', () => {
+  test('fifty lanes of an endpoint that does not respond do not delay the events of another subscription', () => {
     const { wrong, ticks } = settle({ ...newWorld(FIFTY), hangs: 'a' }, FIFTY);
     expect(wrong).toBeUndefined();
     expect(ticks).toBeLessThanOrEqual(1);
@@ -73,7 +74,7 @@ describe('what one does delays no other', () => {
     expect(ticks).toBeGreaterThan(0);
   });
 
-  test('a dispatcher has no room left for others where it may hold less than hanging endpoints may claim', () => {
+  test('a dispatcher has no room for other events if silent endpoints can claim more than its limit', () => {
     const setup = { ...FIFTY, dispatchers: ['x'], limit: 2 };
     expect(settle({ ...newWorld(setup), hangs: 'a' }, setup).wrong).toMatch(/after/);
   });
@@ -93,6 +94,6 @@ function search(defect: Defect): string | undefined {
   return playWorlds({ steps: 20_000, seed: 1, worlds, shrinks: false }).failure;
 }
 
-test.each(DEFECTS)('found: %s', defect => {
+test.each(DEFECTS)('is detected: %s', defect => {
   expect(search(defect)).toMatch(SYMPTOMS[defect]);
 });

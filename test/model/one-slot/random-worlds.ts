@@ -5,19 +5,19 @@ import { makeMove, settle } from './world/settle.ts';
 import { newWorld, type Setup } from './world/world.ts';
 
 export interface RandomOptions {
-  /** Moves to make at least, in all histories together. */
+  /** The minimum number of moves in all histories together. */
   readonly steps: number;
   readonly seed: number;
   readonly worlds: readonly Setup[];
   /** A history printed by an earlier failure, including its seed. In this case, only this history is played. */
   readonly replay?: string | undefined;
-  /** False: a counterexample is printed as it was found. */
+  /** Set to false to print a counterexample as it was found. */
   readonly shrinks?: boolean;
 }
 
 const MOVES_EACH = 240;
 const HISTORIES_AT_ONCE = 50;
-/** Time that making a counterexample short may take; the histories themselves take a fraction of it. */
+/** The time for shrinking a counterexample, in milliseconds. The histories themselves take a fraction of it. */
 const SHRINK_MS = 20_000;
 const MOST_PICK = 9_999;
 
@@ -44,7 +44,7 @@ interface Played {
   readonly wrong?: string | undefined;
 }
 
-/** A single history, which comes to rest at its end. */
+/** Plays a single history, which comes to rest at its end. */
 function play(setup: Setup, picks: readonly number[]): Played {
   const story: string[] = [];
   let world = newWorld(setup);

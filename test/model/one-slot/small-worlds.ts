@@ -5,7 +5,7 @@ const TWO = ['x', 'y'] as const;
 /** The number of ticks until the claims of a crashed dispatcher have expired, plus one for the following check. */
 const AFTER_DEATH = 4;
 
-/** Small enough that every order of what may happen can be gone through. */
+/** Worlds that are small enough to test every order of moves. */
 export const SMALL_WORLDS: Readonly<Record<string, Setup>> = {
   'a push is lost': {
     dispatchers: TWO,

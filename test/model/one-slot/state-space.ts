@@ -23,7 +23,7 @@ export function explore<S>(
   parents.set(keyOf(initial), undefined);
   for (let at = 0; at < queue.length; at++) {
     const state = queue[at] as S;
-    // Not needed again: large state spaces would not fit.
+    // This is not needed anymore. Otherwise, large state spaces would not fit into memory.
     queue[at] = undefined;
     const key = keyOf(state);
     const wrong = wrongIn(state);

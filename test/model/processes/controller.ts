@@ -29,20 +29,20 @@ export const ROOT_KEY = new Uint8Array(32).fill(7);
 const KEYS = keyRingOf(ROOT_KEY);
 export const SEAL_KEYS = KEYS.first().sealKeys;
 
-/** Which pair (integration, group key) of a tenant an activation speaks of. */
+/** Returns the pair (integration, group key) of a tenant to which an activation refers. */
 export interface PairName {
   readonly integration: string;
   readonly groupKey: string;
 }
 
-/** A leading controller: the real reconcilers on the model's objects, without the engine that calls them. */
+/** A leading controller: the real reconcilers with the model's objects, without the engine that calls them. */
 export type Controller = Awaited<ReturnType<typeof createController>>;
 
 export async function createController(
   redis: RedisClient,
   objects: Objects,
   nowMs: () => number,
-  /** False: what is being deleted stays as it is. */
+  /** Set to false to leave objects that are being deleted unchanged. */
   finalizes = true,
 ) {
   const { caches } = objects;
@@ -147,7 +147,7 @@ export async function createController(
     }
   }
 
-  /** True if one of them was removed or has rotated its secret, so the routes need to be compiled again. */
+  /** Returns true if one of them was removed or has rotated its secret, so the routes need to be compiled again. */
   async function reconcileSubscriptions(name: string): Promise<boolean> {
     let went = false;
     for (const object of objects.subscriptionsTo(name)) {
@@ -189,7 +189,7 @@ export async function createController(
   const pairOf = (name: string, { integration, groupKey }: PairName) =>
     reconcilers.pair(pairKey(name, integration, groupKey), attempt);
 
-  /** It is removed when its routes are closed, but the objects in its namespace are kept. */
+  /** Removes a workspace when its routes are closed. The objects in its namespace are kept. */
   async function releaseWorkspace(name: string): Promise<void> {
     const workspace = objects.workspace(name);
     if (workspace === undefined || !isDeleting(workspace) || !finalizes) return;
@@ -210,10 +210,10 @@ export async function createController(
 
   return {
     control,
-    /** Begins a term: everything that earlier leaders began is made good. */
+    /** Starts a term, which completes all work that earlier leaders have started. */
     async lead(names: readonly string[]): Promise<void> {
       const answer = await control.lead('uid', 1, nowMs());
-      if ('other' in answer) throw new Error('another cluster has this Redis');
+      if ('other' in answer) throw new Error('this Redis belongs to another cluster');
       epoch = answer.epoch;
       tenants.forget('all');
       for (const account of objects.accounts()) await reconcilers.account(account);
@@ -227,23 +227,23 @@ export async function createController(
       await control.markClusterReady(fence());
     },
     isLeading: () => epoch !== undefined,
-    /** A change of the route inputs, and of the affected pairs. */
+    /** Applies a change of the objects from which routes are compiled, and of the affected pairs. */
     async settle(name: string, pairs: readonly PairName[] = []): Promise<void> {
       await settleRoutes(name);
       for (const pair of pairs) await pairOf(name, pair);
     },
     settlePair: pairOf,
-    /** The plan of an account, and the routes of the tenants for which it pays. */
+    /** Applies the plan of an account, and the routes of the tenants for which it pays. */
     async settleAccount(name: string): Promise<void> {
       for (const account of objects.accounts()) if (account.metadata.name === name) await reconcilers.account(account);
       for (const { metadata } of caches.Workspace.store.byIndex('account', name)) await settleRoutes(metadata.name);
     },
-    /** The state of a lost slot is unknown, so it is read and written again. */
+    /** Reads and writes a lost slot because its state is unknown. */
     forget: (name: string): void => tenants.forget([name]),
   };
 }
 
-/** Pairs that any Activation of the integration speaks of. */
+/** Returns the pairs to which any Activation of the integration refers. */
 export function pairsOf(objects: Objects, name: string, integration: string): PairName[] {
   return objects
     .list('Activation', name)

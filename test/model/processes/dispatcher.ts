@@ -9,11 +9,11 @@ import { createSweep } from '../../../src/part/sweep/sweep.ts';
 import { createTokens } from '../../../src/part/tokens/tokens.ts';
 import type { RedisClient } from '../../../src/redis/client.ts';
 
-/** How long the claims of a silent dispatcher are kept. */
+/** The time for which the claims of an inactive dispatcher are kept, in milliseconds. */
 export const READY_MS = 3_000;
 const MOST_CALLS = 100;
 
-/** A claimed event on its way to the partner. */
+/** A claimed event that is being sent to the partner. */
 export interface Flight {
   readonly part: Part;
   readonly claim: Claim;
@@ -22,7 +22,7 @@ export interface Flight {
   readonly body: Buffer | undefined;
 }
 
-/** The results of an exchange for ended attempts, or no results if the response was lost. */
+/** Returns the results of an exchange for ended attempts, or no results if the response was lost. */
 export interface Report {
   readonly part: Part;
   readonly dispatcher: string;
@@ -47,7 +47,7 @@ export type Job = (typeof JOBS)[number];
 export type Dispatcher = ReturnType<typeof createDispatcher>;
 
 async function untilDone(step: () => Promise<boolean>): Promise<void> {
-  for (let calls = 0; await step(); calls++) if (calls > MOST_CALLS) throw new Error('there is always more to do');
+  for (let calls = 0; await step(); calls++) if (calls > MOST_CALLS) throw new Error('there is always more work');
 }
 
 export function createDispatcher(
@@ -152,7 +152,7 @@ export function createDispatcher(
       await take(part, push.events);
     },
     work: (job: Job, part: Part, most: number): Promise<void> => jobs[job](part, most),
-    /** The next exchange says how it ended. */
+    /** Ends an attempt. The next exchange reports its result. */
     end({ part, claim }: Flight, outcome: Completion['outcome'], dueMs: number): void {
       at(part).held.delete(claim.lane);
       const wasSent = outcome !== 'released' && outcome !== 'expired';

@@ -41,7 +41,7 @@ export function createLeadership({ redis, objects, nowMs, tenants, say, onLed }:
     isLed: () => leading !== undefined,
     current: (): Controller | undefined => leading?.work,
 
-    /** Applies objects of the tenants; a new controller does so when it begins. False: it died. */
+    /** Applies objects of the tenants. A new controller does this when it starts. Returns false if it crashed. */
     async settle(
       concerned: readonly ModelTenant[],
       run: (work: Controller) => Promise<void>,

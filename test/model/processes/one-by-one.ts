@@ -4,8 +4,9 @@ import type { RedisClient } from '../../../src/redis/client.ts';
 const turn = () => new Promise<void>(resolve => setImmediate(resolve));
 
 /**
- * A client that sends a call only when the one before was answered, and whoever waited for that has gone on. What several
- * do at the same time is then done in the same order each time, however fast Redis answers, and whatever scripts it knows.
+ * A client that sends a call only after the previous call has received its response, and its caller has continued. This
+ * makes concurrent work happen in the same order each time, regardless of the speed of Redis and of the scripts that it
+ * knows.
  */
 export function oneByOne(redis: RedisClient): RedisClient {
   let last: Promise<unknown> = Promise.resolve();

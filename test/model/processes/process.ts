@@ -1,20 +1,23 @@
 import type { RedisClient, Reply } from '../../../src/redis/client.ts';
 import { withClock } from '../../support/part/clock.ts';
 
-/** When a process dies: at its n-th call to Redis (from 1), which is not sent any more, or whose answer it never sees. */
+/** The crash of a process at its n-th call to Redis (from 1). The call is not sent, or its response is not received. */
 export interface Death {
   readonly call: number;
   readonly sent: boolean;
 }
 
-/** A Sluice process as seen by Redis: its calls, until it crashes. After that, no calls are sent or answered. */
+/**
+ * A Sluice process as seen by Redis: its calls until it crashes. After that, no calls are sent, and no responses are
+ * received.
+ */
 export interface Process {
   readonly redis: RedisClient;
   /** Runs a step of the process until its end (`true`), or until it crashes (`false`). */
   readonly live: (step: () => Promise<void>, death: Death | undefined) => Promise<boolean>;
 }
 
-/** The client with scripts that go by the clock of the history. */
+/** The client with scripts that use the clock of the history. */
 export function onClock(redis: RedisClient, nowMs: () => number): RedisClient {
   return { ...redis, ...withClock(redis, nowMs) };
 }

@@ -4,7 +4,7 @@ import { type Part, partKeys } from '../../../src/part/keys.ts';
 
 /** The pushes of all parts, as received by the dispatchers. */
 export interface Pushes {
-  /** From now on what is pushed there is heard as well. */
+  /** Receives the pushes of this part from now on. */
   readonly follow: (parts: readonly Part[]) => Promise<void>;
   /** The messages received since the last call, after all messages published before this call have been received. */
   readonly take: () => Promise<readonly { readonly part: Part; readonly push: Push }[]>;

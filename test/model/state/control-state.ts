@@ -12,13 +12,13 @@ export interface TenantNames {
   readonly streams: readonly string[];
 }
 
-/** Control data in the parts of a tenant, which determines the disposition of its events. */
+/** The control data in the parts of a tenant, which determines the disposition of its events. */
 export interface ControlState {
-  /** stream → generation and state. */
+  /** The generation and state, by stream. */
   readonly parts: Readonly<Record<string, string>>;
-  /** `stream/slot` → route and send, for slots that are not closed. */
+  /** The route and send states of slots that are not closed, by `stream/slot`. */
   readonly rows: Readonly<Record<string, string>>;
-  /** `stream/slot key` of those. */
+  /** The active keys of those slots, as `stream/slot key`. */
   readonly active: readonly string[];
   /** All other data written there by the controller. */
   readonly rest: Readonly<Record<string, string>>;
@@ -32,7 +32,9 @@ function sortedRecord(entries: readonly (readonly [string, string])[]): Record<s
   return Object.fromEntries(entries.toSorted(([a], [b]) => (a < b ? -1 : 1)));
 }
 
-/** As it stands. A part that does not accept events and has no stream is removed by the garbage collector. */
+/**
+ * Returns the current state. A part that does not accept events and has no stream is removed by the garbage collector.
+ */
 export function readControlState(
   dump: WorldDump,
   tenant: string,
@@ -68,7 +70,10 @@ export function readControlState(
   return { parts: sortedRecord(parts), rows: sortedRecord(rows), active: active.toSorted(), rest: sortedRecord(rest) };
 }
 
-/** The same, from the definition alone: live exactly when wanted and not covered (invariant 3). */
+/**
+ * Returns the expected state from the definition alone: a subscription is live if and only if it is wanted and not
+ * blocked (invariant 3).
+ */
 export function controlStateBy(defined: Definition, names: TenantNames): Omit<ControlState, 'rest'> {
   const wanted = [...defined.subscriptions.values()]
     .filter(({ route }) => route !== 'closed')
@@ -95,7 +100,7 @@ export function controlStateBy(defined: Definition, names: TenantNames): Omit<Co
 
 type Piece = readonly string[] | Readonly<Record<string, string>>;
 
-/** The differences between two values, one after another. Empty if they are equal. */
+/** Returns the differences between two values, one after another. Empty if they are equal. */
 export function differencesOf(is: Piece, should: Piece): string {
   const entries = (of: Piece): readonly string[] => (Array.isArray(of) ? of : Object.entries(of).map(String));
   const only = (a: Piece, b: Piece) => entries(a).filter(entry => !entries(b).includes(entry));

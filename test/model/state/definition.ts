@@ -9,25 +9,28 @@ export interface DefinedSubscription {
   readonly integration: string;
   readonly stream: string;
   readonly streamUid: string;
-  /** open: wanted and not held back; paused: wanted, but covered or suspended; closed: not wanted. */
+  /** open: wanted and not held back; paused: wanted, but blocked or suspended; closed: not wanted. */
   readonly route: 'open' | 'paused' | 'closed';
   readonly sends: boolean;
-  /** It has an endpoint. */
+  /** Whether it has an endpoint. */
   readonly pushed: boolean;
-  /** What the Blocks that cover it say of what comes meanwhile: skip when all say so; none: it is not covered. */
+  /**
+   * The setting of the Blocks that apply to it for events in the meantime: `skip` if all of them use it. Undefined if
+   * it is not blocked.
+   */
   readonly covers: 'none' | 'continue' | 'skip';
 }
 
-/** What must be applied for the objects of one tenant, written a second time as plainly as the rules. */
+/** The expected routes for the objects of a tenant. This is a second, simpler implementation of the rules. */
 export interface Definition {
-  /** False: nothing of the tenant is routed. */
+  /** False if no events of the tenant are routed. */
   readonly hasWorkspace: boolean;
-  /** stream → uid, and whether it takes events. */
+  /** The uid of each stream, and whether it accepts events. */
   readonly streams: ReadonlyMap<string, { readonly uid: string; readonly takesEvents: boolean }>;
   readonly integrations: ReadonlyMap<string, 'pending' | 'active' | 'closed'>;
-  /** By uid of the Subscription. */
+  /** Subscriptions by the uid of their object. */
   readonly subscriptions: ReadonlyMap<string, DefinedSubscription>;
-  /** `integration/group key` of every open pair. */
+  /** All open pairs, as `integration/group key`. */
   readonly gates: ReadonlySet<string>;
 }
 
@@ -52,7 +55,10 @@ function hasWorkspace(objects: Objects, tenant: string): boolean {
   return workspace !== undefined && workspace.metadata.deletionTimestamp === undefined;
 }
 
-/** Wanted: granted by the producer, requested by the partner, and for a stream that accepts it. */
+/**
+ * Returns whether a subscription is wanted: granted by the producer, requested by the partner, and for a stream that
+ * accepts it.
+ */
 function isWanted(objects: Objects, tenant: string, subscription: ModelObject<'Subscription'>): boolean {
   const { metadata, spec, status } = subscription;
   const integration = objects.get('Integration', `${tenant}/${spec.integration}`);
@@ -127,10 +133,9 @@ export function defineTenant(objects: Objects, tenant: string): Definition {
 }
 
 /**
- * The state of a paused tenant: unchanged, except for changes of its objects that close something. Nothing is opened
- * regardless of the objects.
- *
- * @param had what stood before
+ * Returns the state of a paused tenant, which is unchanged except for changes of its objects that close something.
+ * Nothing is opened, regardless of the objects.
+ * @param had the previous state
  */
 export function defineClosed(had: Definition, objects: Objects, tenant: string): Definition {
   const gates = openPairs(objects, tenant);
@@ -166,12 +171,12 @@ function ageOf({ metadata }: ModelObject<'Subscription'>): number {
   return Date.parse(metadata.creationTimestamp ?? '');
 }
 
-/** `int_…` of an integration by its name. */
+/** Returns the `int_…` id of an integration by its name. */
 export function integrationId(tenant: string, integration: string): string {
   return publicId('Integration', tenant, integration);
 }
 
-/** `sub_…` of a subscription by its name, which is in the partner's namespace. */
+/** Returns the `sub_…` id of a subscription by its name, which is in the partner's namespace. */
 export function subscriptionId(namespace: string, name: string): string {
   return publicId('Subscription', namespace, name);
 }

@@ -3,22 +3,23 @@ import type { DefinedSubscription, Definition } from './definition.ts';
 export const RETENTION_MS = 3_600_000;
 
 export interface ModelEvent {
-  /** As the story calls it. */
+  /** The name of the event in the story. */
   readonly name: string;
   readonly eventId: string;
   readonly stream: string;
   readonly streamUid: string;
-  /** Empty: none. */
+  /** The group key. Empty if there is none. */
   readonly groupKey: string;
   readonly body: string;
-  /** Of its part. */
+  /** The generation of its part. */
   readonly ref: string;
   readonly acceptedMs: number;
   /**
-   * False: the event was stored, but ingress crashed before responding. It may be unknown until it is published again.
+   * False if the event was stored, but ingress crashed before responding. It may be unknown until it is published
+   * again.
    */
   acknowledged: boolean;
-  /** The event was lost by Redis. */
+  /** Whether Redis has lost the event. */
   lost: boolean;
 }
 
@@ -27,11 +28,11 @@ export interface OpenDelivery {
   readonly event: ModelEvent;
   readonly replayId: string | undefined;
   attempts: number;
-  /** No attempt before; 0: at once. */
+  /** The earliest time of the next attempt. 0 if it is due immediately. */
   dueMs: number;
 }
 
-/** The identifier of a delivery in an inbox, its records, and its attempts. */
+/** Returns the identifier of a delivery in an inbox, its records, and its attempts. */
 export function deliveryName(ref: string, replayId: string | undefined): string {
   return replayId === undefined ? ref : `${ref}:${replayId}`;
 }
@@ -59,17 +60,17 @@ export interface Receiver {
   readonly routed: Map<string, ModelEvent>;
   /** The names of deliveries created by replays. */
   readonly replayed: Set<string>;
-  /** By name of the delivery. */
+  /** Deliveries by name. */
   readonly open: Map<string, OpenDelivery>;
   /** The final result, by delivery name. */
   readonly final: Map<string, Final>;
-  /** Those whose records have gone with their events. */
+  /** Deliveries whose records were removed with their events. */
   readonly forgotten: Set<string>;
-  /** It is being deleted together with its inbox, so the inbox may already be empty. */
+  /** Whether the subscription is being deleted together with its inbox, so the inbox may already be empty. */
   leaving: boolean;
-  /** The endpoint responded with 410 and has not been enabled in an effective way since then. */
+  /** Whether the endpoint responded with 410 and has not been enabled in an effective way since then. */
   disabled?: boolean;
-  /** The object has been deleted, so its inbox must not change anymore. */
+  /** Whether the object has been deleted, so its inbox must not change anymore. */
   ended: boolean;
 }
 
@@ -96,14 +97,15 @@ export function createReceiver(
   };
 }
 
-/** The data in the part of its stream has been lost. */
+/** Records that the data in the part of its stream was lost. */
 export function emptyReceiver({ undecided, routed, replayed, open, final }: Receiver): void {
   for (const each of [undecided, routed, replayed, open, final]) each.clear();
 }
 
 /**
- * The disposition of an event that is accepted, or waiting, while a definition is in force. A pause delays the decision
- * until its end. A refused event stays refused because a key that is opened again is only open for later events.
+ * Returns the disposition of an event that is accepted or waiting while a definition is in force. A pause delays the
+ * decision until its end. A refused event remains refused because a key that is opened again is only open for later
+ * events.
  */
 export function decide(
   { streamUid, groupKey }: ModelEvent,

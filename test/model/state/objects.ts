@@ -5,7 +5,7 @@ import { publicId } from '../../../src/core/ids/ids.ts';
 import { type AnyObject, keyOf } from '../../../src/kube/object.ts';
 import { createStore, type Indexers, type Store } from '../../../src/kube/store.ts';
 
-/** Kinds of the model; an account and a workspace are there from the beginning. */
+/** The kinds of the model. An account and a workspace exist from the start. */
 export type ModelKind = 'CatalogStream' | 'Package' | 'Integration' | 'Block' | 'Subscription' | 'Activation';
 
 type WorldKind = ModelKind | 'Account' | 'Workspace';
@@ -13,7 +13,7 @@ export type ModelObject<K extends WorldKind> = Cached<K>;
 
 const byNamespace = ({ metadata }: AnyObject) => [metadata.namespace ?? ''];
 
-/** The API server of the model: objects, with what Kubernetes and the controller write into them. */
+/** The API server of the model. It contains the objects, including data that Kubernetes and the controller write. */
 export type Objects = ReturnType<typeof createObjects>;
 
 export function createObjects(nowMs: () => number) {
@@ -95,18 +95,18 @@ export function createObjects(nowMs: () => number) {
     workspace: (name: string): ModelObject<'Workspace'> | undefined => storeOf('Workspace').get(name),
     setPaused: (name: string, paused: boolean): void =>
       changeMeta('Workspace', name, { annotations: { [PAUSED_ANNOTATION]: String(paused) } }),
-    /** Only its closing changes are applied. */
+    /** Whether only closing changes of the object are applied. */
     isPaused: (name: string): boolean => isPaused(caches, name),
     accounts: (): ModelObject<'Account'>[] => [...storeOf('Account').values()],
     get: <K extends ModelKind>(kind: K, key: string): ModelObject<K> | undefined => storeOf(kind).get(key),
-    /** In order of their age. */
+    /** Returns the objects, sorted by age. */
     list: <K extends ModelKind>(kind: K, namespace: string): ModelObject<K>[] =>
       storeOf(kind).byIndex('namespace', namespace),
     subscriptionsTo: (workspace: string): ModelObject<'Subscription'>[] =>
       storeOf('Subscription').byIndex('producer', workspace),
     activationsOf: (pair: string): ModelObject<'Activation'>[] => storeOf('Activation').byIndex('pair', pair),
 
-    /** Server-side apply: makes the object, or gives it another spec; the same spec again changes nothing. */
+    /** Server-side apply: creates the object or changes its spec. The same spec does not change anything. */
     apply<K extends ModelKind>(kind: K, namespace: string, name: string, spec: ModelObject<K>['spec']): void {
       const object = storeOf(kind).get(`${namespace}/${name}`);
       if (object === undefined) make(kind, name, namespace, spec);
@@ -125,12 +125,12 @@ export function createObjects(nowMs: () => number) {
       versions++;
       storeOf(kind).remove(key);
     },
-    /** Grows with every change. */
+    /** The version, which increases with every change. */
     version: () => versions,
-    /** The controller's write to a status; answers the object as it is now. */
+    /** Writes a status, like the controller. Returns the current object. */
     writeStatus(kind: ModelKind, key: string, uid: string, status: object): AnyObject {
       const object = storeOf(kind).get(key);
-      if (object?.metadata.uid !== uid) throw new Error(`${kind} ${key} is not there`);
+      if (object?.metadata.uid !== uid) throw new Error(`${kind} ${key} does not exist`);
       return write(kind, { ...object, status } as ModelObject<typeof kind>);
     },
   };

@@ -6,12 +6,12 @@ export type StreamEntry = readonly [id: string, fields: readonly string[]];
 export interface RedisDump {
   readonly hashes: ReadonlyMap<string, Readonly<Record<string, string>>>;
   readonly sets: ReadonlyMap<string, readonly string[]>;
-  /** member → score */
+  /** The score by member. */
   readonly sorted: ReadonlyMap<string, Readonly<Record<string, string>>>;
   readonly streams: ReadonlyMap<string, readonly StreamEntry[]>;
 }
 
-// One round trip whatever lies there. This can't be used with a Cluster, because the keys are not declared.
+// This is a single round trip for any content. It cannot be used with a Cluster because the keys are not declared.
 const DUMP = `
 local out = {}
 local function compared(key)
@@ -32,14 +32,14 @@ for _, key in ipairs(redis.call('KEYS', '*')) do
 end
 return out`;
 
-/** This has no prototype, because a field may have any name. */
+/** This has no prototype because a field may have any name. */
 function recordOf(flat: readonly string[]): Record<string, string> {
   const record: Record<string, string> = Object.create(null);
   for (let at = 0; at < flat.length; at += 2) record[flat[at] as string] = flat[at + 1] as string;
   return record;
 }
 
-/** @param except keys that begin so are left out, but for `meta` */
+/** @param except prefixes of keys to exclude, except for `meta` */
 export async function dumpRedis(redis: RedisClient, except?: string): Promise<RedisDump> {
   const args = except === undefined ? [] : [except];
   const [rows] = (await redis.callAll('EVAL', DUMP, 0, ...args)) as unknown as [[string, string, unknown][]];

@@ -4,7 +4,7 @@ import type { ReplaySelection } from '../../../src/plane/replay-prices.ts';
 import { type ModelEvent, RETENTION_MS, type Receiver } from './expectation.ts';
 import type { ModelTenant } from './tenant.ts';
 
-/** What a replay has to answer, by the rules: several answers where it cannot be known. */
+/** The expected responses to a replay according to the rules. There are several if the response cannot be known. */
 export interface ExpectedPrice {
   readonly answers: ReadonlySet<string>;
   /** The events that must arrive, and the events that may arrive because older events may have expired. */
@@ -12,7 +12,7 @@ export interface ExpectedPrice {
   readonly may: ReadonlyMap<string, ModelEvent>;
 }
 
-/** What may be spent of an account now; infinite where its plan only counts. */
+/** The tokens of an account that can be spent now. Infinite if the plan only counts. */
 export type Left = number;
 
 export function priceOf({ body }: ModelEvent): number {

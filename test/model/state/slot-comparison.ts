@@ -4,24 +4,24 @@ import { FINALS, type Final, type ModelEvent, RETENTION_MS, type Receiver } from
 import { hold } from './violation.ts';
 import { openOf, type PartDump } from './world-dump.ts';
 
-/** A part as a comparison reads it. */
+/** The data of a part that is compared. */
 export interface ReadPart {
   readonly dump: PartDump;
   readonly stored: ReadonlySet<string>;
-  /** slot → refs that were routed to it. */
+  /** The refs that were routed to a slot, by slot. */
   readonly routed: ReadonlyMap<string, ReadonlySet<string>>;
-  /** slot → names of open deliveries. */
+  /** The names of open deliveries, by slot. */
   readonly open: ReadonlyMap<string, ReadonlySet<string>>;
 }
 
 /** The information required for a comparison, in addition to the receiver. */
 export interface Comparison {
-  /** As the story calls the receiver. */
+  /** The name of the receiver in the story. */
   readonly who: string;
   readonly nameOf: (ref: string) => string;
-  /** The event, if a replay that is paid for may bring it now. */
+  /** Returns the event if a paid replay may deliver it now. */
   readonly replayedEvent: (ref: string, replayId: string) => ModelEvent | undefined;
-  /** By delivery name: attempt results reported in this step whose response was lost. */
+  /** The results of attempts that were reported in this step and whose response was lost, by delivery name. */
   readonly unanswered: ReadonlyMap<string, Completion>;
   readonly onRouted: (event: ModelEvent) => void;
   readonly nowMs: number;
@@ -39,14 +39,18 @@ export function readPart(dump: PartDump): ReadPart {
   return { dump, stored: new Set(dump.log.map(({ ref }) => ref)), routed, open: openOf(dump) };
 }
 
-/** The ref up to which everything has been decided for a subscription, or undefined if it is not known to the part. */
+/**
+ * Returns the ref up to which all events have been evaluated for a subscription, or undefined if the part does not
+ * contain it.
+ */
 export function passedOf({ subs, positions, meta }: PartDump, slot: string): string | undefined {
   if (!subs.has(slot)) return undefined;
   return positions.get(slot) ?? (meta.has('hold') ? meta.get('pos') : meta.get('tail')) ?? NO_REF;
 }
 
 /**
- * What came is for it and was allowed (invariant 1); what did not was refused (invariant 8). Nothing is decided ahead.
+ * Checks that delivered events belong to the receiver and were allowed (invariant 1), and that all others were refused
+ * (invariant 8). No event is evaluated in advance.
  */
 function noteDecided(receiver: Receiver, part: ReadPart, { who, nameOf, nowMs, onRouted }: Comparison): void {
   const { slot, undecided, routed, open } = receiver;
@@ -69,7 +73,7 @@ function noteDecided(receiver: Receiver, part: ReadPart, { who, nameOf, nowMs, o
   for (const ref of got) hold(1, routed.has(ref), () => `${who} got ${nameOf(ref)}, which is not for it`);
 }
 
-/** Repeated deliveries have been requested and paid for (invariants 17, 20). */
+/** Checks that repeated deliveries were requested and paid for (invariants 17, 20). */
 function noteReplays(receiver: Receiver, open: ReadonlySet<string>, { who, nameOf, replayedEvent }: Comparison): void {
   for (const name of open) {
     const [ref = '', replayId] = name.split(':');
@@ -81,7 +85,10 @@ function noteReplays(receiver: Receiver, open: ReadonlySet<string>, { who, nameO
   }
 }
 
-/** Open deliveries remain open, including their attempts. Only the retention period can end them without a request. */
+/**
+ * Checks that open deliveries remain open, including their attempts. Only the retention period can end them without a
+ * request.
+ */
 function noteEnds(receiver: Receiver, part: ReadPart, comparison: Comparison): void {
   const { who, nameOf, nowMs, unanswered } = comparison;
   const open = part.open.get(receiver.slot) ?? NONE;
@@ -112,7 +119,7 @@ function noteEnds(receiver: Receiver, part: ReadPart, comparison: Comparison): v
   }
 }
 
-/** An attempt failed. */
+/** Checks a failed attempt. */
 export function noteFailure(receiver: Receiver, name: string, { outcome, dueMs = 0 }: Completion): void {
   const delivery = receiver.open.get(name);
   if (delivery === undefined) return;
@@ -122,8 +129,8 @@ export function noteFailure(receiver: Receiver, name: string, { outcome, dueMs =
 }
 
 /**
- * How a delivery ended is written down, once, and stays: no replay touches what became of the event before (invariant 17).
- * Records of delivered events are removed with the events, if nobody's delivery has failed.
+ * Checks that the result of a delivery is recorded once and does not change: replays do not affect the earlier result
+ * of the event (invariant 17). Records of delivered events are removed with the events if no delivery has failed.
  */
 function checkRecords(
   { slot, open, final, forgotten }: Receiver,
@@ -156,7 +163,7 @@ function checkCounts({ slot, routed, replayed, final }: Receiver, { dump }: Read
 /** Compares the state of a receiver in a part with the expected state, and adopts possible changes of a step. */
 export function compareSlot(receiver: Receiver, part: ReadPart, comparison: Comparison): void {
   noteDecided(receiver, part, comparison);
-  // What a deleted subscription left goes bit by bit.
+  // The remaining data of a deleted subscription is removed in slices.
   if (receiver.ended) return;
   noteReplays(receiver, part.open.get(receiver.slot) ?? NONE, comparison);
   noteEnds(receiver, part, comparison);

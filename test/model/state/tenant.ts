@@ -22,7 +22,7 @@ export const NAMES = {
   streams: ['orders', 'parcels'],
   packages: ['basic', 'gold'],
   integrations: ['shop', 'bank'],
-  /** One is the beginning of another. */
+  /** One of the names is a prefix of the other. */
   groupKeys: ['k', 'k1', 'm'],
 } as const;
 
@@ -60,7 +60,7 @@ export function createModelTenant(objects: Objects, name: string, nowMs: () => n
   const payer = payerOf(name);
   const receivers = new Map<string, Receiver>();
   const events: ModelEvent[] = [];
-  /** The number of routed tokens by stream uid, and for deleted streams. */
+  /** The number of routed tokens by stream uid, including deleted streams. */
   const charged = new Map<string, number>();
   let former = 0;
   /** The possible applied states: one, except after a controller has crashed while applying a change. */
@@ -81,7 +81,7 @@ export function createModelTenant(objects: Objects, name: string, nowMs: () => n
     };
   }
 
-  /** Notes new receivers: what came before is not for them. */
+  /** Records new receivers, which do not receive earlier events. */
   function meet(defined: Definition): void {
     for (const subscription of defined.subscriptions.values()) {
       if (receivers.has(subscription.uid)) continue;
@@ -92,7 +92,7 @@ export function createModelTenant(objects: Objects, name: string, nowMs: () => n
     }
   }
 
-  /** Refused events are refused, while the disposition is unknown for changes that may be in force. */
+  /** Records that refused events remain refused, while the disposition is unknown for changes that may be in force. */
   function refuse(isSkipped: (receiver: Receiver) => boolean, isSure: boolean): void {
     for (const receiver of receivers.values()) {
       const skipped = isSkipped(receiver);
@@ -105,8 +105,8 @@ export function createModelTenant(objects: Objects, name: string, nowMs: () => n
   }
 
   /**
-   * The stream and its data no longer exist, because it was delivered before. During a pause, the object may be removed
-   * before its part, which is left to the garbage collector.
+   * Records that the stream and its data no longer exist because all events were delivered before. During a pause, the
+   * object may be removed before its part, which is left to the garbage collector.
    */
   function forgetStream(stream: string, uid: string, isLeft = false): void {
     for (const receiver of receivers.values()) {
@@ -135,7 +135,7 @@ export function createModelTenant(objects: Objects, name: string, nowMs: () => n
     gone.clear();
   }
 
-  /** A controller died while it removed a part. */
+  /** Records that a controller crashed while it removed a part. */
   function noteRemovals(dump: WorldDump): void {
     for (const { streams } of possible) {
       for (const [stream, { uid }] of streams) {
@@ -179,12 +179,12 @@ export function createModelTenant(objects: Objects, name: string, nowMs: () => n
     inboxOf,
     nameOf,
     mayLose: (uid: string) => mayLose.add(uid),
-    /** The tokens charged for its events. */
+    /** Returns the tokens charged for its events. */
     spent: () => [...charged.values()].reduce((sum, tokens) => sum + tokens, former),
-    /** The known applied state, i.e. the objects when they were last applied. */
+    /** Returns the known applied state, i.e. the objects when they were last applied. */
     defined: last,
     isCertain: () => possible.length === 1,
-    /** The stream with a part of this generation, or '' if no applied state includes it. */
+    /** Returns the stream with a part of this generation, or '' if no applied state includes it. */
     uidOf(stream: string, generation: string): string {
       const uids = possible.map(({ streams }) => streams.get(stream)?.uid ?? '');
       return uids.find(uid => uid !== '' && generationOf(uid) === generation) ?? '';
@@ -202,11 +202,11 @@ export function createModelTenant(objects: Objects, name: string, nowMs: () => n
       }
       refuse(receiver => before.some(each => skips(receiver, each, last())), false);
     },
-    /** The objects have been applied. */
+    /** Records that the objects have been applied. */
     commit(): void {
       const before = possible;
       if (objects.isPaused(name)) {
-        // As it stood before the step, or half closed: closed now.
+        // In the state before the step, or partly closed, these are closed now.
         possible = differing(possible.map(each => defineClosed(each, objects, name)));
       } else {
         possible = [defineTenant(objects, name)];
@@ -222,7 +222,7 @@ export function createModelTenant(objects: Objects, name: string, nowMs: () => n
         receiver.ended ||= !possible.some(({ subscriptions }) => subscriptions.has(receiver.uid));
       }
     },
-    /** An event was stored. */
+    /** Records a stored event. */
     accept(event: ModelEvent): void {
       events.push(event);
       for (const receiver of receivers.values()) {
@@ -231,7 +231,7 @@ export function createModelTenant(objects: Objects, name: string, nowMs: () => n
         receiver.undecided.set(event.ref, { event, may });
       }
     },
-    /** Redis has lost all data of a stream, and the account has lost unreported data. */
+    /** Records that Redis has lost all data of a stream, and the account has lost unreported data. */
     loseStream(stream: string, untold: number): void {
       const uid = last().streams.get(stream)?.uid ?? '';
       for (const event of events) if (event.streamUid === uid) event.lost = true;
@@ -249,7 +249,7 @@ export function createModelTenant(objects: Objects, name: string, nowMs: () => n
       if (possible.length > 1) return;
       const [is, should] = [readControlState(dump, id, names, last()), controlStateBy(last(), names)];
       for (const piece of ['parts', 'rows', 'active'] as const) {
-        // Group keys wait for the workspace: where nothing is routed, nothing is opened or closed.
+        // Group keys wait for the workspace. If nothing is routed, nothing is opened or closed.
         if (!last().hasWorkspace && piece === 'active') continue;
         const differs = differencesOf(is[piece], should[piece]);
         hold(3, differs === '', () => `${piece} of ${name} and, by the objects: ${differs}`);

@@ -3,9 +3,9 @@ import type { RedisClient } from '../../../src/redis/client.ts';
 import { type Dump, dumpPart } from '../../part/random/dump.ts';
 import { dumpRedis, type RedisDump } from './redis-dump.ts';
 
-/** What lies in a Redis: hashes and sorted sets outside of parts by key, and everything in the parts. */
+/** The content of a Redis: hashes and sorted sets outside of parts by key, and everything in the parts. */
 export interface WorldDump extends Pick<RedisDump, 'hashes' | 'sorted'> {
-  /** `ten_…:stream` → the part of its current generation, absent if there is none. */
+  /** The part of the current generation, by `ten_…:stream`. Undefined if there is none. */
   readonly parts: ReadonlyMap<string, PartDump>;
 }
 
@@ -30,13 +30,13 @@ export async function dumpWorld(redis: RedisClient, sinceMs: number, nowMs: numb
   return { hashes, sorted, parts };
 }
 
-/** A claim as it lies in a part. */
+/** A claim, as stored in a part. */
 export interface HeldClaim {
   readonly slot: string;
   readonly lane: string;
   readonly ref: string;
   readonly dispatcher: string;
-  /** Its event was ended by its owner or by the retention period, so it only holds its lane. */
+  /** Whether the event was ended by its owner or by the retention period, so the claim only holds its lane. */
   readonly isEnded: boolean;
 }
 
@@ -50,14 +50,14 @@ export function claimsOf({ claims }: Pick<Dump, 'claims'>): HeldClaim[] {
   }));
 }
 
-/** `ref` or `ref:replay`, from a lane and a ref. */
+/** Returns `ref` or `ref:replay` for a lane and a ref. */
 export function nameOf(lane: string, ref: string): string {
   const [, after] = lane.split('\x01');
   const replay = after?.split('\0')[0];
   return replay === undefined ? ref : `${ref}:${replay}`;
 }
 
-/** The names of the open deliveries of each slot. */
+/** Returns the names of the open deliveries of each slot. */
 export function openOf(dump: Dump): Map<string, Set<string>> {
   const open = new Map<string, Set<string>>();
   const add = (lane: string, ref: string) => {
@@ -70,15 +70,15 @@ export function openOf(dump: Dump): Map<string, Set<string>> {
 }
 
 /**
- * The number of keys changed since Redis was started. If it is the same before and after, nothing was written. The
- * content is only compared to find out what has changed.
+ * Returns the number of keys changed since Redis was started. If it is the same before and after, nothing was written.
+ * The content is only compared to find out what has changed.
  */
 export async function changesOf(redis: RedisClient): Promise<number> {
   const [info] = (await redis.callAll('INFO', 'persistence')) as [string];
   return Number(/rdb_changes_since_last_save:(\d+)/.exec(info)?.[1]);
 }
 
-/** Keys whose content differs between two dumps, and parts. */
+/** Returns the keys with different content in two dumps, and the parts. */
 export function changedKeys(before: WorldDump, after: WorldDump): string[] {
   const changed: string[] = [];
   const text = (value: unknown) =>
@@ -101,7 +101,7 @@ export async function dropSlot(redis: RedisClient, tag: string): Promise<void> {
   await redis.callAll('EVAL', DROP, 0, tag);
 }
 
-/** Slot of Redis in which everything of a stream lies. */
+/** The Redis slot that contains all data of a stream. */
 export function partTag(tenant: string, queue: string): string {
   const { meta } = partKeys({ tenant, queue, gen: '', number: PART_NUMBER });
   return meta.slice(0, meta.indexOf('}') + 1);

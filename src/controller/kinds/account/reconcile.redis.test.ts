@@ -71,7 +71,7 @@ onEachRedis(redis => {
     test('is kept while a workspace refers to it, lists the workspaces, and still applies its plan', async () => {
       const { name, finalize, ask } = start();
       const answer = await finalize(10, [workspace('b', name), workspace('a', name), workspace('other', 'another')]);
-      if (answer === 'done') throw new Error('let go');
+      if (answer === 'done') throw new Error('the finalizer was removed');
       expect(answer.events).toMatchObject([{ type: 'Warning', reason: 'StillInUse' }]);
       expect(listConditions(answer)).toEqual(['Ready=False/StillInUse', 'Reconciling=True/Progressing']);
       expect(answer.status?.limits).toEqual({ streams: 5 });

@@ -123,7 +123,7 @@ describe('an invitation', () => {
   });
 
   test.each<[string, Error, readonly string[]]>([
-    ['a server that is away', new MailError('ESOCKET', false, true), [KEY]],
+    ['an unavailable server', new MailError('ESOCKET', false, true), [KEY]],
     ['a server that defers it', new MailError('451', false), []],
     ['a server that refuses the address', new MailError('550', true), []],
     ['a connection that was lost', new MailError('ESOCKET', false), []],

@@ -48,7 +48,7 @@ describe('a package', () => {
     const { context } = createTestContext({ Workspace: [workspace], Block: [blockOf('b2'), blockOf('b1')] });
     const answer = await finalizePackage(context)(pkg({}));
     expect(answer).toMatchObject({ waitingMs: expect.any(Number), events: [{ reason: 'StillBlocking' }] });
-    if (answer === 'done') throw new Error('let go');
+    if (answer === 'done') throw new Error('the finalizer was removed');
     expect(listConditions(answer).slice(0, 2)).toEqual(['Ready=False/StillBlocking', 'Reconciling=True/Progressing']);
     expect(answer.conditions[0]?.message).toMatch(/: b1, b2$/);
   });

@@ -34,7 +34,7 @@ function start(names: readonly string[] = ['a']) {
     store: {
       readUnrouted: async (_tenant, queue, gen, inboxes) => {
         state.calls.push(`unrouted ${queue} ${gen} ${inboxes.length}`);
-        if (state.failing) throw new Error('away');
+        if (state.failing) throw new Error('unavailable');
         return order.slice(0, inboxes.length).map(name => state.unrouted.get(name));
       },
       readOldestOpen: async inboxes => {

@@ -139,7 +139,7 @@ describe('header secrets', () => {
   test('are requested again if the API server does not return them, and older values are kept', async () => {
     const { secrets, again, server, add, put, hear } = start();
     const object = add(subscription('orders', [['token', 'a']]));
-    server.set('globex/token', new Error('away'));
+    server.set('globex/token', new Error('unavailable'));
     hear('globex/token', '1');
     await secrets.read('acme');
     expect(secrets.fieldsOf(object)).toEqual([{ fault: 'secret_unread' }]);
@@ -147,7 +147,7 @@ describe('header secrets', () => {
     put('token', '1', { a: base64('A') });
     await secrets.read('acme');
     expect(secrets.fieldsOf(object)).toEqual([{ value: 'A' }]);
-    server.set('globex/token', new Error('away'));
+    server.set('globex/token', new Error('unavailable'));
     hear('globex/token', '2');
     await secrets.read('acme');
     expect(secrets.fieldsOf(object)).toEqual([{ value: 'A' }]);

@@ -54,7 +54,7 @@ test('removes limits that an earlier process has written, and reads all quotas o
   let isAway = true;
   const list: KubeClient['list'] = (...args) => {
     lists += 1;
-    return isAway ? Promise.reject(new Error('away')) : client.list(...args);
+    return isAway ? Promise.reject(new Error('unavailable')) : client.list(...args);
   };
   const applied: (string | undefined)[] = [];
   const apply: KubeClient['apply'] = (resource, name, ...rest) => {

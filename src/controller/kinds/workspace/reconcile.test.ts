@@ -13,7 +13,7 @@ const workspace = objectOf<'Workspace'>(
 
 function roomWithoutRedis(deletingForMs: number) {
   const { context, forceRemoved } = createTestContext({ Workspace: [workspace] }, { deletingForMs });
-  const inForce = () => Promise.reject(new Error('Redis is away'));
+  const inForce = () => Promise.reject(new Error('Redis is unavailable'));
   return { context: { ...context, tenants: { ...context.tenants, inForce } }, forceRemoved };
 }
 
@@ -107,7 +107,7 @@ describe('an outage of Redis', () => {
 describe('the deletion of a workspace', () => {
   test('waits for Redis for one minute, based on its own clock and not the clock of the API server', async () => {
     const early = roomWithoutRedis(59_999);
-    await expect(finalizeWorkspace(early.context)(workspace)).rejects.toThrow('Redis is away');
+    await expect(finalizeWorkspace(early.context)(workspace)).rejects.toThrow('Redis is unavailable');
     const late = roomWithoutRedis(60_000);
     expect(await finalizeWorkspace(late.context)(workspace)).toBe('done');
     expect(late.forceRemoved).toEqual(['acme undefined']);

@@ -139,7 +139,7 @@ test('uses stored bytes for an hour if they cannot be read anymore, and reports 
   says.stored = async () => [stream('0flood', 60), stream('0small', 2)];
   await stop.start();
   await seen(percent(80));
-  says.stored = async () => Promise.reject(new Error('away'));
+  says.stored = async () => Promise.reject(new Error('unavailable'));
   clock.ms = 3_600_000;
   await seen(percent(80));
   expect(stop.refusalOf(stream('0flood', 60))).toBeDefined();
@@ -159,7 +159,7 @@ test('a master without a limit is never full', async () => {
 });
 
 const failure = () => {
-  const failed = Promise.reject(new Error('away'));
+  const failed = Promise.reject(new Error('unavailable'));
   failed.catch(() => {});
   return failed;
 };

@@ -145,7 +145,7 @@ describe('refused requests', () => {
     outcome = { answer: 'SPENT', untilMs: run.clock.nowMs + 61_500 };
     const spent = await run.send({ path: sandbox() });
     expect([spent.status, spent.document.code, spent.headers['retry-after']]).toEqual([429, 'sandbox_spent', '62']);
-    outcome = new Error('Redis is away');
+    outcome = new Error('Redis is unavailable');
     expect((await run.send({ path: sandbox() })).document.code).toBe('unavailable');
   });
 });

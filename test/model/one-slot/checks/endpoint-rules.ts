@@ -2,7 +2,10 @@ import { hold } from '../../state/violation.ts';
 import { AGE, groupKeyOf, slotOf } from '../part/part.ts';
 import { cameTo, type Held, idOf, type Setup, type World } from '../world/world.ts';
 
-/** An attempt starts: its gate may be closed for as long as a claim can wait, and the endpoint has capacity for it. */
+/**
+ * Checks the start of an attempt: its gate may only be closed for as long as a claim can wait, and the endpoint has
+ * capacity for it.
+ */
 export function checkStart(world: World, setup: Setup, claim: Held): void {
   const { lane } = claim;
   const slot = slotOf(lane);
@@ -23,7 +26,7 @@ export function checkStart(world: World, setup: Setup, claim: Held): void {
   hold(13, running.length < cap, () => `${slot} has ${running.length + 1} attempts at once, its cap is ${cap}`);
 }
 
-/** An endpoint answers 2xx. */
+/** Records a 2xx response of an endpoint. */
 export function checkHit(world: World, { lane, ref, id }: Held): void {
   const { part, history } = world;
   const entry = cameTo(lane, id ?? '');

@@ -1,7 +1,7 @@
 import { hold } from '../../state/violation.ts';
 import { countsOf, entryOf, type Part, readWaitMember, slotOf } from '../part/part.ts';
 
-/** One charge and one place for each routed event: open, claimed or ended. */
+/** Checks that each routed event is charged once, and is either open, claimed, or ended. */
 function checkConservation(part: Part): void {
   let charged = 0;
   const routed: Record<string, number> = {};
@@ -52,7 +52,9 @@ function checkLane(part: Part, lane: string): void {
   hold(13, listed, () => `${lane} waits, and nobody would find it`);
 }
 
-/** Waiting events are always found: their slot has its turn or returns when one of its claims is completed. */
+/**
+ * Checks that waiting events are always found: their slot has its turn, or returns when one of its claims is completed.
+ */
 function checkTurn(part: Part, slot: string): void {
   const waits = part.wait
     .map(readWaitMember)
@@ -64,7 +66,7 @@ function checkTurn(part: Part, slot: string): void {
   hold(13, part.turn[slot] !== undefined, () => `lanes of ${slot} wait, and its turn does not come`);
 }
 
-/** Invariants for every state of a part. */
+/** The invariants for every state of a part. */
 export function checkPart(part: Part): void {
   checkConservation(part);
   const lanes = new Set([...Object.keys(part.claims), ...Object.keys(part.lanes), ...Object.keys(part.pend)]);

@@ -19,12 +19,12 @@ export interface Judged {
   readonly after: Part;
   readonly call: Call;
   readonly reply: unknown;
-  /** As answered, this call with it. */
+  /** The responses of the controller, including this call. */
   readonly gates: Gates;
   readonly now: number;
 }
 
-/** Accepted events are kept and are only stored once. */
+/** Checks that accepted events are kept, and are only stored once. */
 function checkLog({ before, after, call, reply }: Judged): void {
   const kept = before.log.every((entry, i) => after.log[i] === entry);
   hold(12, kept, () => 'an accepted event is gone');
@@ -37,7 +37,7 @@ function checkLog({ before, after, call, reply }: Judged): void {
   }
 }
 
-/** Where a slot's position passes an event, the event is routed exactly if its gate lets it. */
+/** Checks that, when the position of a slot passes an event, the event is routed if and only if its gate allows it. */
 function checkRouting({ before, after, gates }: Judged): void {
   for (const slot of Object.keys(after.subs)) {
     const [from, to] = [positionOf(before, slot), positionOf(after, slot)];
@@ -63,7 +63,9 @@ function checkRouting({ before, after, gates }: Judged): void {
   }
 }
 
-/** No claims are made after closing a gate, or before a lane of the same slot that has been waiting longer. */
+/**
+ * Checks that no claims are made after closing a gate, or before a lane of the same slot that has been waiting longer.
+ */
 function checkClaims({ before, after, call, reply, gates }: Judged): void {
   for (const [lane, { mark }] of Object.entries(after.claims)) {
     if (before.claims[lane]?.mark === mark) continue;
@@ -82,8 +84,8 @@ function checkClaims({ before, after, call, reply, gates }: Judged): void {
 }
 
 /**
- * A lane of the slot that has been waiting since before the given time. Failed or expired lanes may have to wait for
- * other lanes.
+ * Returns a lane of the slot that has been waiting since before the given time. Failed or expired lanes may have to
+ * wait for other lanes.
  */
 function waitingSince(part: Part, slot: string, due: number): string | undefined {
   return part.wait
@@ -93,7 +95,7 @@ function waitingSince(part: Part, slot: string, due: number): string | undefined
     .find(other => other.due < due)?.lane;
 }
 
-/** A deactivated key's lane is left alone, whatever its head is. */
+/** Checks that the lane of a deactivated key is not continued, regardless of its first event. */
 function checkClosedLanes({ after, gates }: Judged): void {
   for (const [lane, { flag }] of Object.entries(after.claims)) {
     if (gates.active[lane] !== undefined) continue;

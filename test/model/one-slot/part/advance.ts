@@ -5,18 +5,18 @@ import { type Context, type Draft, isRoutedTo, MOST_ENTRIES, MOST_REFERENCES, ta
 export interface AdvanceCall {
   readonly step: 'advance';
   /**
-   * The cohort that is furthest behind, instead of the one closest to the tail. Callers take turns so that each cohort
-   * is completed eventually.
+   * Selects the cohort that is furthest behind, instead of the one closest to the tail. Callers take turns, so that
+   * each cohort is completed eventually.
    */
   readonly furthest: boolean;
-  /** Only a defect has it: the position as the caller read it before. */
+  /** The position that the caller has read before. Only used by a defect. */
   readonly from?: Readonly<Record<string, number>> | undefined;
-  /** Only used by a defect: slots which were at the tail. */
+  /** Slots which were at the tail. Only used by a defect. */
   readonly join?: readonly string[] | undefined;
 }
 
 export interface AdvanceReply {
-  /** There is more work, and it could continue immediately. */
+  /** Whether there is more work that could continue immediately. */
   readonly more: boolean;
   /** Slots which reached the tail. Only used by a defect. */
   readonly arrived: readonly string[];
@@ -25,11 +25,11 @@ export interface AdvanceReply {
 interface Cohort {
   readonly from: number;
   readonly slots: readonly string[];
-  /** All slots that follow the part's own position, which is kept during a hold. */
+  /** Returns all slots that follow the part's own position, which is kept during a hold. */
   readonly held: boolean;
 }
 
-/** Open slots by their position, the nearest to the tail first. */
+/** Returns the open slots by their position, starting near the tail. */
 function cohorts(part: Draft, from: AdvanceCall['from']): Cohort[] {
   const { hold, pos } = part.meta;
   const open = Object.keys(part.subs)
@@ -46,8 +46,8 @@ function cohorts(part: Draft, from: AdvanceCall['from']): Cohort[] {
 }
 
 /**
- * Routes an event to the allowed slots of the cohort and returns false if it had to stop before all of them have
- * received it.
+ * Routes an event to the allowed slots of the cohort. Returns false if it had to stop before all of them have received
+ * it.
  */
 function routeTo(
   part: Draft,
@@ -81,7 +81,7 @@ function routeTo(
   return 'done';
 }
 
-/** At the tail, no position is required, and the remaining hold ends there as well. */
+/** Ends the hold at the tail, where no position is required. */
 function arrive(part: Draft, cohort: Cohort, at: number, last: boolean, { defect }: Context): void {
   if (cohort.held) {
     part.meta = last ? { ...part.meta, hold: '', pos: 0 } : { ...part.meta, pos: at };
@@ -104,7 +104,7 @@ export function advance(part: Draft, call: AdvanceCall, context: Context): [Adva
   if (!part.meta.ready) return [{ more: false, arrived: [] }];
   for (const slot of call.join ?? []) delete part.pos[slot];
   const all = cohorts(part, call.from);
-  // One that stands at the tail already waits for the hold to end.
+  // A slot at the tail already waits for the hold to end.
   const tail = tailOf(part);
   const those = all.filter(({ from, held }) => held || from < tail || part.meta.hold === '');
   const cohort = call.furthest ? those.at(-1) : those[0];

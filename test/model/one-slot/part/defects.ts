@@ -1,6 +1,6 @@
 /**
- * Mistakes that a step or a process may be told to make. A search that finds nothing while one of these defects is
- * enabled is not thorough enough.
+ * Defects of a step or a process. If a search does not find anything while one of these defects is enabled, it is not
+ * thorough enough.
  */
 export const DEFECTS = [
   // ingest

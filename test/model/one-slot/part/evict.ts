@@ -15,7 +15,10 @@ export interface EvictReply {
 export interface MineCall {
   readonly step: 'mine';
   readonly by: string;
-  /** As that of an exchange: one that is still under way from before is refused from here on. */
+  /**
+   * The number of this call, like the number of an exchange. Earlier calls that are still in progress are refused from
+   * here on.
+   */
   readonly call: number;
 }
 
@@ -34,13 +37,15 @@ export interface GrantCall {
   readonly total: number;
 }
 
-/** Whether the dispatcher of a claim has not written anything for this time, neither before the claim nor since. */
+/**
+ * Returns whether the dispatcher of a claim has not written anything for this time, neither before the claim nor since.
+ */
 export function hasLapsed(part: Part, { by, at }: Claim, { now, defect }: Context): boolean {
   if (defect === 'evict asks no time') return true;
   return now - Math.max(part.ready[by]?.renewed ?? 0, at) >= DEAD;
 }
 
-/** Takes the expired claims of a dispatcher and stops pushing to it. Newer claims are left for the next check. */
+/** Takes the expired claims of a dispatcher and stops pushing to it. Later claims are left for the next check. */
 export function evict(part: Draft, { dispatcher }: EvictCall, context: Context): [EvictReply, (Message | undefined)?] {
   const out: { lane: string; ref: number }[] = [];
   const known = part.ready[dispatcher];

@@ -27,7 +27,7 @@ import {
   slotOf,
 } from './part.ts';
 
-/** How an attempt ended: delivered, to be repeated, dead; or given back without one. */
+/** The result of an attempt: delivered, to be repeated, or dead; or released without an attempt. */
 export type Outcome = 'delivered' | 'failed' | 'dead' | 'returned';
 
 export interface Completion {
@@ -35,41 +35,41 @@ export interface Completion {
   readonly ref: number;
   readonly mark: number;
   readonly outcome: Outcome;
-  /** The due time of the next attempt, or for returned claims, the time since when the lane has been waiting. */
+  /** The due time of the next attempt. For released claims, the time since which the lane has been waiting. */
   readonly due: number;
 }
 
 export interface ExchangeCall {
   readonly step: 'exchange';
   readonly by: string;
-  /** Greater with each call. */
+  /** The number of the call, which increases with each call. */
   readonly call: number;
   /** The maximum number of claims. */
   readonly limit: number;
-  /** The number of pushed claims that it has seen. */
+  /** The number of pushed claims that the dispatcher has read. */
   readonly seen: number;
-  /** The claims it currently holds, including claims that it ends here. */
+  /** The number of claims that the dispatcher holds, including claims that it ends in this call. */
   readonly held: number;
-  /** One of them is a suspect. */
+  /** Whether one of these claims is a suspect. */
   readonly suspect: boolean;
   readonly done: readonly Completion[];
 }
 
 export interface ExchangeReply {
-  /** False: the call came late, and changed nothing. */
+  /** False if the call was late and did not change anything. */
   readonly taken: boolean;
   /** Whether each completion was counted. */
   readonly counted: readonly boolean[];
   readonly claims: readonly Given[];
-  /** Claims ever pushed to it. */
+  /** The total number of claims that were pushed to the dispatcher. */
   readonly pushed: number;
-  /** More events could be claimed immediately. */
+  /** Whether more events could be claimed immediately. */
   readonly more: boolean;
-  /** A slot, or the part, is behind. */
+  /** Whether a slot or the part is behind. */
   readonly behind: boolean;
-  /** When the next retry is due; 0: none. */
+  /** The due time of the next retry, or 0 if there is none. */
   readonly due: number;
-  /** TIME */
+  /** The time returned by TIME. */
   readonly now: number;
 }
 
@@ -78,15 +78,15 @@ interface Room {
   readonly limit: number;
   held: number;
   /**
-   * A dispatcher holds at most one event that has expired twice so that an event which crashes the dispatcher does not
-   * affect others. This does not apply after the first time, because all claims of a crashed dispatcher would otherwise
+   * A dispatcher holds at most one event that has lapsed twice, so that an event which crashes the dispatcher does not
+   * affect others. This does not apply after the first lapse because all claims of a crashed dispatcher would otherwise
    * be processed one by one.
    */
   suspect: boolean;
   readonly given: Given[];
 }
 
-/** Claims the head of a lane that is not held. */
+/** Claims the first event of a lane that is not held. */
 function take(part: Draft, lane: string, due: number, room: Room, context: Context): void {
   const head = part.pend[lane]?.[0] as number;
   dropPending(part, lane, head);
@@ -96,7 +96,7 @@ function take(part: Draft, lane: string, due: number, room: Room, context: Conte
   room.suspect ||= given.suspect;
 }
 
-/** The next step after a claim that ended permanently. */
+/** Continues after a claim that has ended permanently. */
 function goOn(part: Draft, lane: string, room: Room | undefined, context: Context): void {
   if (part.pend[lane] === undefined) return letIdle(part, lane);
   const slot = slotOf(lane);
@@ -116,7 +116,7 @@ function goOn(part: Draft, lane: string, room: Room | undefined, context: Contex
   else letWait(part, lane, context.now);
 }
 
-/** Puts a claim's event back where it was; one whose event has ended meanwhile lets its lane go on. */
+/** Returns the event of a claim to its lane. If the event has ended in the meantime, the lane continues. */
 export function giveBack(part: Draft, lane: string, held: Claim, due: number, context: Context): void {
   endClaim(part, lane, held, context);
   if (part.records[entryOf(lane, held.ref)] !== undefined && context.defect !== 'what has ended is put back') {
@@ -127,8 +127,8 @@ export function giveBack(part: Draft, lane: string, held: Claim, due: number, co
 }
 
 /**
- * An event which is now claimed by a different dispatcher, or not claimed at all. Delivered is delivered, while it is
- * open.
+ * Ends an attempt of an event that is now claimed by a different dispatcher, or not claimed at all. A delivery counts
+ * as long as the event is open.
  */
 function completeForeign(part: Draft, { lane, ref }: Completion, context: Context): boolean {
   if (part.claims[lane]?.ref === ref) {
@@ -159,7 +159,7 @@ function complete(part: Draft, completion: Completion, room: Room, context: Cont
   if (!own) return outcome === 'delivered' && completeForeign(part, completion, context);
   const slot = slotOf(lane);
   if (outcome === 'returned') {
-    // Else one that hangs would have its claims given back and forth all the time.
+    // Otherwise, claims of an endpoint that does not respond would be released and claimed again all the time.
     if (countsOf(part, slot).claims > (part.subs[slot]?.cap ?? 0)) count(part, slot, { slow: true });
     giveBack(part, lane, held, due, context);
     return true;
@@ -191,7 +191,7 @@ export function releaseDue(part: Draft, { now }: Context): boolean {
   return due.length > 0;
 }
 
-/** Claims up to the share of one slot and returns false if there is currently nothing more to claim. */
+/** Claims up to the share of one slot. Returns false if there is nothing more to claim at the moment. */
 function serve(part: Draft, slot: string, share: number, room: Room, context: Context): boolean {
   let left = share;
   for (const member of waitingOf(part, slot)) {
@@ -204,7 +204,7 @@ function serve(part: Draft, slot: string, share: number, room: Room, context: Co
     }
     if (left === 0 || room.held >= room.limit) return true;
     if (!mayClaim(part, slot, room.by, false, context)) {
-      // It comes back with its next completion.
+      // The slot returns when its next attempt is completed.
       delete part.turn[slot];
       return false;
     }
@@ -264,7 +264,7 @@ export function exchange(part: Draft, call: ExchangeCall, context: Context): [Ex
   // It holds the claims that it has reported, and the claims that were pushed since then.
   const said = call.held - done.length + pushed - call.seen;
   const room: Room = { by, limit, held: Math.max(0, said), suspect: call.suspect, given: [] };
-  // Returned claims come first because they have been waiting longer than the next events in other lanes.
+  // Released claims come first because they have been waiting longer than the next events in other lanes.
   const back = done.filter(({ outcome }) => outcome === 'returned');
   const ended = done.filter(({ outcome }) => outcome !== 'returned');
   const taken = new Set([...back, ...ended].filter(completion => complete(part, completion, room, context)));

@@ -4,7 +4,7 @@ import { type Context, countsOf, type Draft, groupKeyOf, inOrder, type Subscript
 
 export type GateCall = { readonly step: 'gate'; readonly slot: string } & (
   | { readonly op: 'activate' | 'deactivate'; readonly groupKey: string }
-  /** `skip` opens a slot that is paused or catching up at the tail. */
+  /** `skip` opens a slot that is paused or behind, at the tail. */
   | { readonly op: 'pause' | 'resume' | 'skip' }
 );
 
@@ -47,8 +47,8 @@ function open(part: Draft, slot: string, sub: Subscription): [GateReply, (Messag
 }
 
 /**
- * The state of a subscription, or of one of its keys, as requested by the controller. Exact from this step on, for
- * routing and claims.
+ * Sets the state of a subscription, or of one of its keys, as requested by the controller. It is exact from this step
+ * on, for routing and claims.
  */
 export function gate(part: Draft, call: GateCall, context: Context): [GateReply, (Message | undefined)?] {
   const { slot } = call;
@@ -64,7 +64,7 @@ export function gate(part: Draft, call: GateCall, context: Context): [GateReply,
     case 'pause':
       if (!sub.open) return ['SAME'];
       part.subs[slot] = { ...sub, open: false };
-      // In a hold it stands where the part stands, and not at the tail.
+      // During a hold, the position is that of the part, and not the tail.
       if (defect !== 'pause keeps no position') {
         part.pos[slot] ??= hold === '' || defect === 'pause in a hold at the tail' ? tailOf(part) : pos;
       }
@@ -78,6 +78,6 @@ export function gate(part: Draft, call: GateCall, context: Context): [GateReply,
       else part.pos[slot] = tailOf(part);
       return open(part, slot, sub);
     default:
-      throw new Error('no such gate');
+      throw new Error('this gate does not exist');
   }
 }

@@ -7,27 +7,27 @@ export interface IngestCall {
 }
 
 /**
- * One entry for each event taken, starting with the first. Events that would write too many references are left for the
- * next call.
+ * There is one entry for each accepted event, starting with the first. Events that would write too many references are
+ * left for the next call.
  */
 export interface IngestReply {
   readonly answers: readonly { readonly ref: number; readonly duplicate: boolean }[];
 }
 
-/** Published on the part's channel, in the step that claims. */
+/** A message published on the part's channel, in the step that claims. */
 export interface Message {
   /** The owner of the claims. */
   readonly to: string;
   readonly claims: readonly Given[];
-  /** Claims ever pushed to it, with these. */
+  /** The total number of claims pushed to the dispatcher, including these. */
   readonly pushed: number;
-  /** There are waiting events that have not been claimed, or a slot is behind. */
+  /** Whether there are waiting events that have not been claimed, or a slot is behind. */
   readonly waiting: boolean;
 }
 
 export const WAITING: Message = { to: '', claims: [], pushed: 0, waiting: true };
 
-/** Adds an event to a lane of a slot. An idle lane is left to the caller: then the answer is true. */
+/** Adds an event to a lane of a slot. Returns true for an idle lane, which the caller must process. */
 export function addToLane(part: Draft, lane: string, ref: number, cost: number): boolean {
   const slot = slotOf(lane);
   part.meta = { ...part.meta, used: part.meta.used + cost };
@@ -39,7 +39,7 @@ export function addToLane(part: Draft, lane: string, ref: number, cost: number):
   return false;
 }
 
-/** Slots whose key and subscription are active since before the event. */
+/** Returns the slots whose key and subscription have been active since before the event. */
 export function activeSlots(part: Draft, groupKey: string, ref: number): string[] {
   const since = part.keys[groupKey] ?? {};
   return Object.keys(since)
@@ -53,8 +53,8 @@ export function activeSlots(part: Draft, groupKey: string, ref: number): string[
 const roomOf = ({ until, limit, held }: Ready, now: number) => (until > now ? limit - held : 0);
 
 /**
- * The dispatcher with most room; of several the first by name. The capacity of a crashed dispatcher does not increase
- * anymore.
+ * Returns the dispatcher with the most room. If there are several, returns the first by name. The room of a crashed
+ * dispatcher does not increase anymore.
  */
 function roomiest(part: Draft, now: number): string | undefined {
   const room = (name: string) => roomOf(part.ready[name] as Ready, now);

@@ -12,17 +12,20 @@ import {
   waitMember,
 } from './part.ts';
 
-/** A claim as a push or an answer carries it. */
+/** A claim in a push or a response. */
 export interface Given {
   readonly lane: string;
   readonly ref: number;
   readonly mark: number;
   /** The time of the claim, as returned by TIME. */
   readonly at: number;
-  /** Since when the lane had waited. Goes back with a claim that is given back so that the lane keeps its place. */
+  /**
+   * The time since which the lane had been waiting. It is restored with a released claim, so that the lane keeps its
+   * place.
+   */
   readonly due: number;
   readonly attempts: number;
-  /** It may crash its dispatchers: see `Room`. */
+  /** Whether the event may crash its dispatchers: see `Room`. */
   readonly suspect: boolean;
 }
 
@@ -41,7 +44,7 @@ export function dropPending(part: Draft, lane: string, ref: number): void {
   else delete part.pend[lane];
 }
 
-/** Lets a lane wait for its turn; one whose key was deactivated waits for its activation. */
+/** Lets a lane wait for its turn. If its key was deactivated, it waits for its activation. */
 export function letWait(part: Draft, lane: string, due: number): void {
   const slot = slotOf(lane);
   part.lanes[lane] = 'w';
@@ -59,13 +62,13 @@ export function letIdle(part: Draft, lane: string): void {
   delete part.off[lane];
 }
 
-/** May the dispatcher claim one more of the slot? */
+/** Returns whether the dispatcher may claim another event of the slot. */
 export function mayClaim(part: Draft, slot: string, by: string, again: boolean, { defect }: Context): boolean {
   const sub = part.subs[slot];
   if (sub === undefined || !sub.open) return false;
   const { claims, again: retries, slow, sole } = countsOf(part, slot);
   // A claim exists until its completion is written, so there may be more claims than attempts: up to twice as many if
-  // one dispatcher has all of them because each dispatcher only counts its own attempts.
+  // one dispatcher has all of them, because each dispatcher only counts its own attempts.
   const alone = sole === by || defect === 'cap in each dispatcher';
   const most = alone && !slow ? 2 * sub.cap : sub.cap;
   if (claims >= most) return false;
@@ -89,7 +92,7 @@ export function claim(part: Draft, lane: string, ref: number, by: string, due: n
   return { lane, ref, mark, at: now, due, attempts: tries?.attempts ?? 0, suspect: (tries?.lapses ?? 0) >= SUSPECT };
 }
 
-/** Takes a claim from its dispatcher. The caller is responsible for its ref and its lane. */
+/** Removes a claim from its dispatcher. The caller is responsible for its ref and its lane. */
 export function endClaim(part: Draft, lane: string, { again, flag }: Claim, { defect }: Context): void {
   const slot = slotOf(lane);
   const counts = countsOf(part, slot);
@@ -97,12 +100,12 @@ export function endClaim(part: Draft, lane: string, { again, flag }: Claim, { de
   const claims = counts.claims - 1;
   const change = { claims, again: counts.again - (again ? 1 : 0), sole: claims === 0 ? '' : counts.sole };
   count(part, slot, change);
-  // It was removed from its turn if it had reached its cap.
+  // If the slot had reached its cap, it had no turn.
   if (counts.waiting && defect !== 'full slot does not come back') part.turn[slot] ??= 0;
   if (flag === '-') part.off[lane] = true;
 }
 
-/** Writes how an event ended for a subscription; once. */
+/** Records the result of an event for a subscription, once. */
 export function record(part: Draft, lane: string, ref: number, outcome: 'delivered' | 'dead'): void {
   const entry = entryOf(lane, ref);
   if (part.records[entry] !== undefined) return;
@@ -114,15 +117,15 @@ export function record(part: Draft, lane: string, ref: number, outcome: 'deliver
 }
 
 /**
- * The waiting lanes of a slot in order: first attempts and retries, sorted by the time since when they have been
- * waiting.
+ * Returns the waiting lanes of a slot in order: first attempts and retries, sorted by the time since which they have
+ * been waiting.
  */
 export function waitingOf(part: Draft, slot: string): readonly string[] {
   const due = (member: string) => readWaitMember(member).due;
   return part.wait.filter(member => member.startsWith(slot)).sort((a, b) => due(a) - due(b));
 }
 
-/** The attempts and expired claims of a lane's first open ref. */
+/** Returns the attempts and expired claims of a lane's first open ref. */
 export function headTries(part: Draft, lane: string): Tries {
   const head = part.pend[lane]?.[0];
   return (head === undefined ? undefined : part.tries[entryOf(lane, head)]) ?? { attempts: 0, lapses: 0 };

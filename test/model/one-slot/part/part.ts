@@ -10,52 +10,52 @@ import type { Defect } from './defects.ts';
  */
 export interface Part {
   readonly meta: Meta;
-  /** P:log. Never trimmed here. */
+  /** P:log. It is never trimmed in this model. */
   readonly log: Entry[];
-  /** P:id: a sender's id → ref. */
+  /** P:id: the ref by the id of the sender. */
   readonly ids: Record<string, number>;
-  /** P:keys: group key → slot → since, the ref of the tail when the key was activated. */
+  /** P:keys: the ref of the tail when the key was activated, by group key and slot. */
   readonly keys: Record<string, Readonly<Record<string, number>>>;
   readonly subs: Record<string, Subscription>;
-  /** P:pos: the last ref routed to a slot that is behind. Being here is being behind. */
+  /** P:pos: the last ref routed to a slot that is behind. A slot is behind if it has a position. */
   readonly pos: Record<string, number>;
-  /** P:late: ref → slots that it was routed to after it was stored. */
+  /** P:late: the slots to which an event was routed after it was stored, by ref. */
   readonly late: Record<number, readonly string[]>;
-  /** P:cl: the claimed head of each lane. */
+  /** P:cl: the claimed first event of each lane. */
   readonly claims: Record<string, Claim>;
-  /** P:lane: lanes that wait or retry; one that is neither here nor claimed is idle. */
+  /** P:lane: lanes that are waiting or have a retry. All other lanes that are not claimed are idle. */
   readonly lanes: Record<string, 'w' | 'r'>;
-  /** P:pend: lane → open refs, ascending, without the claimed head. */
+  /** P:pend: the open refs of each lane in ascending order, without the claimed first event. */
   readonly pend: Record<string, readonly number[]>;
   /**
    * P:wait: see `waitMember`. Ascending. May contain members of lanes that are no longer waiting or have a later
    * member.
    */
   readonly wait: string[];
-  /** P:turn: slots with waiting lanes → when they were served. */
+  /** P:turn: the time at which a slot with waiting lanes was last served. */
   readonly turn: Record<string, number>;
-  /** P:retry: lane → when its head is due. */
+  /** P:retry: the time at which the first event of a lane is due. */
   readonly retry: Record<string, number>;
   /** P:try: see `entryOf`. */
   readonly tries: Record<string, Tries>;
-  /** P:off: lanes whose key was deactivated while something waited there. */
+  /** P:off: lanes whose key was deactivated while an event was waiting. */
   readonly off: Record<string, true>;
   readonly counts: Record<string, Counts>;
   /** P:rec: see `entryOf`. */
   readonly records: Record<string, 'delivered' | 'dead'>;
-  /** P:ready: by the dispatcher's name. */
+  /** P:ready: dispatchers by name. */
   readonly ready: Record<string, Ready>;
 }
 
 export interface Meta {
-  /** The gate data are complete. Otherwise, no events are routed. */
+  /** Whether the gate data is complete. Otherwise, no events are routed. */
   readonly ready: boolean;
   /** The last ref is `ms` × 100 + `seq`. */
   readonly ms: number;
   readonly seq: number;
   readonly used: number;
   readonly granted: number;
-  /** The reason why all slots that are not behind stay at `pos` in the meantime. */
+  /** The reason why all slots that are not behind remain at `pos`. */
   readonly hold: '' | 'gates' | 'tokens' | 'wide';
   readonly pos: number;
   /** The time of the last claim. In Redis, this uses TIME in µs. */
@@ -87,7 +87,7 @@ export interface Claim {
   /** Identifies the claim: a later claim of the same event by the same dispatcher has a different number. */
   readonly mark: number;
   readonly at: number;
-  /** `+`: more events are waiting behind it. `-`: no events may follow, because the key was deactivated. */
+  /** `+`: more events are waiting after it. `-`: no events may follow because the key was deactivated. */
   readonly flag: ' ' | '+' | '-';
   /** The event has failed before. */
   readonly again: boolean;
@@ -107,35 +107,35 @@ export interface Counts {
   readonly failed: number;
   /** Whether lanes are waiting. This may remain true for a while after the last lane has stopped waiting. */
   readonly waiting: boolean;
-  /** Its endpoint takes so long that claims beyond the cap come back unsent. */
+  /** Whether its endpoint is so slow that claims beyond the cap are returned without an attempt. */
   readonly slow: boolean;
-  /** Who holds all claims; `*`: several. */
+  /** The dispatcher that holds all claims, or `*` for several dispatchers. */
   readonly sole: string;
 }
 
 export interface Ready {
-  /** When it last wrote. */
+  /** The time of its last write. */
   readonly renewed: number;
-  /** Nothing is pushed to it until it writes again. */
+  /** Whether nothing is pushed to it until it writes again. */
   readonly until: number;
   /** The number of its last call, which is used to reject late calls. */
   readonly call: number;
   readonly limit: number;
   readonly held: number;
-  /** Claims ever pushed to it. */
+  /** The total number of claims pushed to it. */
   readonly pushed: number;
 }
 
 /** The context of a step, in addition to its arguments. */
 export interface Context {
-  /** TIME */
+  /** The time returned by TIME. */
   readonly now: number;
   readonly defect?: Defect | undefined;
 }
 
 /** The maximum number of references written by a call. */
 export const MOST_REFERENCES = 2;
-/** Log entries that one `advance` may read. */
+/** The maximum number of log entries that `advance` reads. */
 export const MOST_ENTRIES = 3;
 /** The maximum number of claims returned by an `exchange`. */
 export const MOST_CLAIMS = 3;
@@ -145,18 +145,18 @@ export const LEASE = 4;
 export const DEAD = 3;
 /** A dispatcher does not start an attempt if its claim is more than this number of ticks old. */
 export const AGE = 1;
-/** Lapses after which an event is dead. */
+/** The number of lapses after which an event is dead. */
 export const MOST_LAPSES = 4;
 /** The number of expired claims after which an event may be crashing its dispatchers. */
 export const SUSPECT = 2;
 
 export const slotOf = (lane: string) => lane.charAt(0);
 export const groupKeyOf = (lane: string) => lane.slice(1);
-/** The key used for records and tries. */
+/** Returns the key used for records and tries. */
 export const entryOf = (lane: string, ref: number) => `${lane} ${ref}`;
 export const tailOf = ({ meta }: Part) => meta.ms * 100 + meta.seq;
 
-/** Slot, class, due and group key; those that are due first come first within a class. */
+/** Returns the slot, class, due time, and group key. Within a class, members that are due first come first. */
 export function waitMember(lane: string, again: boolean, due: number): string {
   return `${slotOf(lane)}${again ? 1 : 0}${String(due).padStart(4, '0')}${groupKeyOf(lane)}`;
 }
@@ -181,7 +181,7 @@ const NO_COUNTS: Counts = {
 };
 export const countsOf = (part: Part, slot: string): Counts => part.counts[slot] ?? NO_COUNTS;
 
-/** The position up to which a slot is routed. */
+/** Returns the position up to which a slot is routed. */
 export function positionOf(part: Part, slot: string): number {
   return part.pos[slot] ?? (part.meta.hold === '' ? tailOf(part) : part.meta.pos);
 }
@@ -215,7 +215,7 @@ export function emptyPart(): Part {
 /** The state that a step may change while it runs. */
 export type Draft = { -readonly [K in keyof Part]: Part[K] };
 
-/** The same record with sorted keys so that equal parts are always written in the same way. */
+/** Returns the same record with sorted keys, so that equal parts are always written in the same way. */
 export function inOrder<T>(record: Readonly<Record<string, T>>): Record<string, T> {
   const keys = Object.keys(record);
   if (keys.every((key, i) => i === 0 || (keys[i - 1] as string) < key)) return record;

@@ -28,7 +28,7 @@ export interface Steps {
 }
 
 export type StepName = keyof Steps;
-/** A script's arguments. */
+/** The arguments of a script. */
 export type Call<K extends StepName = StepName> = { [N in K]: Steps[N][0] }[K];
 
 export interface Stepped<K extends StepName = StepName> {
@@ -46,7 +46,7 @@ type Runs<K extends StepName> = (
 
 const STEPS: { readonly [K in StepName]: Runs<K> } = { ingest, exchange, advance, gate, evict, mine, sweep, grant };
 
-/** One script: a pure function of the part and the call. */
+/** Runs a script, which is a pure function of the part and the call. */
 export function runStep<K extends StepName>(
   part: Part,
   call: Steps[K][0] & { readonly step: K },

@@ -59,7 +59,7 @@ export function die(me: Dispatcher): void {
   Object.assign(me, { state: 'dead', socket: [], held: [], ended: [], call: null, mine: null, subscribed: false });
 }
 
-/** An attempt ends. */
+/** Ends an attempt. */
 export function answerAttempt(world: World, setup: Setup, me: Dispatcher, claim: Held, delivered: boolean): void {
   if (delivered) checkHit(world, claim);
   if (me.state === 'stalled') {
@@ -82,8 +82,8 @@ export function wake(world: World, setup: Setup, me: Dispatcher): void {
 }
 
 /**
- * Claims that arrived. Their age is based on the Redis time instead of the time of reading because they may have been
- * unread for a while.
+ * Adds claims that have arrived. Their age is based on the Redis time instead of the time of reading because they may
+ * have been unread for a while.
  */
 function queue(world: World, setup: Setup, { skew }: Dispatcher, claims: readonly Given[]): Held[] {
   const fresh = setup.defect === 'age from the reading';
@@ -110,7 +110,7 @@ export function read(world: World, setup: Setup, me: Dispatcher): void {
   launch(world, setup, me);
 }
 
-/** Something has to be written: completions, a look for work, or a sign of life for what it holds. */
+/** Returns whether the dispatcher has to call Redis: with completions, to look for work, or to keep its claims. */
 export const mustExchange = (world: World, me: Dispatcher) =>
   me.ended.length > 0 || me.wanted || (me.held.length > 0 && me.renewed < world.now);
 
@@ -155,7 +155,7 @@ export function readAnswer(world: World, setup: Setup, me: Dispatcher): void {
   launch(world, setup, me);
 }
 
-/** The response of an exchange is lost regardless of whether Redis ran it. */
+/** Loses the response of an exchange, regardless of whether Redis ran it. */
 export function loseAnswer(world: World, setup: Setup, me: Dispatcher): void {
   const { call } = me;
   if (call === null) return;
@@ -172,7 +172,7 @@ function list(world: World, setup: Setup, me: Dispatcher): void {
   me.mine = { claims, pushed };
 }
 
-/** Claims that are neither held nor ended here were missed and are returned. */
+/** Returns claims that the dispatcher neither holds nor has ended because it missed them. */
 function compare(me: Dispatcher): void {
   if (me.mine === null) return;
   const known = new Set([...me.held, ...me.ended].map(({ mark }) => mark));
@@ -181,7 +181,7 @@ function compare(me: Dispatcher): void {
   me.seen = Math.max(me.seen, me.mine.pushed);
   me.mine = null;
   me.doubts = false;
-  // It takes claims again.
+  // The dispatcher accepts claims again.
   me.wanted = true;
 }
 
@@ -203,7 +203,7 @@ export function dropConnection(me: Dispatcher): void {
   Object.assign(me, { subscribed: false, deafSince: 0, socket: [], mine: null });
 }
 
-/** Actions of a dispatcher that are triggered by time. */
+/** Returns the actions of a dispatcher that are triggered by time. */
 export function passTime(world: World, setup: Setup, me: Dispatcher): void {
   me.up = world.now;
   if (me.told > me.seen && setup.defect !== 'pushes are not compared') me.doubts = true;

@@ -100,7 +100,7 @@ function* partFaults(world: World, setup: Setup): Generator<[Fault, string, Move
   }
 }
 
-/** Faults that may happen now. */
+/** Returns the faults that can happen now. */
 export function* faults(world: World, setup: Setup): Generator<Move> {
   if (world.faultsLeft === 0) return;
   const all = [...partFaults(world, setup)];

@@ -21,8 +21,8 @@ import { type Dispatcher, type GateOp, newDispatcher, type Setup, type World } f
 type Self = (next: World, me: Dispatcher) => void;
 
 /**
- * Dispatchers whose claims can be taken: they are silent for everyone, or in this part, which the dispatcher is also
- * working on.
+ * Returns the dispatchers whose claims can be taken: they have not written anything for too long, either everywhere or
+ * in this part.
  */
 function* lapsedOthers(world: World, setup: Setup, me: Dispatcher): Generator<string> {
   const context = { now: world.now - world.skew, defect: setup.defect };
@@ -37,7 +37,7 @@ function* lapsedOthers(world: World, setup: Setup, me: Dispatcher): Generator<st
   }
 }
 
-/** The required moves of a running dispatcher. */
+/** Returns the required moves of a running dispatcher. */
 function* workOf(world: World, setup: Setup, index: number): Generator<Move> {
   const me = world.dispatchers[index] as Dispatcher;
   const { name, call } = me;
@@ -180,7 +180,7 @@ function* gateMoves(world: World, setup: Setup): Generator<Move> {
   }
 }
 
-/** Moves that can happen at any time, but are not required. */
+/** Returns moves that can happen at any time, but are not required. */
 function* free(world: World, setup: Setup): Generator<Move> {
   for (const [index, { state, name }] of world.dispatchers.entries()) {
     if (state !== 'stalled') continue;
@@ -219,7 +219,7 @@ const passes = (setup: Setup): Move => ({
   },
 });
 
-/** The required moves of running processes. No time passes until they have been made. */
+/** Returns the required moves of running processes. No time passes until they have been made. */
 export function urgentMoves(world: World, setup: Setup): Move[] {
   const moves: Move[] = [];
   for (const [index, { state, call }] of world.dispatchers.entries()) {
@@ -229,7 +229,9 @@ export function urgentMoves(world: World, setup: Setup): Move[] {
   return moves;
 }
 
-/** What happens next when nothing breaks any more: stalled processes stay so, closed gates as well. */
+/**
+ * Returns the next move without further faults. Suspended processes remain suspended, and closed gates remain closed.
+ */
 export function usualMove(world: World, setup: Setup): Move {
   const [urgent] = urgentMoves(world, setup);
   if (urgent !== undefined) return urgent;
@@ -241,7 +243,7 @@ export function usualMove(world: World, setup: Setup): Move {
   return starts ?? sends ?? passes(setup);
 }
 
-/** All possible moves, starting with the usual move. */
+/** Returns all possible moves, starting with the usual move. */
 export function movesOf(world: World, setup: Setup): Move[] {
   if (world.wrong !== '') return [];
   const urgent = urgentMoves(world, setup);

@@ -3,7 +3,7 @@ import type { Move } from './move.ts';
 import { run } from './redis.ts';
 import type { Dispatcher, Setup } from './world.ts';
 
-/** Redis reads an exchange and runs it; its answer is on its way. */
+/** Redis reads and runs an exchange, whose response is in progress. */
 export function exchange(setup: Setup, index: number, sent: ExchangeCall): Move {
   return {
     label: `Redis runs the exchange of ${sent.by}`,

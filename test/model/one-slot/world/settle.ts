@@ -16,7 +16,7 @@ export function makeMove(world: World, { run }: Move): World {
   return next;
 }
 
-/** Events that still have to be delivered because their gates are open and their endpoints respond. */
+/** Returns events that still have to be delivered because their gates are open and their endpoints respond. */
 function owed({ part, gates, hangs, senders }: World): string | undefined {
   const due = (slot: string) => gates.open[slot] === true && slot !== hangs;
   for (const [groupKey, { left, repeats }] of Object.entries(senders)) {
@@ -34,7 +34,7 @@ function owed({ part, gates, hangs, senders }: World): string | undefined {
   });
 }
 
-/** When nothing is owed and nobody has anything to do, both sides agree about what is held. */
+/** Checks that both sides have the same claims when there is no more work. */
 function disagreement({ part, dispatchers }: World): string | undefined {
   const by = (name: string) => Object.keys(part.claims).filter(lane => part.claims[lane]?.by === name);
   for (const { name, state, held, doubts } of dispatchers) {
@@ -47,7 +47,7 @@ function disagreement({ part, dispatchers }: World): string | undefined {
   return undefined;
 }
 
-/** Events recorded as delivered have arrived. */
+/** Checks that events recorded as delivered have arrived. */
 function neverCame({ part, history }: World): string | undefined {
   for (const { ref, id, groupKey } of part.log) {
     for (const slot of Object.keys(part.subs)) {
@@ -68,9 +68,9 @@ export interface Settled {
 const MOST_MOVES = 2_000;
 
 /**
- * Lets a world come to rest without further faults, always in the same way, and counts the ticks. `known`: the number
- * of ticks for states that were visited on the way from other states. It is a violation if this takes longer than the
- * limit of the setup.
+ * Runs a world without further faults until it comes to rest, always in the same way, and counts the ticks. `known`:
+ * the number of ticks for states that were visited on the way from other states. It is a violation if this takes longer
+ * than the limit of the setup.
  */
 export function settle(world: World, setup: Setup, known?: Map<string, number>): Settled {
   const story: string[] = [];

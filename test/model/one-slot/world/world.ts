@@ -8,13 +8,13 @@ import { emptyPart, inOrder, type Part } from '../part/part.ts';
 /** Unread data in the push connection. */
 export type Pushed = Message | 'fence';
 
-/** A claim in a dispatcher. `answered`: the endpoint has received it, but the process has not noticed this yet. */
+/** A claim in a dispatcher. `answered`: the endpoint has received it, but the process does not know this yet. */
 export interface Held extends Given {
   readonly state: 'queued' | 'sent' | 'answered';
   /** The time at which it was sent, and the event. */
   readonly sentAt?: number;
   readonly id?: string;
-  /** The claim was taken from it, which it is not aware of. */
+  /** Whether the claim was taken from the dispatcher, which does not know this yet. */
   readonly lapsedNow?: true;
 }
 
@@ -23,13 +23,13 @@ export interface Dispatcher {
   state: 'up' | 'stalled' | 'dead';
   /** The last time at which it was running. */
   up: number;
-  /** Since when nothing arrives on its connection of the pushes, though it stands; 0: it does. */
+  /** The time since which nothing arrives on its open push connection, or 0 if it works. */
   deafSince: number;
   subscribed: boolean;
   socket: readonly Pushed[];
   held: readonly Held[];
   ended: readonly Completion[];
-  /** The one exchange under way, before and after Redis ran it. */
+  /** The exchange in progress, before and after Redis ran it. */
   call: { readonly sent: ExchangeCall; readonly at: number; readonly reply: ExchangeReply | undefined } | null;
   /** The list of its own claims, which is compared after reading the fence. */
   mine: { readonly claims: readonly { lane: string; ref: number; mark: number }[]; readonly pushed: number } | null;
@@ -40,18 +40,18 @@ export interface Dispatcher {
   told: number;
   /** The assumed difference between the Redis clock and its own clock. */
   skew: number;
-  /** The time at which it sent the last answered exchange. */
+  /** The time at which it sent the last exchange that received a response. */
   renewed: number;
-  /** Something may be there to claim. */
+  /** Whether there may be events to claim. */
   wanted: boolean;
-  /** It may have missed a claim. */
+  /** Whether it may have missed a claim. */
   doubts: boolean;
-  /** Somebody is behind. */
+  /** Whether a slot is behind. */
   advances: boolean;
   furthest: boolean;
-  /** When the next retry is due; 0: none that it knows of. */
+  /** The due time of the next retry that it knows, or 0. */
   due: number;
-  /** Others that it knows to be gone. */
+  /** The other dispatchers that it knows to be evicted. */
   gone: readonly string[];
   /** The positions it has read. Only kept by a defect. */
   positions: Readonly<Record<string, number>> | null;
@@ -69,23 +69,23 @@ export interface Sender {
 /** The responses received by the controller, separate from the part. Times are in ticks. */
 export interface Gates {
   readonly open: Readonly<Record<string, boolean>>;
-  /** Lane → since, as a ref. */
+  /** The activation of each lane, as a ref. */
   readonly active: Readonly<Record<string, number>>;
-  /** Slot or lane → when it was closed last. */
+  /** The time at which a slot or lane was last closed. */
   readonly closedAt: Readonly<Record<string, number>>;
-  /** Slot → the ref up to which it was skipped. */
+  /** The ref up to which a slot was skipped. */
   readonly skipped: Readonly<Record<string, number>>;
 }
 
 /** The requests received by the endpoints. */
 export interface History {
-  /** Event and lane → 2xx answers. */
+  /** The number of 2xx responses, by event and lane. */
   hits: Record<string, number>;
-  /** Event and lane → how often a claim of it lapsed. */
+  /** The number of lapsed claims, by event and lane. */
   lapses: Record<string, number>;
-  /** Lane → the ref of the last event delivered for the first time. */
+  /** The ref of the last event that was delivered for the first time, by lane. */
   newest: Record<string, number>;
-  /** Event and lane → dispatchers that it ended. */
+  /** The crashed dispatchers, by event and lane. */
   kills: Record<string, number>;
   failovers: number;
 }
@@ -130,7 +130,7 @@ export type Fault =
 
 export type GateOp = 'pause' | 'resume' | 'skip' | 'activate' | 'deactivate';
 
-/** The event of a ref at the moment. A failover may lose this event, and another event may get the same ref. */
+/** Returns the current event of a ref. A failover may lose this event, and another event may get the same ref. */
 export const idOf = ({ part }: World, ref: number) => part.log.find(entry => entry.ref === ref)?.id ?? '';
 
 /** The parameters of a history. */
@@ -139,21 +139,21 @@ export const cameTo = (lane: string, id: string) => `${lane} ${id}`;
 /** A small world: its dispatchers, subscriptions, and keys, and the allowed faults. */
 export interface Setup {
   readonly dispatchers: readonly string[];
-  /** Slot → attempts at once. */
+  /** The maximum number of concurrent attempts, by slot. */
   readonly caps: Readonly<Record<string, number>>;
-  /** Group key → events. Initially, each key is active for all slots. */
+  /** The number of events, by group key. At first, each key is active for all slots. */
   readonly events: Readonly<Record<string, number>>;
-  /** Sent with one call, of different keys. */
+  /** The number of events sent in one call, with different keys. */
   readonly batches?: boolean;
   /** The maximum number of claims of a dispatcher. */
   readonly limit: number;
   readonly faults: readonly Fault[];
   readonly mostFaults: number;
   readonly gates?: readonly GateOp[];
-  /** Whose gates move; default: the first slot and the first key. */
+  /** The gates that can be changed. By default, these are the first slot and the first key. */
   readonly gated?: readonly [slot: string, groupKey: string];
   readonly mostGates?: number;
-  /** Attempts that fail. */
+  /** The number of attempts that fail. */
   readonly failures?: number;
   readonly ticks: number;
   /**
@@ -166,14 +166,14 @@ export interface Setup {
   readonly homes?: 1 | 2;
   /** The event whose attempt crashes its dispatcher. */
   readonly poison?: string;
-  /** Ticks after which all that can be delivered is, once faults stop. */
+  /** The number of ticks within which all events must be delivered after the faults stop. */
   readonly bound: number;
   readonly defect?: Defect | undefined;
   /** The value used by `make test-model`. */
   readonly long?: Partial<Setup>;
 }
 
-/** After so many ticks a dispatcher looks whether anything is there, told or not. */
+/** The number of ticks after which a dispatcher checks for work without a message. */
 export const RARELY = 8;
 /** The number of ticks until a failed event is due again. */
 export const RETRY_AFTER = 2;
@@ -267,7 +267,7 @@ export function copyWorld(world: World): World {
 
 const keys = new WeakMap<World, string>();
 
-/** Tells worlds apart. */
+/** Returns a key that distinguishes worlds. */
 export function keyOf(world: World): string {
   const known = keys.get(world);
   if (known !== undefined) return known;

@@ -37,7 +37,7 @@ function start(said?: DeliveryStatus) {
   const watch = createDeliveryWatch({
     read: async inboxes => {
       reads.push(inboxes.length);
-      if (failing) throw new Error('away');
+      if (failing) throw new Error('unavailable');
       return inboxes.map(({ sub }) => redis.get(sub));
     },
     subscriptionsOf: sub => (sub === SUB ? [subscription()] : []),
