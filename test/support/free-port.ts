@@ -10,6 +10,19 @@ const LAST = 32_000;
 
 const chosen = new Set<number>();
 
+/**
+ * Chooses a port for this process until it ends, by an abstract socket that other processes can't use then. Without it,
+ * another process could choose the port before a server listens on it, or while the server is restarted.
+ */
+function claim(port: number): Promise<boolean> {
+  if (process.platform !== 'linux') return Promise.resolve(true);
+  return new Promise(resolve => {
+    const server = createServer().unref();
+    server.once('error', () => resolve(false));
+    server.listen(`\0sluice-test-port-${port}`, () => resolve(true));
+  });
+}
+
 function canListen(port: number): Promise<boolean> {
   return new Promise(resolve => {
     const server = createServer();
@@ -19,7 +32,7 @@ function canListen(port: number): Promise<boolean> {
 }
 
 /**
- * Returns a free loopback TCP port, which is never the same twice in a process.
+ * Returns a free loopback TCP port that no running process has chosen before.
  * @throws if 100 random ports are in use
  */
 export async function freePort(): Promise<number> {
@@ -27,7 +40,7 @@ export async function freePort(): Promise<number> {
     const port = randomInt(FIRST, LAST);
     if (chosen.has(port)) continue;
     chosen.add(port);
-    if (await canListen(port)) return port;
+    if ((await claim(port)) && (await canListen(port))) return port;
   }
   throw new Error(`no free port between ${FIRST} and ${LAST} on 127.0.0.1`);
 }
