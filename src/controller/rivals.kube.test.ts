@@ -151,8 +151,8 @@ test('a leader whose Lease was deleted continues if no other installation leads'
   contest.join(NAMED[0], 'alone');
   await until('the controller leads', () => contest.leading.size === 1);
   await client.remove(LEASES, at(NAMED[0]));
-  await delay(1_500);
-  expect(await client.get(LEASES, at(NAMED[0]))).toBeDefined();
+  await expect.poll(() => client.get(LEASES, at(NAMED[0])), { timeout: 20_000 }).toBeDefined();
+  await delay(1_000);
   expect([contest.terms(), contest.leading.size]).toEqual([1, 1]);
   await contest.end();
 });

@@ -117,7 +117,7 @@ describe('client', () => {
     for await (const { object } of client.watch<object>(SECRETS, {
       ...selection,
       resourceVersion,
-      timeoutSeconds: 1,
+      timeoutSeconds: 3,
     })) {
       seen.push(object);
     }

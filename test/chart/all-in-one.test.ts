@@ -22,7 +22,9 @@ beforeAll(async () => {
   rights = await installRights(inject('kubeconfig'), RELEASE, VALUE_SETS['all in one'] ?? {});
   all = await rights.open('all');
   // The API server reads policies once a second.
-  await vi.waitUntil(async () => !(await isUnlimited(all, facadeProbe())), { timeout: 20_000 });
+  for (const probe of [facadeProbe(), controllerProbe(RELEASE)]) {
+    await vi.waitUntil(async () => !(await isUnlimited(all, probe)), { timeout: 20_000 });
+  }
 });
 
 afterAll(async () => {

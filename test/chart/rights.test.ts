@@ -72,8 +72,9 @@ describe.each(Object.entries(ACCOUNTS))('%s: kubectl auth can-i --list', (name, 
       clients.push(client);
       const own = async (namespace: string) =>
         (await listRights(client, namespace)).filter(line => !anybody.includes(line));
-      expect(await own('default')).toEqual(linesOf(everywhere));
-      expect(await own(release)).toEqual(linesOf([...everywhere, ...inside]));
+      // The authorizer learns of roles and bindings by a watch.
+      await expect.poll(() => own('default'), { timeout: 20_000 }).toEqual(linesOf(everywhere));
+      await expect.poll(() => own(release), { timeout: 20_000 }).toEqual(linesOf([...everywhere, ...inside]));
     },
   );
 

@@ -103,7 +103,9 @@ test('only an installation searches the cluster for other installations, unless 
       values: VALUES,
       kubeconfig: target.cluster.kubeconfig,
     });
-  expect(await run('upgrade', 'sluice', CHART, '--namespace=events')).toMatchObject({ code: 0 });
+  // The authorizer learns of the binding by a watch.
+  const upgrade = () => run('upgrade', 'sluice', CHART, '--namespace=events');
+  await expect.poll(upgrade, { timeout: 20_000 }).toMatchObject({ code: 0 });
   const install = ['install', 'green', CHART, '--namespace=green-system', '--set=instance=green,crds.enabled=false'];
   expect((await run(...install)).stderr).toContain('cannot list resource "clusterrolebindings"');
   expect(await run(...install, '--set=instanceCheck=false')).toMatchObject({ code: 0 });

@@ -88,8 +88,6 @@ function startReplica(identity: string) {
   const elector = createElector({
     leases: createLeaseStore(client, { namespace, name: 'controller' }),
     identity,
-    leaseDurationMs: 3_000,
-    renewDeadlineMs: 2_000,
     retryPeriodMs: 200,
     clock: systemClock,
     log,

@@ -5,6 +5,9 @@ import type { Cluster } from './cluster.ts';
 import { type ClusterPool, openClusterPool } from './cluster-pool.ts';
 import { applyDefinitions } from './crds.ts';
 
+/** Enough for a busy machine. */
+const SOON = { timeout: 20_000 };
+
 const CRDS = join(import.meta.dirname, '..', '..', '..', 'crds');
 
 let pool: ClusterPool;
@@ -41,7 +44,7 @@ test('a returned cluster contains its initial objects', async () => {
   expect(await everything(second)).toBe(before);
   expect(await kubectl(second, 'get', 'namespace', 'default', '-o', 'jsonpath={.metadata.labels.changed}')).toBe('');
   // The kinds of the cluster can be used because the API server serves them again.
-  await expect.poll(() => second.kubectl(['get', 'blocks.sluice.dev', '-A']).then(({ code }) => code)).toBe(0);
+  await expect.poll(() => second.kubectl(['get', 'blocks.sluice.dev', '-A']).then(({ code }) => code), SOON).toBe(0);
   await kubectl(second, 'create', 'namespace', 'shop');
   await second.stop();
 });

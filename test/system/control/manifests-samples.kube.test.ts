@@ -4,6 +4,7 @@ import { KINDS } from '../../../src/api/kinds/kinds.ts';
 import { describeCrd } from '../../../src/kube/crds.ts';
 import { type Cluster, startCluster } from '../../support/kubernetes/cluster.ts';
 import { ESTABLISHED, untilEstablished } from '../../support/kubernetes/crds.ts';
+import { eventually } from '../support/deadline.ts';
 
 const ROOT = join(import.meta.dirname, '..', '..', '..');
 const SAMPLES = join(ROOT, 'config', 'samples');
@@ -21,6 +22,12 @@ beforeAll(async () => {
   cluster = await startCluster();
   await kubectl('apply', '--server-side', '-f', join(ROOT, 'crds'));
   await untilEstablished(() => kubectl(...ESTABLISHED, '--all', 'crd'));
+  // The API server publishes the descriptions later than it serves the kinds.
+  const areDescribed = async () => {
+    const { schemas } = (await readDocument()).components;
+    return Object.keys(KINDS).every(kind => schemas[schemaName(kind)] !== undefined);
+  };
+  await eventually('the kinds are described', areDescribed, { withinMs: 30_000 });
 });
 
 afterAll(() => cluster?.stop());
@@ -33,6 +40,12 @@ interface Described {
   description?: string;
   properties?: Record<string, Described>;
   items?: Described;
+}
+
+const schemaName = (kind: string) => `dev.sluice.v1alpha1.${kind}`;
+
+async function readDocument(): Promise<{ components: { schemas: Record<string, Described> } }> {
+  return JSON.parse(await kubectl('get', '--raw', '/openapi/v3/apis/sluice.dev/v1alpha1'));
 }
 
 function undescribed(path: string, node: Described): string[] {
@@ -55,11 +68,9 @@ describe('the definitions', () => {
   });
 
   it('describe every field', async () => {
-    const document: { components: { schemas: Record<string, Described> } } = JSON.parse(
-      await kubectl('get', '--raw', '/openapi/v3/apis/sluice.dev/v1alpha1'),
-    );
+    const document = await readDocument();
     for (const kind of Object.keys(KINDS)) {
-      const schema = document.components.schemas[`dev.sluice.v1alpha1.${kind}`];
+      const schema = document.components.schemas[schemaName(kind)];
       const { spec, status } = schema?.properties ?? {};
       expect(undescribed(kind, { ...schema, properties: { spec: spec ?? {}, status: status ?? {} } })).toEqual([]);
     }

@@ -69,9 +69,17 @@ beforeAll(async () => {
   await succeed(['create', 'rolebinding', 'viewer', ...bind('sluice-tenant-view', VIEWER)]);
   await succeed(['create', 'clusterrolebinding', RUN, '--clusterrole=sluice-admin', `--user=${PLATFORM}`]);
   authorizer = openAuthorizer(inject('kubeconfig'));
-  // The authorizer watches bindings, so when the last binding is in effect, all others are as well.
-  const known = () => authorizer.may({ user: PLATFORM }, { verb: 'list', resource: 'accounts.sluice.dev' });
-  await eventually('the bindings are in effect', known, { withinMs: 10_000 });
+  // The authorizer receives each kind of binding using a separate watch.
+  const has: readonly (readonly [user: string, resource: string, namespace?: string])[] = [
+    [EDITOR, 'blocks.sluice.dev', OWN],
+    [KEEPER, 'secrets', OWN],
+    [VIEWER, 'blocks.sluice.dev', OWN],
+    [PLATFORM, 'accounts.sluice.dev'],
+  ];
+  for (const [user, resource, namespace] of has) {
+    const known = () => authorizer.may({ user }, { verb: 'list', resource, namespace });
+    await eventually(`the binding of ${user} is in effect`, known, { withinMs: 20_000 });
+  }
 });
 
 afterAll(async () => {
