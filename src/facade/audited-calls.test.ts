@@ -1,5 +1,4 @@
-import { setTimeout as delay } from 'node:timers/promises';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import {
   CATALOG,
   createFacadeServers,
@@ -70,7 +69,7 @@ test('a call is audited once, with the request id of its answer and the trace of
     port,
     await facades.request(`POST /waas/integrations/${INTEGRATION}/pull`, [...headers, ...more], body),
   );
-  await delay(10);
+  await vi.waitFor(() => expect(audited.length).toBeGreaterThan(0), { timeout: 20_000 });
   expect(audited).toHaveLength(1);
   expect(audited[0]).toMatchObject({
     operation: 'pullEvents',

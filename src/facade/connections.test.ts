@@ -18,6 +18,9 @@ import { Refusal } from '../http/refusal.ts';
 import { MOST_WAITING } from './contract/waiting-calls.ts';
 import type { Caller } from './objects/ownership.ts';
 
+/** Enough for a busy machine. */
+const SOON = { timeout: 20_000 };
+
 const close = 'Connection: close';
 
 let issuer: TestIssuer;
@@ -258,15 +261,15 @@ test('a client that leaves while it is authenticated does not wait for events', 
   const bytes = await slow.request(`GET ${path}`, [close]);
   const leaving = Array.from({ length: MOST_WAITING }, () => connect(slow.port, '127.0.0.1'));
   for (const socket of leaving) socket.write(bytes);
-  await vi.waitFor(async () => expect(await slow.inFlight()).toBe(MOST_WAITING));
+  await vi.waitFor(async () => expect(await slow.inFlight()).toBe(MOST_WAITING), SOON);
   for (const socket of leaving) socket.destroy();
-  await vi.waitFor(async () => expect(await slow.inFlight()).toBe(0));
+  await vi.waitFor(async () => expect(await slow.inFlight()).toBe(0), SOON);
   slow.answer();
   // The turn of this call comes after those of all earlier ones.
   expect((await exchange(slow.port, await slow.request(`GET ${CATALOG}`, [close]))).status).toBe(200);
   const read = reads;
   const answer = exchange(slow.port, bytes);
-  await vi.waitFor(() => expect(reads).toBeGreaterThan(read));
+  await vi.waitFor(() => expect(reads).toBeGreaterThan(read), SOON);
   await clock.advance(20_000);
   expect((await answer).status).toBe(200);
   await slow.stop();

@@ -13,6 +13,9 @@ import { ROUTE_PRICES } from '../../test/support/facade/route-prices.ts';
 import { createManualClock } from '../../test/support/manual-clock.ts';
 import { ROUTES } from './routes.ts';
 
+/** Enough for a busy machine. */
+const SOON = { timeout: 20_000 };
+
 /** Tests the cost of calls, and the number of waiting calls, using the routes. */
 
 const SUBSCRIPTION = 'sub_0123456789abcdefghjk';
@@ -112,7 +115,7 @@ test('each caller can have 16 calls that wait for events', async () => {
   const clock = await start({ operations: { pull } });
   const wait = (subject: string) => post('/pull', { subscription: SUBSCRIPTION, waitSeconds: 20 }, subject);
   const waiting = Array.from({ length: 16 }, () => wait('ada'));
-  await vi.waitFor(() => expect(pulls).toBe(16));
+  await vi.waitFor(() => expect(pulls).toBe(16), SOON);
   const refused = await wait('ada');
   expect(problemOf(refused)).toBe('429 rate_limited');
   expect(refused.body).toContain('You have 16 calls that wait for events, and the limit is 16.');
@@ -120,14 +123,14 @@ test('each caller can have 16 calls that wait for events', async () => {
   // Calls that do not wait are not affected, and other callers are not affected.
   expect((await post('/pull', { subscription: SUBSCRIPTION })).status).toBe(200);
   const other = wait('eve');
-  await vi.waitFor(() => expect(pulls).toBe(18));
+  await vi.waitFor(() => expect(pulls).toBe(18), SOON);
   await clock.advance(20_000);
   expect((await Promise.all([...waiting, other])).map(({ status }) => status)).toEqual(
     Array.from({ length: 17 }, () => 200),
   );
   const before = pulls;
   const again = wait('ada');
-  await vi.waitFor(() => expect(pulls).toBe(before + 1));
+  await vi.waitFor(() => expect(pulls).toBe(before + 1), SOON);
   await clock.advance(20_000);
   expect((await again).status).toBe(200);
 });

@@ -2,6 +2,9 @@ import { expect, test, vi } from 'vitest';
 import { FORMAT } from './format.ts';
 import { watchMarker } from './marker-watch.ts';
 
+/** Enough for a busy machine. */
+const SOON = { timeout: 20_000 };
+
 const OURS = { uid: 'ours', format: String(FORMAT) };
 
 /** Returns a watch whose node may respond with the marker, and a function to reconnect. */
@@ -26,7 +29,7 @@ test('after a reconnect, the data of a single Redis is not used before it was ch
   expect(watch.isUsable()).toBe(false);
   expect(onUsable).not.toHaveBeenCalled();
   state.marker = OURS;
-  await vi.waitFor(() => expect(watch.isUsable()).toBe(true));
+  await vi.waitFor(() => expect(watch.isUsable()).toBe(true), SOON);
   expect(onUsable).toHaveBeenCalledOnce();
   watch.stop();
 });
@@ -40,7 +43,7 @@ test('in a Redis Cluster, other nodes are used if the node with the marker does 
   await new Promise(resolve => setTimeout(resolve, 50));
   expect(watch.isUsable()).toBe(true);
   state.marker = { ...OURS, format: '99' };
-  await vi.waitFor(() => expect(watch.isUsable()).toBe(false));
+  await vi.waitFor(() => expect(watch.isUsable()).toBe(false), SOON);
   expect(watch.refusal()?.message).toContain('99');
   watch.stop();
 });

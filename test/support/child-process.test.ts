@@ -44,8 +44,8 @@ test('a child and a temporary folder are removed after their parent was killed w
 
   parent.kill('SIGKILL');
 
-  await vi.waitFor(() => expect(isAlive(pid)).toBe(false), { timeout: 4_000, interval: 20 });
-  await vi.waitFor(() => expect(existsSync(folder)).toBe(false), { timeout: 4_000, interval: 50 });
+  await vi.waitFor(() => expect(isAlive(pid)).toBe(false), { timeout: 20_000, interval: 20 });
+  await vi.waitFor(() => expect(existsSync(folder)).toBe(false), { timeout: 20_000, interval: 50 });
 });
 
 test('the pid belongs to the program, and not to a shell around it', async () => {

@@ -6,6 +6,9 @@ import { createEndpointClient } from './endpoint-client.ts';
 import { createNameResolver } from './http/name-lookup.ts';
 import { type NameAnswer, type Question, startNameServer } from './testing/name-server.ts';
 
+/** Enough for a busy machine. */
+const SOON = { timeout: 20_000 };
+
 /** Represents a public address. This is the only address that is permitted. */
 const PUBLIC = '127.0.0.2';
 const REFUSED = ['127.0.0.1', '127.0.0.3', '127.255.255.254', '::1'];
@@ -147,7 +150,7 @@ describe('a name', () => {
   test('times out if the response is too late, and no connection is opened', async () => {
     const { attempt, names } = await ask(() => ({ addresses: [PUBLIC, ...REFUSED], afterMs: 200 }), 80);
     expect(await attempt()).toBe('connect_timeout');
-    await expect.poll(names.answered).toBe(2);
+    await expect.poll(names.answered, SOON).toBe(2);
     // The responses have been read when a later attempt has ended. The later attempt uses another name so that it does
     // not share them.
     expect(await attempt('later.example')).toBe('connect_timeout');

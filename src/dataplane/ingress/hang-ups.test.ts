@@ -5,6 +5,9 @@ import { ITEM_OVERHEAD_BYTES } from './queue-batches.ts';
 import type { SandboxDesk } from './sandbox/sandbox-route.ts';
 import { startIngress } from './testing/ingress-harness.ts';
 
+/** Enough for a busy machine. */
+const SOON = { timeout: 20_000 };
+
 type Role = Awaited<ReturnType<typeof startIngress>>;
 
 const SENDERS = 20;
@@ -48,9 +51,9 @@ async function hangUp(text: string, requests: number): Promise<void> {
   const sockets = Array.from({ length: SENDERS }, () => connect(role.port, '127.0.0.1').on('error', () => {}));
   for (const socket of sockets) socket.write(text);
   await Promise.all(sockets.filter(({ connecting }) => connecting).map(socket => once(socket, 'connect')));
-  await vi.waitFor(() => expect(arrived()).toBe(SENDERS * requests));
+  await vi.waitFor(() => expect(arrived()).toBe(SENDERS * requests), SOON);
   for (const socket of sockets) socket.destroy();
-  await vi.waitFor(async () => expect(await connections()).toBe(0));
+  await vi.waitFor(async () => expect(await connections()).toBe(0), SOON);
 }
 
 /** Makes the store wait for the promise in one of its steps. */
@@ -93,7 +96,7 @@ const sandbox = () => `/events/sandbox/${role.store.tenant}/orders`;
 
 /** Expects that nothing is held, that disconnected senders are counted, and that the next event is accepted. */
 async function expectNothingHeld(path: string, left: number): Promise<void> {
-  await vi.waitFor(async () => expect(await look()).toEqual({ held: 0, left }));
+  await vi.waitFor(async () => expect(await look()).toEqual({ held: 0, left }), SOON);
   role.store.answer = undefined;
   expect((await role.send({ path, body: '{}' })).status).toBe(202);
 }

@@ -8,6 +8,9 @@ import { createCertificate } from '../dispatcher/testing/certificate.ts';
 import { createIngress } from './server.ts';
 import { startIngress } from './testing/ingress-harness.ts';
 
+/** Enough for a busy machine. */
+const SOON = { timeout: 20_000 };
+
 let role: Awaited<ReturnType<typeof startIngress>>;
 afterEach(() => role.ingress.close());
 
@@ -28,7 +31,7 @@ test('bodies of a workspace that do not end leave room for the bodies of others'
     expect(Number(/^sluice_ingress_held_bytes (\d+)/m.exec(await role.registry.metrics())?.[1])).toBeGreaterThan(
       400 * 1024,
     );
-  });
+  }, SOON);
   const path = `/events/${other}/orders`;
   expect((await role.send({ path, body: Buffer.alloc(200 * 1024) })).status).toBe(202);
   expect((await role.send({ body: Buffer.alloc(200 * 1024) })).status).toBe(503);
@@ -49,7 +52,7 @@ async function dial(text: string, socket: Socket = connect(role.port, '127.0.0.1
     state.isClosed = true;
   });
   socket.write(text);
-  await vi.waitFor(() => expect(state.isAnswered || state.isClosed).toBe(true));
+  await vi.waitFor(() => expect(state.isAnswered || state.isClosed).toBe(true), SOON);
   return state;
 }
 
@@ -58,8 +61,9 @@ async function hold(text: string, count: number) {
   const sockets = Array.from({ length: count }, () => connect(role.port, '127.0.0.1').on('error', () => {}));
   onTestFinished(() => sockets.forEach(socket => socket.destroy()));
   for (const socket of sockets) socket.write(text);
-  await vi.waitFor(async () =>
-    expect(await role.registry.metrics()).toContain(`sluice_ingress_connections ${count}\n`),
+  await vi.waitFor(
+    async () => expect(await role.registry.metrics()).toContain(`sluice_ingress_connections ${count}\n`),
+    SOON,
   );
 }
 
@@ -68,16 +72,16 @@ test('a new connection replaces the connection that has been idle for the longes
   const [first, second, third] = [await dial(GET), await dial(GET), await dial(GET)];
   first.isAnswered = false;
   first.socket.write(GET);
-  await vi.waitFor(() => expect(first.isAnswered).toBe(true));
+  await vi.waitFor(() => expect(first.isAnswered).toBe(true), SOON);
   const fourth = await dial(GET);
-  await vi.waitFor(() => expect(second.isClosed).toBe(true));
+  await vi.waitFor(() => expect(second.isClosed).toBe(true), SOON);
   expect([first, third, fourth].map(({ isClosed }) => isClosed)).toEqual([false, false, false]);
   expect(fourth.isAnswered).toBe(true);
   const metrics = await role.registry.metrics();
   expect(metrics).toContain('sluice_ingress_connections 3\n');
   expect(metrics).toContain('sluice_ingress_connections_closed_total{limit="total"} 1\n');
   for (const { socket } of [first, third, fourth]) socket.destroy();
-  await vi.waitFor(async () => expect(await role.registry.metrics()).toContain('sluice_ingress_connections 0\n'));
+  await vi.waitFor(async () => expect(await role.registry.metrics()).toContain('sluice_ingress_connections 0\n'), SOON);
   expect((await role.send({})).status).toBe(202);
 });
 
@@ -95,9 +99,9 @@ test('a recently used TLS connection is kept', async () => {
   const [first, second] = [await dialTls(), await dialTls()];
   first.isAnswered = false;
   first.socket.write(GET);
-  await vi.waitFor(() => expect(first.isAnswered).toBe(true));
+  await vi.waitFor(() => expect(first.isAnswered).toBe(true), SOON);
   expect(await dialTls()).toMatchObject({ isAnswered: true });
-  await vi.waitFor(() => expect(second.isClosed).toBe(true));
+  await vi.waitFor(() => expect(second.isClosed).toBe(true), SOON);
   expect(first.isClosed).toBe(false);
   expect(await registry.metrics()).toContain('sluice_ingress_connections 2\n');
 });
@@ -119,7 +123,10 @@ test('a new connection is closed if the requests of all others are being process
   store.hold = held.promise;
   const events = [dial(`${eventHead()}Content-Length: 1\r\n\r\n1`), dial(`${eventHead()}Content-Length: 1\r\n\r\n2`)];
   // Each event holds 1 KiB in addition to its body.
-  await vi.waitFor(async () => expect(await role.registry.metrics()).toContain('sluice_ingress_held_bytes 2050\n'));
+  await vi.waitFor(
+    async () => expect(await role.registry.metrics()).toContain('sluice_ingress_held_bytes 2050\n'),
+    SOON,
+  );
   expect(await dial(GET)).toMatchObject({ isAnswered: false, isClosed: true });
   held.resolve();
   expect(await Promise.all(events)).toMatchObject([{ isAnswered: true }, { isAnswered: true }]);
@@ -132,7 +139,7 @@ test('while a stream does not respond, its requests are refused before their bod
   expect((await role.send({})).status).toBe(503);
   // This event is used to find out whether the store responds.
   const next = role.send({});
-  await vi.waitFor(() => expect(role.store.calls).toHaveLength(2));
+  await vi.waitFor(() => expect(role.store.calls).toHaveLength(2), SOON);
   const socket = connect(role.port, '127.0.0.1');
   socket.write(`${eventHead()}Content-Length: 9\r\n\r\n`);
   const [answer] = (await once(socket, 'data')) as [Buffer];

@@ -15,6 +15,9 @@ import { createLogger } from '../../telemetry/log.ts';
 import { createAdvancing } from './advancing.ts';
 import { createUpkeep, type UpkeepDeps } from './upkeep.ts';
 
+/** Enough for a busy machine. */
+const SOON = { timeout: 20_000 };
+
 const HOUR_MS = 3_600_000;
 const log = createLogger({ level: 'silent' });
 const times = { foldMs: 20, sweepMs: 20, shortMs: 20, waitedMs: 20 };
@@ -65,13 +68,13 @@ onEachRedis(redis => {
       return series.reduce((sum, { eventsIn }) => sum + eventsIn, 0);
     };
     start();
-    await vi.waitFor(() => expect(calls.settle).toBe(1));
+    await vi.waitFor(() => expect(calls.settle).toBe(1), SOON);
     wake();
     await pause(100);
     wake();
-    await vi.waitFor(() => expect(calls.settle).toBe(2), { interval: 5 });
+    await vi.waitFor(() => expect(calls.settle).toBe(2), { ...SOON, interval: 5 });
     await t.send('nobody');
-    await vi.waitFor(async () => expect(await countEvents()).toBe(1), { timeout: 5_000 });
+    await vi.waitFor(async () => expect(await countEvents()).toBe(1), SOON);
   });
 
   test('removes expired events when it starts and when they are due', async () => {
@@ -81,15 +84,15 @@ onEachRedis(redis => {
     t.clock.ms += HOUR_MS + 1;
     const upkeep = upkeepOf(t);
     upkeep.start();
-    await vi.waitFor(async () => expect(await t.log()).toEqual([]));
+    await vi.waitFor(async () => expect(await t.log()).toEqual([]), SOON);
     await t.send('k');
     t.clock.ms += HOUR_MS - 100;
     upkeep.wake();
     const before = upkeep.calls.sweep;
-    await vi.waitFor(() => expect(upkeep.calls.sweep).toBeGreaterThan(before));
+    await vi.waitFor(() => expect(upkeep.calls.sweep).toBeGreaterThan(before), SOON);
     expect(await t.log()).toHaveLength(1);
     t.clock.ms += 101;
-    await vi.waitFor(async () => expect(await t.log()).toEqual([]));
+    await vi.waitFor(async () => expect(await t.log()).toEqual([]), SOON);
   });
 
   test('records the stored bytes again when the ids of a part without events are removed', async () => {
@@ -109,12 +112,12 @@ onEachRedis(redis => {
         return undefined;
       },
       async sweep(...args) {
-        await vi.waitFor(() => expect(noted).not.toEqual([]));
+        await vi.waitFor(() => expect(noted).not.toEqual([]), SOON);
         return sweep(...args);
       },
     });
     upkeep.start();
-    await vi.waitFor(() => expect(noted.at(-1)).toBe(0));
+    await vi.waitFor(() => expect(noted.at(-1)).toBe(0), SOON);
   });
 
   test('adds counts to the account and the series once, and then does nothing', async () => {
@@ -126,7 +129,7 @@ onEachRedis(redis => {
     upkeep.start();
     await t.send('k', 'k');
     for (let i = 0; i < 20; i++) upkeep.wake();
-    await vi.waitFor(async () => expect((await readBalance(redis(), account))?.usedTokens).toBe(2));
+    await vi.waitFor(async () => expect((await readBalance(redis(), account))?.usedTokens).toBe(2), SOON);
     await pause(150);
     const { sweep, settle } = upkeep.calls;
     await pause(200);
@@ -148,7 +151,7 @@ onEachRedis(redis => {
       await vi.waitFor(async () => {
         await t.advanceAll();
         expect((await t.counts('a'))[1]).toBe(64);
-      });
+      }, SOON);
       expect(upkeep.alarms).toEqual([]);
     });
 
@@ -164,13 +167,13 @@ onEachRedis(redis => {
       await vi.waitFor(async () => {
         await t.advanceAll();
         expect(held.length).toBeGreaterThan(3);
-      });
+      }, SOON);
       expect([upkeep.alarms, (await t.counts('a'))[1]]).toEqual([[`a:${account}`], 1]);
       await setPlan(account, 'Free', 2);
       await vi.waitFor(async () => {
         await t.advanceAll();
         expect((await t.counts('a'))[1]).toBe(2);
-      });
+      }, SOON);
       expect(upkeep.alarms).toEqual([`a:${account}`, `a:${account}`]);
     });
   });
@@ -196,11 +199,11 @@ onEachRedis(redis => {
     await t.send('k', 'k');
     advancing.start();
     upkeep.wake('tokens');
-    await vi.waitFor(async () => expect(await routed()).toBe(1), { timeout: 5_000 });
-    await vi.waitFor(() => expect(upkeep.alarms).toHaveLength(1), { timeout: 5_000 });
+    await vi.waitFor(async () => expect(await routed()).toBe(1), SOON);
+    await vi.waitFor(() => expect(upkeep.alarms).toHaveLength(1), SOON);
     await pause(200);
     await setPlan(account, 'Free', 2);
-    await vi.waitFor(async () => expect(await routed()).toBe(2), { timeout: 4_000 });
+    await vi.waitFor(async () => expect(await routed()).toBe(2), SOON);
   });
 
   test('continues after errors, and does nothing after it has stopped', async () => {
@@ -218,7 +221,7 @@ onEachRedis(redis => {
     await t.send('k');
     upkeep.start();
     const seriesOf = () => createSeriesReader(redis()).readSeries(t.part.tenant, '1h', START_MS);
-    await vi.waitFor(async () => expect((await seriesOf()).at(-1)?.eventsIn).toBe(1), { timeout: 4_000 });
+    await vi.waitFor(async () => expect((await seriesOf()).at(-1)?.eventsIn).toBe(1), SOON);
     await upkeep.stop();
     const { sweep } = upkeep.calls;
     const settled = calls;

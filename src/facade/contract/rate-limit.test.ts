@@ -19,6 +19,9 @@ import { Refusal } from '../../http/refusal.ts';
 import { systemClock } from '../../time/clock.ts';
 import { quotaOf } from './rate-limit.ts';
 
+/** Enough for a busy machine. */
+const SOON = { timeout: 20_000 };
+
 let issuer: TestIssuer;
 let facades: FacadeServers;
 let facade: StartedFacade;
@@ -285,7 +288,7 @@ describe('with trusted proxies', () => {
     const hold = () => new Promise<void>(resolve => started.push(resolve));
     facade = await facades.start({ eventLoopDelayMs: 0, addressCalls: 2 }, hold, ['127.0.0.1']);
     const held = [1, 2].map(() => call(`GET ${CATALOG}`, [from('203.0.113.9')]));
-    await vi.waitFor(() => expect(started).toHaveLength(2));
+    await vi.waitFor(() => expect(started).toHaveLength(2), SOON);
     const refused = await bare(`GET ${CATALOG}`, '203.0.113.9');
     expect(problemOf(refused)).toBe('429 rate_limited');
     expect(refused.headers['retry-after']).toBe('1');
@@ -294,8 +297,9 @@ describe('with trusted proxies', () => {
     expect(problemOf(await bare(`GET ${CATALOG}`, '203.0.113.10'))).toBe('401 missing_token');
     started[0]?.();
     await Promise.race(held);
-    await vi.waitFor(async () =>
-      expect(problemOf(await bare(`GET ${CATALOG}`, '203.0.113.9'))).toBe('401 missing_token'),
+    await vi.waitFor(
+      async () => expect(problemOf(await bare(`GET ${CATALOG}`, '203.0.113.9'))).toBe('401 missing_token'),
+      SOON,
     );
     started[1]?.();
     await Promise.all(held);
@@ -330,7 +334,7 @@ describe('with trusted proxies', () => {
     const [first, second, third] = [await open(), await open(), await open()];
     expect([first, second, third].map(({ isClosed }) => isClosed)).toEqual([false, false, true]);
     first.socket.destroy();
-    await vi.waitFor(async () => expect((await open()).isClosed).toBe(false));
+    await vi.waitFor(async () => expect((await open()).isClosed).toBe(false), SOON);
     second.socket.destroy();
     await facade.server.close();
     facade = await facades.start({ eventLoopDelayMs: 0, addressConnections: 2 }, undefined, ['127.0.0.1']);
@@ -343,10 +347,13 @@ describe('with trusted proxies', () => {
     facade = await facades.start({ eventLoopDelayMs: 0, addressCalls: 1 }, hold, ['127.0.0.1']);
     const socket = connect(facade.port, '127.0.0.1');
     socket.write(await facades.request(`GET ${CATALOG}`, [from('203.0.113.9')]));
-    await vi.waitFor(() => expect(started).toHaveLength(1));
+    await vi.waitFor(() => expect(started).toHaveLength(1), SOON);
     expect(problemOf(await bare('GET /nothing', '203.0.113.9'))).toBe('429 rate_limited');
     socket.destroy();
-    await vi.waitFor(async () => expect(problemOf(await bare('GET /nothing', '203.0.113.9'))).toBe('404 not_found'));
+    await vi.waitFor(
+      async () => expect(problemOf(await bare('GET /nothing', '203.0.113.9'))).toBe('404 not_found'),
+      SOON,
+    );
     started[0]?.();
   });
 });

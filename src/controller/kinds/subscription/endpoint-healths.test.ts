@@ -1,6 +1,9 @@
 import { expect, test } from 'vitest';
 import { createEndpointHealths } from './endpoint-healths.ts';
 
+/** Enough for a busy machine. */
+const SOON = { timeout: 20_000 };
+
 const inbox = { integration: 'int_1', sub: 'sub_1', inc: 'a' };
 const FAILING = '1000 3 0 0 -';
 const GONE = '1000 4 0 0 - 2000 gone';
@@ -57,7 +60,7 @@ test('a message of the data plane is used immediately', async () => {
   redis.set('sub_1', GONE);
   healths.onDisabled(inbox);
   healths.onDisabled(inbox);
-  await expect.poll(() => news).toEqual(['sub_1 first', 'sub_1']);
+  await expect.poll(() => news, SOON).toEqual(['sub_1 first', 'sub_1']);
 });
 
 test('removes deleted subscriptions and the state of an earlier leader', async () => {

@@ -9,6 +9,9 @@ import { type IngressKeySecret, projectIngressKey } from '../../caches/secret-ca
 import { createControllerMetrics } from '../../engine/controller-metrics.ts';
 import { createIngressKeyWatch } from './ingress-key-watch.ts';
 
+/** Enough for a busy machine. */
+const SOON = { timeout: 20_000 };
+
 const METADATA = { name: 'shop', namespace: 'acme', uid: 'uid-1', resourceVersion: '7' };
 const base64 = (text: string) => Buffer.from(text).toString('base64');
 const project = (data?: Record<string, string>) => projectIngressKey({ metadata: METADATA, ...(data && { data }) });
@@ -63,7 +66,7 @@ test('each Secret that does not give access is reported by a Warning, and others
   );
   const stop = new AbortController();
   const running = controller.run(stop.signal, new AbortController().signal);
-  await expect.poll(() => recorded).toEqual([['shop', 'Warning', 'UnusableIngressKey']]);
+  await expect.poll(() => recorded, SOON).toEqual([['shop', 'Warning', 'UnusableIngressKey']]);
   stop.abort();
   await running;
 });
