@@ -6,7 +6,7 @@ import { openPreparedPool } from '../support/setup-clusters.ts';
 import { stopOnSignal } from '../support/stop-signal.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { localDocument } from '../system/rest/contract/local-document.ts';
-import { makeSpecimens, readInvitationTokens } from '../system/rest/contract/specimens.ts';
+import { INVITATIONS, makeSpecimens, readInvitationTokens } from '../system/rest/contract/specimens.ts';
 import { openFacadeWorld } from '../system/rest/support/facade-world.ts';
 
 /**
@@ -42,7 +42,7 @@ stopOnSignal(stop);
 try {
   const sluice = await world.start();
   const { ids } = await makeSpecimens(world, sluice, 'mine');
-  const [token = ''] = await readInvitationTokens(world);
+  const [token = ''] = await readInvitationTokens(world, INVITATIONS);
   const bearer = await world.issuer.token({ sub: 'ada', groups: ['mine'] }, { expiresInSeconds: 86_400 });
   const document = (await (await fetch(`${sluice.facadeUrl}/openapi.json`)).json()) as OpenApiDocument;
   const file = join(folder.path, 'openapi.json');

@@ -92,7 +92,7 @@ export async function startTour(
     leftovers: async () => {
       for (let tries = 0; ; tries++) {
         const left = [...(await readdir(folder)), ...(await processesOf(folder))];
-        if (left.length === 0 || tries >= 200) return left;
+        if (left.length === 0 || tries >= 600) return left;
         await new Promise(resolve => setTimeout(resolve, 100));
       }
     },

@@ -71,7 +71,7 @@ describe('a Block', () => {
       // The resulting routes are known after a later Block of the tenant has been applied.
       await put('later', { integration: 'bob', target: { kind: 'CatalogStream', name: 'not-there' } });
       await enforced('later', 'Unknown/WaitingForTarget');
-      expect(await world.observer.conditionOf('Subscription', SUBSCRIPTION, 'ada', 'Live')).toBe('False/Blocked');
+      await live('False/Blocked');
       sent.push(await send(`${prefix}.one`));
       expect(takenByAda(prefix)).toEqual([]);
       await lift(names[1] as string);
@@ -183,7 +183,7 @@ it('does not write anything once everything is applied', async () => {
       redis: await writesOf(world.redis),
     };
   };
-  await untilCalm(async () => (await state()).redis);
+  await untilCalm(async () => JSON.stringify(await state()));
   const before = await state();
   await delay(15_000);
   expect(await state()).toEqual(before);

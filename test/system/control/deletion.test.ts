@@ -81,7 +81,8 @@ describe('deleting', () => {
     const name = 'dropped';
     const through = await fillFailing(name, 'Delete');
     await observer.remove('CatalogStream', name, PRODUCER);
-    const tookMs = await observer.untilGone(['CatalogStream', name, PRODUCER], 5_000);
+    // The events would fail for longer than this.
+    const tookMs = await observer.untilGone(['CatalogStream', name, PRODUCER], 15_000);
     console.log(`Delete: deleted after ${Math.round(tookMs)} ms`);
     await observer.until(['Subscription', `${PRODUCER}-${name}`, 'ada', 'Ready', 'Unknown/WaitingForStream']);
 
@@ -178,10 +179,10 @@ describe('deleting', () => {
     await observer.remove('Account', first);
     await observer.until(['Account', first, undefined, 'Ready', 'False/StillInUse']);
     await observer.remove('Workspace', first);
-    await observer.untilGone(['Workspace', first, undefined], 10_000);
+    await observer.untilGone(['Workspace', first, undefined], 20_000);
     expect(await observer.exists('Account', first)).toBe(true);
     await observer.remove('Workspace', second);
-    await observer.untilGone(['Account', first, undefined], 10_000);
+    await observer.untilGone(['Account', first, undefined], 20_000);
     await observer.untilEvent(`Account/${first} StillInUse`);
   });
 

@@ -1,6 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect, it } from 'vitest';
 import { PAUSED_ANNOTATION } from '../../../src/api/well-known.ts';
+import { publicId } from '../../../src/core/ids/ids.ts';
+import { integrationKeys } from '../../../src/redis/keys.ts';
 import { untilCalm, writesOf } from '../support/calm.ts';
 import { eventually } from '../support/deadline.ts';
 import { leads } from '../support/leading.ts';
@@ -27,9 +29,9 @@ async function untilPaused(): Promise<void> {
     const name = `probe-${++probes}`;
     await observer.apply(pkg(PRODUCER, name, []));
     const judged = () => observer.conditionOf('Package', name, PRODUCER).then(is => is || undefined);
-    return (await eventually(`${name} is reconciled`, judged, { withinMs: 10_000 })).value === PAUSED;
+    return (await eventually(`${name} is reconciled`, judged, { withinMs: 20_000 })).value === PAUSED;
   };
-  await eventually('the controller has seen the pause', isPaused, { withinMs: 20_000 });
+  await eventually('the controller has seen the pause', isPaused, { withinMs: 60_000 });
 }
 
 const send = async (id: string, groupKey = KEY) =>
@@ -49,6 +51,7 @@ const redisChanges = () => writesOf(world.redis);
 it('continues to route events, and holds all changes that do not close anything until the pause ends', async () => {
   const { observer, receiver } = world;
   const opened = activation(PRODUCER, 'ada', LATER);
+  await untilCalm(versions);
   const unpaused = await versions();
   await pause('true');
   await delay(1_000);
@@ -112,8 +115,10 @@ it('applies closing changes immediately, and opening changes after the pause', a
   }
   await observer.apply(said('reopened', false));
   await observer.until(['Activation', said('reopened', false).metadata.name, PRODUCER, 'Ready', PAUSED]);
-  // kubectl returns before the gate of a deleted object is closed.
-  await delay(2_000);
+  // An object is deleted before its gate is closed.
+  const { act } = integrationKeys(publicId('Integration', PRODUCER, 'ada'));
+  const isClosed = async () => (await world.redis.command('HEXISTS', act, 'deleted')) === 0;
+  await eventually('the gate of the deleted activation is closed', isClosed, { withinMs: 20_000 });
   for (const gate of ['revoked', 'deleted', 'reopened']) await send(`closed.${gate}`, gate);
   await send('flows.kept', 'kept');
   await world.receiver.arrival('flows.kept', 'ada');
@@ -157,7 +162,7 @@ it('does not restore a Redis that has lost its data until the pause ends, and do
   await untilPaused();
   await world.redis.command('FLUSHALL');
   const answer = async () => (await world.publisher.post(makeSample(`lost.${Math.random()}`, LATER, 'x'))).status;
-  await eventually('ingress refuses events', async () => (await answer()) === 503, { withinMs: 10_000 });
+  await eventually('ingress refuses events', async () => (await answer()) === 503, { withinMs: 20_000 });
   await observer.untilEvent(`Workspace/${PRODUCER} ControlStateRebuilt`);
   await delay(3_000);
   expect(await answer()).toBe(503);
@@ -165,7 +170,8 @@ it('does not restore a Redis that has lost its data until the pause ends, and do
   await delay(2_000);
   expect(await answer()).toBe(503);
   await pause('false');
-  await eventually('ingress accepts events', async () => (await answer()) === 202, { withinMs: 20_000 });
+  // The new process leads when the Lease of the killed one has ended.
+  await eventually('ingress accepts events', async () => (await answer()) === 202, { withinMs: 120_000 });
   await observer.until(['Subscription', SUBSCRIPTION, 'ada', 'Live', 'True/Live']);
   await send('rebuilt.0', LATER);
   await world.receiver.arrival('rebuilt.0', 'ada');

@@ -43,7 +43,7 @@ async function row(name: string, namespace: string): Promise<Readonly<Record<str
   return Object.fromEntries(titles.map(({ title, at }, i) => [title, line.slice(at, titles[i + 1]?.at).trim()]));
 }
 
-const shows = (wanted: Readonly<Record<string, string>>, withinMs = 15_000) =>
+const shows = (wanted: Readonly<Record<string, string>>, withinMs = 30_000) =>
   eventually(
     `kubectl get prints ${JSON.stringify(wanted)}`,
     async () => {
@@ -71,10 +71,10 @@ it('shows a failing endpoint with its backlog, and its recovery', async () => {
   receiver.behave(() => 500);
   for (let n = 0; n < 12; n++) await world.publisher.publish(makeSample(`waits.${n}`, 'key', 'x'));
   await shows({ 'LAST ATTEMPT': 'HttpError', LIVE: 'True', REASON: 'Admitted', DEAD: 'false' });
-  await shows({ BACKLOG: '10+' }, 30_000);
+  await shows({ BACKLOG: '10+' });
   receiver.behave(() => 204);
   await recover();
-  await shows({ 'LAST ATTEMPT': 'Succeeded', BACKLOG: '0', DEAD: 'false' }, 30_000);
+  await shows({ 'LAST ATTEMPT': 'Succeeded', BACKLOG: '0', DEAD: 'false' });
 });
 
 it('shows a dead letter with an Event until it is recovered', async () => {
@@ -85,14 +85,15 @@ it('shows a dead letter with an Event until it is recovered', async () => {
   receiver.behave(() => 500);
   await world.publisher.publish(makeSample('dies', 'key', 'a secret of the payload'));
   await world.publisher.publish(makeSample('dies.too', 'key', 'a secret of the payload'));
-  await shows({ DEAD: 'true', 'LAST ATTEMPT': 'HttpError', BACKLOG: '0' }, 30_000);
+  await shows({ DEAD: 'true', 'LAST ATTEMPT': 'HttpError', BACKLOG: '0' });
+  await observer.untilEvent(`Subscription/${SUBSCRIPTION} DeadLetter`);
   const text = await kubectl(world.cluster, ['describe', `wsub/${SUBSCRIPTION}`, '-n', 'ada']);
   const told = text.split('\n').filter(line => line.includes('DeadLetter'));
   expect(told).toEqual([expect.stringMatching(/Warning +DeadLetter .*event evt_[0-9a-z]{35} is a dead letter/)]);
   expect(text).not.toContain('a secret of the payload');
   receiver.behave(() => 204);
   await recover();
-  await shows({ DEAD: 'false', 'LAST ATTEMPT': 'Succeeded', BACKLOG: '0' }, 30_000);
+  await shows({ DEAD: 'false', 'LAST ATTEMPT': 'Succeeded', BACKLOG: '0' });
 });
 
 /** Returns the number of status writes for Subscriptions that were requested so far. */

@@ -111,7 +111,7 @@ describe('two tenants that use the same names for everything', () => {
         const { counters } = await readInbox(installed, name);
         return counters.delivered === wanted && counters;
       };
-      const { value } = await eventually('all attempts have ended', settled, { withinMs: 5_000 });
+      const { value } = await eventually('all attempts have ended', settled, { withinMs: 20_000 });
       expect(value).toEqual({ routed: wanted, delivered: wanted });
     }
     for (const [twin, total] of [

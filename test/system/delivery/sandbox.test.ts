@@ -65,7 +65,7 @@ it('runs 75 hours of retries in seconds without calling the endpoint, charging t
     const now = await production();
     return isServed(now) && now;
   };
-  const { value: before } = await eventually('a dispatcher has checked the stream', served, { withinMs: 10_000 });
+  const { value: before } = await eventually('a dispatcher has checked the stream', served, { withinMs: 30_000 });
 
   expect(await publish('?runId=long&sb_fail_code=503', 'dies')).toEqual({
     status: 202,
@@ -102,7 +102,7 @@ it('runs 75 hours of retries in seconds without calling the endpoint, charging t
   expect(await production()).toEqual(before);
   expect(await world.sluice.metric('sluice_sandbox_requests_total', { code: '202' })).toBe(3);
   await redis.close();
-}, 60_000);
+}, 180_000);
 
 it('continues after its process was killed', async () => {
   // Each event takes two seconds, one after another.

@@ -68,7 +68,7 @@ beforeAll(async () => {
       );
       return replies.every(({ status }) => status === 200);
     },
-    { withinMs: 10_000 },
+    { withinMs: 30_000 },
   );
 });
 

@@ -109,7 +109,7 @@ describe('ingress', () => {
     const { tookMs } = await eventually(
       'ingress accepts events',
       async () => (await world.publisher.post(GOOD, { headers: TYPED })).status === 202,
-      { withinMs: 10_000 },
+      { withinMs: 20_000 },
     );
     console.log(`Redis available again: 202 after ${Math.round(tookMs)} ms`);
     expect(await stored()).toBe(before + 1);
@@ -127,7 +127,7 @@ describe('ingress', () => {
     await eventually(
       'ingress accepts the event',
       async () => (await world.publisher.post(makeSample('asleep', 'key', 'x'), { headers: TYPED })).status === 202,
-      { withinMs: 10_000 },
+      { withinMs: 20_000 },
     );
     expect(await stored()).toBe(before + 1);
   });

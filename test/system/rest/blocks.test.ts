@@ -69,6 +69,7 @@ const takenByAda = (prefix: string) =>
   small.receiver.attempts
     .filter(({ subscription: at, id }) => at === 'ada' && id.startsWith(prefix))
     .map(({ id }) => id);
+/** The status of a subscription follows a block that is in force a moment later. */
 const live = (is: string) => small.observer.until(['Subscription', SUBSCRIPTION, 'ada', 'Live', is]);
 const field = (name: string, path: string) =>
   kubectl(world.installation.cluster, ['get', `block/${name}`, '-n', PRODUCER, '-o', `jsonpath={${path}}`]);
@@ -88,7 +89,7 @@ describe('a block', () => {
     const prefix = `stream${++count}`;
     expectDeclared('blockStream', await owner.post(pathOf.stream()));
     const during = await send(`${prefix}.during`);
-    expect(await small.observer.conditionOf('Subscription', SUBSCRIPTION, 'ada', 'Live')).toBe('False/Blocked');
+    await live('False/Blocked');
     const name = ofStream();
     expect(await field(name, '.spec')).toBe(
       `{"integration":"ada","onUnblock":"Continue","target":{"kind":"CatalogStream","name":"${QUEUE}"}}`,
@@ -140,7 +141,7 @@ describe('a block', () => {
     await succeed(owner.remove(pathOf.package('extras')));
     await succeed(owner.remove(pathOf.stream()));
     await settleRoutes();
-    expect(await small.observer.conditionOf('Subscription', SUBSCRIPTION, 'ada', 'Live')).toBe('False/Blocked');
+    await live('False/Blocked');
     expect(takenByAda(prefix)).toEqual([]);
     expectDeclared('unblockPackage', await owner.remove(pathOf.package('basics')));
     await small.receiver.arrival(during, 'ada');
@@ -187,7 +188,7 @@ test.each(ORDERS.map(order => [order.join(', '), order] as const))(
     for (const name of order.slice(0, 2)) {
       await succeed(owner.remove(BLOCKS[name]()));
       await settleRoutes();
-      expect(await small.observer.conditionOf('Subscription', SUBSCRIPTION, 'ada', 'Live')).toBe('False/Blocked');
+      await live('False/Blocked');
       sent.push(await send(`${prefix}.without-${name}`));
     }
     expect(takenByAda(prefix)).toEqual([]);
@@ -227,7 +228,7 @@ test('an archived package does not accept new blocks; existing blocks remain and
   await succeed(owner.post(pathOf.package('old')));
   await succeed(owner.post(`/waas/producer/${shop}/packages/${idOf('old')}/archive`));
   await succeed(owner.post(pathOf.package('old')));
-  expect(await small.observer.conditionOf('Subscription', SUBSCRIPTION, 'ada', 'Live')).toBe('False/Blocked');
+  await live('False/Blocked');
   const refused: Problem = await owner.post(pathOf.package('old', 'bob'));
   expect([refused.status, refused.body.code]).toEqual([409, 'package_archived']);
   expect(await exists(ofPackage('old', 'bob'))).toBe(false);
@@ -282,7 +283,7 @@ test('a package that is being deleted does not accept new blocks', async () => {
   expect([refused.status, refused.body.code]).toEqual([409, 'being_deleted']);
   await succeed(owner.post(pathOf.package('leaving')));
   await succeed(owner.remove(pathOf.package('leaving')));
-  await small.observer.untilGone(['Package', 'leaving', PRODUCER], 10_000);
+  await small.observer.untilGone(['Package', 'leaving', PRODUCER], 20_000);
 });
 
 test('refuses unknown, malformed, and foreign ids', async () => {

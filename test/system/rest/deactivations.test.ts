@@ -101,7 +101,7 @@ describe('deactivating', () => {
     expect((await open('store-10', 'gone')).status).toBe(200);
     await kubectl(world.facade.installation.cluster, ['delete', 'integration/gone', '-n', PRODUCER]);
     await eventually('the integration is not in the cache', async () => (await open('never', 'gone')).status === 404, {
-      withinMs: 10_000,
+      withinMs: 20_000,
     });
     expect((await close('store-10', 'gone')).status).toBe(204);
     expect(await field(ownName('store-10', 'gone'), '{.spec.revoked}')).toBe('true');

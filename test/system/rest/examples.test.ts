@@ -7,7 +7,7 @@ import { createIdPool } from './contract/id-pool.ts';
 import { createJudge } from './contract/judge.ts';
 import { localise } from './contract/local-document.ts';
 import { exampleOf, type Operation, operationsOf, type Plan } from './contract/requests.ts';
-import { makeSpecimens, readInvitationTokens } from './contract/specimens.ts';
+import { INVITATIONS, makeSpecimens, readInvitationTokens } from './contract/specimens.ts';
 import { type FacadeWorld, openFacadeWorld } from './support/facade-world.ts';
 
 /** Operations that depend on each other, in this order. They are called before all other operations. */
@@ -46,7 +46,7 @@ test('every example of the reference works unchanged', async () => {
   const sluice = await world.start();
   const document = (await (await fetch(`${sluice.facadeUrl}/openapi.json`)).json()) as OpenApiDocument;
   const { ids } = await makeSpecimens(world, sluice, 'mine');
-  const invitations = (await readInvitationTokens(world)).values();
+  const invitations = (await readInvitationTokens(world, INVITATIONS)).values();
   const [acknowledged = '', ...others] = await eventsOf(sluice, ids);
   const events = others.values();
   const made: Record<string, string> = {};

@@ -68,7 +68,7 @@ async function verdict(groupKey = 'store-17', stream = 'parcels'): Promise<Verdi
       const named = inForce.reason === reason || inForce.reason === 'paused';
       return same && named ? { wouldRoute, reason, held } : undefined;
     },
-    { withinMs: 10_000 },
+    { withinMs: 20_000 },
   );
   return value;
 }
@@ -100,7 +100,7 @@ async function dispositionOf(eventId: string, wanted: (disposition: Disposition)
       const [disposition] = body.data;
       return disposition !== undefined && wanted(disposition) ? disposition : undefined;
     },
-    { withinMs: 10_000 },
+    { withinMs: 20_000 },
   );
   return value;
 }

@@ -8,7 +8,7 @@ import { createExchanger, type Received, renderRequest, type Sent, type Tokens }
 import { createIdPool } from './contract/id-pool.ts';
 import { createJudge } from './contract/judge.ts';
 import { type Aim, FAMILIES, operationsOf, type Plan, planRequests } from './contract/requests.ts';
-import { makeSpecimens, readInvitationTokens, type Specimens } from './contract/specimens.ts';
+import { INVITATIONS, makeSpecimens, readInvitationTokens, type Specimens } from './contract/specimens.ts';
 import { type FacadeWorld, openFacadeWorld } from './support/facade-world.ts';
 
 /** The number of requests. `make test-api` uses more of them. */
@@ -66,7 +66,7 @@ async function run(): Promise<Record[]> {
   const [foreign, ...mine] = await Promise.all([makeSpecimens(world, sluice, 'theirs'), ...families]);
   const ids = createIdPool(FAMILIES, mine[0]?.ids);
   for (const each of mine) ids.add('mine', ...Object.values(each.ids));
-  ids.add('mine', ...(await readInvitationTokens(world)));
+  ids.add('mine', ...(await readInvitationTokens(world, (FAMILIES + 1) * INVITATIONS)));
   ids.add('foreign', ...Object.values((foreign as Specimens).ids));
   const tokens = await makeTokens();
   const judge = createJudge(document);

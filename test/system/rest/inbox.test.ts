@@ -171,6 +171,6 @@ test('the inbox returns 503 while Redis is unavailable, and the call can be repe
     await world.installation.redis.restart();
   }
   await eventually('the inbox returns events', async () => (await list('limit=1')).status === 200, {
-    withinMs: 10_000,
+    withinMs: 20_000,
   });
 });

@@ -83,7 +83,7 @@ test('a sealed value that was copied to another subscription or header is not se
   await eventually(
     'the copy cannot be decrypted',
     async () => (await read('shop-stock', `${live}.reason}`)) === 'HeaderNotReadable',
-    { withinMs: 10_000 },
+    { withinMs: 20_000 },
   );
   const message = await read('shop-stock', `${live}.message}`);
   expect(message).toContain('Set the value again using the REST API');
@@ -99,7 +99,7 @@ test('a sealed value that was copied to another subscription or header is not se
     'a value that was set again is used',
     async () => (await read('shop-stock', `${live}.status}`)) === 'True',
     {
-      withinMs: 10_000,
+      withinMs: 20_000,
     },
   );
 });
@@ -124,7 +124,7 @@ test('the value of a new subscription cannot be used in any other subscription',
     'the copy cannot be decrypted',
     async () => (await read('shop-copied', reason)) === 'HeaderNotReadable',
     {
-      withinMs: 10_000,
+      withinMs: 20_000,
     },
   );
   expect(await read(fresh, reason)).toBe('Live');
@@ -142,7 +142,7 @@ test('a value that was moved to another header holds events until it is set agai
   await kubectl(cluster, line, JSON.stringify(moved));
   const shown = async () => (await inbox.ada.get<{ reason: string }>(path)).body.reason;
   await eventually('the subscription is paused', async () => (await shown()) === 'HeaderNotReadable', {
-    withinMs: 10_000,
+    withinMs: 20_000,
   });
   await inbox.publisher.publish(makeSample('held', 'red', 'held'));
   await inbox.eventIn('held', 'pending');

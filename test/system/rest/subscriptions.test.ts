@@ -52,7 +52,7 @@ beforeAll(async () => {
     world.as(sluice, 'eve'),
   ]);
   await eventually('both facades know the partner', async () => (await elsewhere.get(receiving())).status === 200, {
-    withinMs: 10_000,
+    withinMs: 20_000,
   });
 });
 afterAll(() => world?.stop());
@@ -309,7 +309,7 @@ test('a subscription from Git remains, and the response names its manager; while
   const { name } = fromGit.metadata;
   const path = `${subscriptions}/${publicId('Subscription', 'ada', name)}`;
   await eventually('REST returns the subscription', async () => (await ada.get(path)).status === 200, {
-    withinMs: 10_000,
+    withinMs: 20_000,
   });
   // The version changes until the controller has written the status.
   const accepted = ['--for=condition=Ready=false', `subscription/${name}`, '-n', 'ada', '--timeout=20s'];

@@ -3,6 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { INVITATION_SECRET_FIELD, INVITATION_SECRET_TYPE } from '../../../../src/api/well-known.ts';
 import { blockId, publicId, tenantId } from '../../../../src/core/ids/ids.ts';
 import type { Sluice } from '../../../support/sluice.ts';
+import { eventually } from '../../support/deadline.ts';
 import { createPublisher } from '../../support/publisher.ts';
 import { createRestClient, type RestClient } from '../../support/rest-client.ts';
 import { apply, ingressKey, integration, kubectl, type Manifest, tenant } from '../../support/world.ts';
@@ -91,7 +92,7 @@ export async function makeSpecimens(
   await call(client, 'POST', `${own}/integrations/${integrationPublicId}/blocks/streams/${refunds}`);
   const activated = { producerTenantPublicId, integrationPublicId, groupKey: EXAMPLE_GROUP_KEY };
   const act = await call(client, 'POST', '/waas/activations', activated);
-  for (const n of [1, 2]) {
+  for (let n = 1; n <= INVITATIONS; n++) {
     await call(client, 'POST', '/waas/integrations', { producerTenantPublicId, email: `${name}-${n}@example.com` });
   }
   const subscribed = { catalogEntryPublicId: parcels };
@@ -137,9 +138,22 @@ async function eventsIn(client: RestClient, inbox: string, sub: string, count: n
   throw new Error(`${inbox}: the events have not arrived`);
 }
 
-/** Returns the tokens of all open invitations, which are stored in Secrets because there is no mail server. */
-export async function readInvitationTokens({ installation: { cluster } }: FacadeWorld): Promise<string[]> {
+/** The number of unanswered invitations of a producer. */
+export const INVITATIONS = 2;
+
+/**
+ * Returns the tokens of all open invitations, once there are `count`. They are stored in Secrets because there is no
+ * mail server.
+ */
+export async function readInvitationTokens(
+  { installation: { cluster } }: FacadeWorld,
+  count: number,
+): Promise<string[]> {
   const path = `{range .items[?(@.type=="${INVITATION_SECRET_TYPE}")]}{.data.${INVITATION_SECRET_FIELD}}{" "}{end}`;
-  const text = await kubectl(cluster, ['get', 'secrets', '-A', '-o', `jsonpath=${path}`]);
-  return text.split(' ').flatMap(each => (each === '' ? [] : [Buffer.from(each, 'base64').toString()]));
+  const read = async () => {
+    const text = await kubectl(cluster, ['get', 'secrets', '-A', '-o', `jsonpath=${path}`]);
+    const tokens = text.split(' ').flatMap(each => (each === '' ? [] : [Buffer.from(each, 'base64').toString()]));
+    return tokens.length >= count && tokens;
+  };
+  return (await eventually(`${count} tokens`, read, { withinMs: 30_000 })).value;
 }
