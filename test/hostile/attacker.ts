@@ -1,15 +1,20 @@
+import { writeFileSync } from 'node:fs';
 import { constants, setPriority } from 'node:os';
-import { parentPort } from 'node:worker_threads';
 import { createClient, createTally } from './client.ts';
 import type { Answers, Attack } from './messages.ts';
 
 /**
- * The worker thread of the hostile tenant. Floods a server as described by each message, and returns the number of
- * responses.
+ * The process of the hostile tenant. Floods a server as described by each message, and returns the number of responses.
  */
 
-// A hostile tenant uses the CPU of its own machines. On Linux, this sets the priority of the calling thread only.
+// A hostile tenant uses the CPU of its own machines. If the kernel groups processes by session, a priority only applies
+// within its session, and each role has its own, so the session needs a low priority as well.
 setPriority(constants.priority.PRIORITY_LOW);
+try {
+  writeFileSync('/proc/self/autogroup', '19');
+} catch {
+  // This kernel does not group processes.
+}
 
 async function flood({ url, requests, connections, forMs }: Attack): Promise<Answers> {
   const client = createClient(url, connections);
@@ -33,6 +38,7 @@ async function flood({ url, requests, connections, forMs }: Attack): Promise<Ans
   return tally.answers;
 }
 
-parentPort?.on('message', (attack: Attack) => {
-  void flood(attack).then(answers => parentPort?.postMessage(answers));
+process.on('message', (attack: Attack) => {
+  void flood(attack).then(answers => process.send?.(answers));
 });
+process.on('disconnect', () => process.exit());

@@ -1,3 +1,4 @@
+import { type ChildProcess, fork } from 'node:child_process';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { Worker } from 'node:worker_threads';
@@ -56,18 +57,17 @@ interface Pair {
 
 let world: FacadeWorld;
 let neighbour: Worker;
-let attacking: Worker;
+let attacking: ChildProcess;
 let hanging: Server;
 const pairs: Pair[] = [];
 
-const spawn = (name: string) => new Worker(new URL(`./${name}.ts`, import.meta.url));
-
-/** Sends a message to a worker and returns its response. */
-function ask<T>(worker: Worker, message: unknown): Promise<T> {
+/** Sends a message to a worker or a process and returns its response. */
+function ask<T>(worker: Worker | ChildProcess, message: object | number): Promise<T> {
   return new Promise((resolve, reject) => {
     worker.once('message', resolve);
     worker.once('error', reject);
-    worker.postMessage(message);
+    if (worker instanceof Worker) worker.postMessage(message);
+    else worker.send(message);
   });
 }
 
@@ -75,7 +75,7 @@ const firstMessage = <T>(worker: Worker): Promise<T> => new Promise(resolve => w
 
 /** Creates the workspaces of the neighbor, which publishes events to a stream that is delivered to its own endpoint. */
 async function startNeighbour(roles: { readonly facade: Sluice; readonly ingress: Sluice }): Promise<void> {
-  neighbour = spawn('neighbour');
+  neighbour = new Worker(new URL('./neighbour.ts', import.meta.url));
   const url = `http://127.0.0.1:${await firstMessage<number>(neighbour)}/`;
   const { cluster } = world.installation;
   const key = 'the-ingress-key-of-the-neighbour';
@@ -168,7 +168,7 @@ beforeAll(async () => {
     world.start({ role: 'dispatcher' }),
   ]);
   await startNeighbour({ facade, ingress });
-  attacking = spawn('attacker');
+  attacking = fork(new URL('./attacker.ts', import.meta.url), { detached: true });
   const attacker = await makeAttacker({ ...facade, ingressUrl: ingress.ingressUrl });
   const unlimited = await world.start({ role: 'ingress' });
   await fillStream(unlimited.ingressUrl, attacker);
@@ -194,7 +194,8 @@ beforeAll(async () => {
 }, 1_800_000);
 
 afterAll(async () => {
-  await Promise.all([neighbour?.terminate(), attacking?.terminate()]);
+  attacking?.disconnect();
+  await neighbour?.terminate();
   hanging?.closeAllConnections();
   hanging?.close();
   await world?.stop();
