@@ -103,7 +103,7 @@ describe('requests that are too large or have the wrong type', () => {
   test.each([
     ['text', ['Content-Type: text/plain', 'Content-Length: 2'], '415 unsupported_media_type'],
     ['a form', ['Content-Type: application/x-www-form-urlencoded', 'Content-Length: 2'], '415 unsupported_media_type'],
-    ['nothing said', ['Content-Length: 2'], '415 unsupported_media_type'],
+    ['no content type', ['Content-Length: 2'], '415 unsupported_media_type'],
     ['an expectation', [json, 'Content-Length: 2', 'Expect: something'], '417 expectation_failed'],
   ])('refuses %s', async (_what, headers, expected) => {
     expect(problemOf(await exchange(port, await request('PUT /waas/streams', headers, '{}')))).toBe(expected);

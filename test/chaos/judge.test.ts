@@ -98,7 +98,7 @@ test.each<[string, string, Partial<Records>]>([
     },
   ],
   [
-    'an event that nobody sent',
+    'an event that was not sent',
     '1 invented, as e9 of key-1 to ada',
     {
       arrivals: [...GOOD.arrivals, at(40, 'ada', 'e9')],
@@ -139,7 +139,7 @@ test.each<[string, string, Partial<Records>]>([
   ['one that is dead', 'bob: delivered 1 of 2', withCounts('bob', { delivered: 1, dead: 1 })],
   ['one that is charged twice', 'charged 12 tokens for 8 deliveries of 11', { state: { ...GOOD.state, charged: 12 } }],
   [
-    'an account that was not told',
+    'an account without the report',
     'the account was charged 10 tokens instead of 11',
     {
       state: { ...GOOD.state, settled: 10 },

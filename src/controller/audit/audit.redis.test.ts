@@ -45,9 +45,9 @@ type Keys = ReturnType<typeof keysOf>;
 /** Manual changes to Redis, and how the audit classifies them. */
 const DAMAGE: readonly [string, string, (k: Keys, t: AuditedTenant) => Command[]][] = [
   ['an active key goes', 'activation', k => [['hdel', k.i.act, 'red']]],
-  ['an active key comes', 'activation', k => [['hset', k.i.act, 'black', 5]]],
+  ['an active key is added', 'activation', k => [['hset', k.i.act, 'black', 5]]],
   [
-    'one active key goes and another comes',
+    'one active key is replaced with another',
     'activation',
     k => [
       ['hdel', k.i.act, 'red'],
@@ -85,13 +85,13 @@ const DAMAGE: readonly [string, string, (k: Keys, t: AuditedTenant) => Command[]
   ['a queue is not ready', 'ready', k => [['hdel', k.q.meta, 'ready']]],
   ['a whole queue goes', 'queue', k => [['del', k.q.meta]]],
   ['a subscriber goes', 'subscribers', (k, t) => [['hdel', k.t.subs('orders'), t.integration]]],
-  ['a subscriber comes', 'subscribers', k => [['hset', k.t.subs('orders'), 'int_x', 'sub_x.y']]],
+  ['a subscriber is added', 'subscribers', k => [['hset', k.t.subs('orders'), 'int_x', 'sub_x.y']]],
   ['a subscriber is another', 'subscribers', (k, t) => [['hset', k.t.subs('orders'), t.integration, 'sub_x.y']]],
   ['a key goes', 'keys', k => [['del', k.t.keys]]],
-  ['a key comes', 'keys', k => [['hset', k.t.keys, 'cd'.repeat(32), '']]],
+  ['a key is added', 'keys', k => [['hset', k.t.keys, 'cd'.repeat(32), '']]],
   ['another pays', 'tenant', k => [['hset', k.t.meta, 'payer', 'acc_x']]],
   ['another plan', 'tenant', k => [['hset', k.t.meta, 'plan', 'Metered']]],
-  ['a limit comes', 'tenant', k => [['hset', k.t.meta, 'eventsPerSecond', '7']]],
+  ['a limit is added', 'tenant', k => [['hset', k.t.meta, 'eventsPerSecond', '7']]],
   ['a tenant is not ready', 'ready', k => [['hdel', k.t.meta, 'ready']]],
   ['an index goes', 'index', k => [['del', k.t.index]]],
   ['an entry of the index goes', 'index', k => [['hdel', k.t.index, 'q:orders']]],

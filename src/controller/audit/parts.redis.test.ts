@@ -22,8 +22,8 @@ const DAMAGE: readonly [string, string, (w: AuditedPart, run: RedisClient['call'
       [`${field} goes`, 'part', (w, run) => run('hdel', w.k.meta, field)],
     ],
   ),
-  ['a limit of its account comes', 'part', (w, run) => run('hset', w.k.meta, 'eventsPerSecond', '7')],
-  ['a limit of stored bytes comes', 'part', (w, run) => run('hset', w.k.meta, 'storedMax', '7')],
+  ['a limit of its account is added', 'part', (w, run) => run('hset', w.k.meta, 'eventsPerSecond', '7')],
+  ['a limit of stored bytes is added', 'part', (w, run) => run('hset', w.k.meta, 'storedMax', '7')],
   ['the part is not ready', 'part', (w, run) => run('hdel', w.k.meta, 'ready')],
   ['the generation is another', 'part', (w, run) => run('hset', w.k.meta, 'gen', 'x')],
   ['the generation goes', 'part', (w, run) => run('hdel', w.k.meta, 'gen')],
@@ -34,9 +34,9 @@ const DAMAGE: readonly [string, string, (w: AuditedPart, run: RedisClient['call'
   ['the marker goes', 'part', (w, run) => run('hdel', w.k.keys, '')],
   ['all activations go', 'part-activation', (w, run) => run('del', w.k.keys)],
   ['an activation goes', 'part-activation', (w, run) => run('hdel', w.k.keys, 'red')],
-  ['an activation comes', 'part-activation', (w, run) => run('hset', w.k.keys, 'black', w.slot + SINCE)],
+  ['an activation is added', 'part-activation', (w, run) => run('hset', w.k.keys, 'black', w.slot + SINCE)],
   [
-    'one of an unknown slot comes',
+    'an activation of an unknown slot is added',
     'part-activation',
     (w, run) => run('hset', w.k.keys, 'red', w.slot + SINCE + OTHER + SINCE),
   ],
@@ -58,11 +58,11 @@ const DAMAGE: readonly [string, string, (w: AuditedPart, run: RedisClient['call'
     (w, run) => w.editRow(run, row => row.slice(0, 26) + 'f'.repeat(15) + row.slice(41)),
   ],
   ['a row is garbled', 'part-row', (w, run) => run('hset', w.k.subs, w.slot, 'x')],
-  ['a row comes', 'part-row', (w, run) => run('hset', w.k.subs, OTHER, 'x')],
+  ['a row is added', 'part-row', (w, run) => run('hset', w.k.subs, OTHER, 'x')],
   ['all rows go', 'part-row', (w, run) => run('del', w.k.subs)],
   ['an endpoint goes', 'part-endpoint', (w, run) => run('hdel', w.k.endpoints, w.slot)],
   ['an endpoint is another', 'part-endpoint', (w, run) => run('hset', w.k.endpoints, w.slot, 'x')],
-  ['an endpoint of nobody comes', 'part-endpoint', (w, run) => run('hset', w.k.endpoints, OTHER, 'x')],
+  ['an endpoint without a subscription is added', 'part-endpoint', (w, run) => run('hset', w.k.endpoints, OTHER, 'x')],
 ];
 
 onEachRedis(redis => {

@@ -18,7 +18,7 @@ describe('isShort', () => {
   test.each<[string, Balance, ReturnType<typeof waits>, boolean]>([
     ['nothing waits', free(10), [], false],
     ['its next event costs more than there is', free(8), waits(3), true],
-    ['it was topped up meanwhile', free(7), waits(3), false],
+    ['it was topped up in the meantime', free(7), waits(3), false],
     ['the queue has not asked again: the event expired', free(8), waits(3, 90_000), false],
     ['nothing is left at all', free(10), waits(1, 90_000), true],
     ['a plan that only counts', { ...free(20), plan: 'Metered' }, waits(1), false],

@@ -102,8 +102,8 @@ describe('closing changes', () => {
 
   test.each<[string, (each: TenantSnapshot['subscriptions'][number]) => object[]]>([
     ['is deleted', each => [{ ...each, deleting: true }]],
-    ['is gone', () => []],
-    ['was made anew', each => [{ ...each, uid: 'uid-another' }]],
+    ['is deleted', () => []],
+    ['was recreated', each => [{ ...each, uid: 'uid-another' }]],
   ])('a subscription that %s is closed', (_what, change) => {
     const [first, ...others] = snapshot.subscriptions;
     const subscriptions = [...change(first as never), ...others] as TenantSnapshot['subscriptions'];
@@ -165,7 +165,7 @@ describe('all other changes are ignored', () => {
         })) as never,
       },
     ],
-    ['a namespace that is not the workspace’s any more', { ...snapshot, workspace: undefined } as never],
+    ['a namespace that does not belong to the workspace anymore', { ...snapshot, workspace: undefined } as never],
   ])('%s', (_what, changes) => {
     expect(close(changes).routes).toBe(stored);
   });

@@ -10,7 +10,7 @@ test('an event is routed if everything is open', () => {
 test.each<[string, Partial<GateFacts>, string, boolean]>([
   ['no group key', { groupKey: undefined }, 'missing_group_key', false],
   ['an empty group key', { groupKey: '' }, 'missing_group_key', false],
-  ['an invitation without an answer', { integration: 'pending', subscription: 'none' }, 'integration_pending', false],
+  ['an open invitation', { integration: 'pending', subscription: 'none' }, 'integration_pending', false],
   ['a revoked integration', { integration: 'closed', activated: false }, 'integration_closed', false],
   ['no subscription', { subscription: 'none', activated: false }, 'not_subscribed', false],
   ['no activation', { activated: false }, 'not_activated', false],

@@ -183,7 +183,7 @@ describe('an issuer that cannot be asked', () => {
   };
   test.each([
     ['takes connections and says nothing', silent],
-    ['never comes to an end', trickling],
+    ['never ends', trickling],
   ])('because it %s: 503 within the deadline', async (_, listener) => {
     const { url } = await listen(listener);
     const ask = await guard({ issuers: [url], limits: { timeoutMs: 200 } });

@@ -71,7 +71,7 @@ describe('a configured claim', () => {
     ['does not match a list', { sub: '1', azp: 'portal', token_use: ['machine'] }, undefined],
     ['does not match the id of another client', { sub: 'other@clients', azp: 'portal' }, undefined],
     ['does not replace the id of the client', { sub: '1', token_use: 'machine' }, undefined],
-    ['does not match what objects inherit', { sub: '1', azp: 'portal', machine: false }, undefined],
+    ['does not match inherited properties of objects', { sub: '1', azp: 'portal', machine: false }, undefined],
   ])('%s', (_, claims, client) => {
     expect(clientOf(claims, configured)).toBe(client);
   });

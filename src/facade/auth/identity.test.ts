@@ -14,7 +14,7 @@ test.each<[string, Record<string, unknown>, object]>([
   ['an email that is not verified', { email: 'ada@example.com' }, { email: undefined }],
   ['an email verified as text', { email: 'ada@example.com', email_verified: 'true' }, { email: undefined }],
   ['several emails', { email: ['ada@example.com'], email_verified: true }, { email: undefined }],
-  ['no client of somebody who uses one', { client_id: 'p', azp: 'p' }, { client: undefined }],
+  ['no client for a person who uses a client', { client_id: 'p', azp: 'p' }, { client: undefined }],
   ['the client that is the subject', { client_id: 'ada' }, { client: 'ada' }],
   ['the scopes', { scope: 'a b' }, { scopes: new Set(['a', 'b']) }],
 ])('reads %s', (_, more, expected) => {

@@ -10,9 +10,9 @@ test.each<[string, Record<string, unknown>, string[]]>([
   ['the roles of a client of Microsoft Entra', { roles: ['waas:read'], idtyp: 'app' }, ['waas:read']],
   ['not the roles of a person', { roles: ['waas:read'], idtyp: 'user' }, []],
   ['not the roles of other providers', { roles: ['waas:read'] }, []],
-  ['none of a list that has more than strings', { scp: ['waas:read', 1] }, []],
-  ['none of an object', { scope: { 'waas:read': true } }, []],
-  ['none of a string with other spaces', { scope: 'waas:read\twaas:write' }, ['waas:read\twaas:write']],
+  ['no scopes of a list with other values than strings', { scp: ['waas:read', 1] }, []],
+  ['no scopes of an object', { scope: { 'waas:read': true } }, []],
+  ['no scopes of a string with other spaces', { scope: 'waas:read\twaas:write' }, ['waas:read\twaas:write']],
   ['none', {}, []],
 ])('reads %s', (_, claims, scopes) => {
   expect([...scopesOf(claims)].toSorted()).toEqual(scopes.toSorted());

@@ -76,7 +76,7 @@ test.each<[string, Objects, string | undefined]>([
     'blocked_package',
   ],
   [
-    'both: the stream comes first',
+    'both: the stream takes precedence',
     {
       Block: [blockOf('Package', 'p'), blockOf('CatalogStream', 'orders')],
       Package: [object('shop', 'p', { streams: ['orders'] })],
@@ -103,7 +103,7 @@ test.each([
   ['a queue that is lost', open, 'missing', undefined, 'state_missing'],
   ['a tenant that is lost', { ...open, subscription: 'missing' }, 'open', undefined, 'state_missing'],
   ['an integration that is lost', { ...open, integration: 'missing' }, 'open', undefined, 'state_missing'],
-  ['a queue that is closing goes on', open, 'closing', undefined, undefined],
+  ['a stream that is closing continues', open, 'closing', undefined, undefined],
 ] as const)('applied, %s', (_what, reading, state, short, expected) => {
   expect(judgeGate(factsInForce(reading, { state }, 'k', short)).reason).toBe(expected);
 });

@@ -108,7 +108,7 @@ test('an object that only claims an id is not found', async () => {
 });
 
 test.each([
-  ['no answer', 0],
+  ['no response', 0],
   ['a CustomResourceDefinition of an older version', 400],
   ['an error of the API server', 500],
 ])('%s results in 503 for its calls, and the next call is tried', async (_, status) => {

@@ -113,10 +113,10 @@ describe('a foreign id costs one lookup and its points', () => {
   };
 
   test.each<[string, Objects, Objects, string]>([
-    ['if it is of somebody else', OBJECTS, {}, '-'],
-    ['if it was created a moment ago by somebody else', { 'Workspace/bob': OBJECTS['Workspace/bob'] }, OBJECTS, ''],
+    ['if it belongs to another person', OBJECTS, {}, '-'],
+    ['if another person has just created it', { 'Workspace/bob': OBJECTS['Workspace/bob'] }, OBJECTS, ''],
     ['if it does not exist', {}, {}, ''],
-    ['if it is of an invitation that nobody has accepted', { ...OBJECTS, [INTEGRATION]: integration() }, {}, 'pending'],
+    ['if it belongs to an open invitation', { ...OBJECTS, [INTEGRATION]: integration() }, {}, 'pending'],
   ])('%s', async (_, objects, late, suffix) => {
     const ownership = worldOf(objects, late);
     const eve = person('eve');

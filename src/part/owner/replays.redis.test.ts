@@ -168,7 +168,7 @@ onEachRedis(redis => {
     });
 
     test.each<[string, () => Promise<undefined>]>([
-      ['does not answer', () => Promise.reject(new Error('no answer'))],
+      ['does not respond', () => Promise.reject(new Error('no answer'))],
       ['is not whole', async () => undefined],
     ])('does not wait for older replays of a part that %s', async (_what, enqueueElsewhere) => {
       const inbox = await start();
@@ -220,7 +220,7 @@ onEachRedis(redis => {
       ['is closed', inbox => inbox.say({ sub: { route: 'closed' } })],
       ['is dropped', inbox => inbox.part.change({ kind: 'drop', slot: inbox.slot })],
       [
-        'lies in a stream that was made anew',
+        'belongs to a recreated stream',
         inbox => inbox.part.gate({ ...inbox.part.part, gen: 'g2' }, 1, [{ kind: 'begin' }]),
       ],
     ])('refunds all events if the inbox %s', async (_how, make) => {

@@ -81,13 +81,13 @@ const ALGORITHMS: readonly BadToken[] = [
   token('RS512 by the right key, not configured', ({ issuer }) =>
     signParts(issuer.key(), { ...goodHeader(issuer), alg: 'RS512' }, goodClaims(issuer.url), 'sha512'),
   ),
-  token('signed as SHA-512, said to be RS256', ({ issuer }) =>
+  token('signed as SHA-512, declared as RS256', ({ issuer }) =>
     signParts(issuer.key(), goodHeader(issuer), goodClaims(issuer.url), 'sha512'),
   ),
-  header('RS256 said to be ES256', () => ({ alg: 'ES256' })),
-  header('RS256 said to be PS256', () => ({ alg: 'PS256' })),
+  header('RS256 declared as ES256', () => ({ alg: 'ES256' })),
+  header('RS256 declared as PS256', () => ({ alg: 'PS256' })),
   header('RS256 in lower case', () => ({ alg: 'rs256' })),
-  header('RS256 said to be EdDSA', () => ({ alg: 'EdDSA' })),
+  header('RS256 declared as EdDSA', () => ({ alg: 'EdDSA' })),
 ];
 
 const KEYS: readonly BadToken[] = [
@@ -117,7 +117,7 @@ const KEYS: readonly BadToken[] = [
 ];
 
 const HEADERS: readonly BadToken[] = [
-  header('crit that nobody knows', () => ({ crit: ['exp2'], exp2: 1 })),
+  header('unknown crit', () => ({ crit: ['exp2'], exp2: 1 })),
   header('crit b64', () => ({ crit: ['b64'], b64: true })),
   header('crit b64 false', () => ({ crit: ['b64'], b64: false })),
   header('crit empty', () => ({ crit: [] })),

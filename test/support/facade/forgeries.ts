@@ -64,7 +64,7 @@ export function createForgeries({ issuer, attacker, good }: ForgeryMaterial): Re
         const [head, claims] = partsOf(one);
         return [head, claims, partsOf(other)[2]].join('.');
       },
-      'the token is signed by somebody else': random => {
+      'the token is signed with another key': random => {
         const members = random.pick([
           {},
           { kid: issuer.key().kid },

@@ -171,7 +171,7 @@ describe('workspaces', () => {
 
   it.each([
     ['its owners', { spec: { owners: STRANGERS } }, /spec.owners of a workspace/],
-    ['its owners, taking them away', { spec: { owners: null } }, /spec.owners of a workspace/],
+    ['its owners, by removing them', { spec: { owners: null } }, /spec.owners of a workspace/],
     ['its account', { spec: { account: 'eve' } }, /account is immutable|spec.account of a workspace/],
     ['whether it is paused', { metadata: { annotations: { [PAUSED_ANNOTATION]: 'true' } } }, /cannot pause/],
   ])('do not allow changes of %s', async (_, patch, words) => {

@@ -35,7 +35,7 @@ describe('the audit of deliveries', () => {
 
   it.each<[string, Seen[], string]>([
     [
-      'an event that never came',
+      'a missing event',
       [
         [a0, 204],
         [b0, 204],

@@ -28,7 +28,7 @@ test.each<[string, Manifest, RegExp]>([
   ['a year', stream({ retention: '8760h' }), /from 1h to 720h/],
   ['a misspelt field', stream({ retension: '24h' }), /\.spec\.retension: field not declared/],
   ['a word for a boolean', stream({ public: 'yes' }), /spec\.public.*boolean/],
-  ['a policy that is none', stream({ deletionPolicy: 'Keep' }), /Retain/],
+  ['an invalid policy', stream({ deletionPolicy: 'Keep' }), /Retain/],
   ['a name with a dot', stream({}, 'orders.v1'), /without dots/],
   ['a name in capitals', stream({}, 'Orders'), /lower case/],
   ['credentials passed on', stream({ contextHeaders: { forward: ['Authorization'] } }), /forward/],
@@ -42,10 +42,10 @@ test.each<[string, Manifest, RegExp]>([
   ['a block of nothing', block({}), /spec\.target: Required/],
   ['a block of a subscription', block({ target: { kind: 'Subscription', name: 'a' } }), /CatalogStream/],
   ['an address without @', object('Integration', 'wrong', { invitedEmail: 'ada' }, SHOP), /such as ada@example\.com/],
-  ['nobody invited', object('Integration', 'wrong', {}, SHOP), /must have invitedEmail .* or workspace/],
+  ['no partner', object('Integration', 'wrong', {}, SHOP), /must have invitedEmail .* or workspace/],
   ['a workspace without an account', object('Workspace', 'wrong', {}), /spec\.account: Required/],
-  ['a plan that is none', object('Account', 'wrong', { owners: [], plan: 'Gold' }), /Metered/],
-  ['a kind that is none', object('Stream', 'wrong', {}, SHOP), /no matches for kind "Stream"/],
+  ['an invalid plan', object('Account', 'wrong', { owners: [], plan: 'Gold' }), /Metered/],
+  ['an invalid kind', object('Stream', 'wrong', {}, SHOP), /no matches for kind "Stream"/],
 ])('%s: kubectl prints what to change, and nothing is changed', async (_what, manifest, words) => {
   const before = await at.state();
   const { cluster } = at.world.installation;

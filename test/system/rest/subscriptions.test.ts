@@ -277,13 +277,13 @@ test('a subscription of kubectl that was not admitted is refused with the reason
 
 test.each([
   ['an unknown field', { colour: 1 }, ['/colour']],
-  ['a URL that is none', { endpoint: { url: 'ada.example' } }, ['/endpoint/url']],
+  ['an invalid URL', { endpoint: { url: 'ada.example' } }, ['/endpoint/url']],
   [
     'a header that is ours',
     { endpoint: { url: URL, headers: [{ name: 'webhook-id', value: '1' }] } },
     ['/endpoint/headers/0/name'],
   ],
-  ['a delay that is none', { endpoint: { url: URL, retrySchedule: ['soon'] } }, ['/endpoint/retrySchedule/0']],
+  ['an invalid delay', { endpoint: { url: URL, retrySchedule: ['soon'] } }, ['/endpoint/retrySchedule/0']],
   ['null', { endpoint: null }, ['/endpoint']],
 ])('%s is reported with 422', async (_what, wish, pointers) => {
   const reply: Problem = await ada.post(subscriptions, { catalogEntryPublicId: cat('orders'), ...wish });

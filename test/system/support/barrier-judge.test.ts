@@ -33,7 +33,7 @@ describe('the judge of barriers', () => {
 
   it.each<[string, Partial<History>, string]>([
     [
-      'what Redis says was routed while it was closed',
+      'an event that Redis has routed while the lever was closed',
       { changes: [{ ...CLOSING, routed: ['17-0'] }, OPENING] },
       'ada/key: 17-0 was routed after the answer of a closing',
     ],
@@ -48,12 +48,12 @@ describe('the judge of barriers', () => {
       'ada/key: e was accepted after the answer of an opening, and not routed',
     ],
     [
-      'an attempt that comes too long after a closing',
+      'an attempt that is too late after closing',
       { arrivals: [{ id: 'e', sentMs: 50, atMs: 1_300 }] },
       'ada/key: e was attempted 1100 ms after the answer of a closing',
     ],
     [
-      'an attempt of an event that came after a closing, however soon',
+      'any attempt of an event that was accepted after closing',
       { arrivals: [{ id: 'e', sentMs: 201, atMs: 210 }] },
       'ada/key: e was attempted although it came after the answer of a closing',
     ],

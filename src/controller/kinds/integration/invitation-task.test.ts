@@ -77,9 +77,9 @@ describe('the Secret with a token', () => {
   const written = { status: { invitation: sent, ...said('SecretWritten') } };
   test.each<[string, Partial<InvitationTaskFacts>, string]>([
     ['is left alone while it is right', { ...written, secretSha256: issued.tokenHash }, 'nothing'],
-    ['is written again when somebody deleted or emptied it', written, 'write-secret'],
-    ['is written again when somebody changed it', { ...written, secretSha256: 'ab'.repeat(32) }, 'write-secret'],
-    ['is not written beside a mail', { status: { invitation: sent, ...said('Sent') } }, 'nothing'],
+    ['is written again if it was deleted or emptied', written, 'write-secret'],
+    ['is written again if it was changed', { ...written, secretSha256: 'ab'.repeat(32) }, 'write-secret'],
+    ['is not written in addition to an email', { status: { invitation: sent, ...said('Sent') } }, 'nothing'],
     [
       'is not written with a token that cannot be accepted',
       { ...written, keys: keyRingOf(Buffer.alloc(32, 8)) },

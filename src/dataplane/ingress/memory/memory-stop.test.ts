@@ -166,8 +166,8 @@ const failure = () => {
 
 test.each([
   ['a failure', () => [failure()]],
-  ['an answer without its fields', () => ['# Memory\r\nused_memory_human:1M\r\n']],
-  ['no answer', () => [null]],
+  ['a response without its fields', () => ['# Memory\r\nused_memory_human:1M\r\n']],
+  ['no response', () => [null]],
   ['no master', () => []],
 ])('%s does not change anything, and is reported once', async (_what, answer) => {
   const { stop, says, failures, pass, seen } = start();
@@ -186,7 +186,7 @@ test.each([
 
 test.each([
   ['fails', failure],
-  ['does not answer', () => new Promise(() => {})],
+  ['does not respond', () => new Promise(() => {})],
 ])('a master that %s keeps its state, and does not delay the others', async (_what, answer) => {
   const { stop, says, seen } = start();
   says.stored = async () => [stream('1flood', 60), stream('1small', 2), stream('2flood', 60)];

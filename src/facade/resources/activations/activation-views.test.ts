@@ -63,7 +63,7 @@ describe('an entry', () => {
   });
 
   test.each([
-    ['nothing has been said yet', {}, 'Progressing'],
+    ['there is no status yet', {}, 'Progressing'],
     ['it waits for something', { ready: 'WaitingForIntegration' }, 'WaitingForIntegration'],
     ['the partner has not accepted', { ready: 'GateOpen', effective: 'IntegrationPending' }, 'IntegrationPending'],
   ])('is not effective while %s', (_what, said, reason) => {

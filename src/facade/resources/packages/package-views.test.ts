@@ -53,7 +53,7 @@ describe('repeating the creation of a package', () => {
   test.each<[string, Cached<'Package'>['spec'], boolean]>([
     ['as it was', { name: 'Basics', description: 'most wanted' }, true],
     ['with streams since', { name: 'Basics', description: 'most wanted', streams: ['orders'] }, true],
-    ['renamed to what it is called', { name: 'Basics', displayName: 'Basics', description: 'most wanted' }, true],
+    ['renamed to its current name', { name: 'Basics', displayName: 'Basics', description: 'most wanted' }, true],
     ['renamed', { name: 'Basics', displayName: 'Other', description: 'most wanted' }, false],
     ['renamed to this', { name: 'basics', displayName: 'Basics', description: 'most wanted' }, false],
     ['described otherwise', { name: 'Basics', description: 'other' }, false],

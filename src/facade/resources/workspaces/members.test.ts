@@ -43,7 +43,7 @@ test.each<[string, unknown[], boolean]>([
   ['nobody', [], false],
   ['65 members', Array.from({ length: 65 }, (_, n) => owner({ subject: `s${n}` })), false],
   ['two fields in one', [owner({ subject: 'ada', group: 'ops' })], false],
-  ['none of the fields', [owner({})], false],
+  ['no fields', [owner({})], false],
   ['an unknown field', [{ ...owner({ subject: 'ada' }), email: 'ada@example.com' }], false],
   ['an unknown role', [{ ...owner({ subject: 'ada' }), role: 'Guest' }], false],
 ])('a body with %s', (_, members, valid) => {

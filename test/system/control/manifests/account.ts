@@ -68,5 +68,5 @@ export const accountCases = [
   acceptsChange('the same instance', { instance: 'b'.repeat(32) }, { instance: 'b'.repeat(32) }),
   refusesChange('another instance', { instance: 'blue' }, { instance: 'green' }, 'instance is immutable'),
   refusesChange('an instance later', {}, { instance: 'blue' }, 'instance is immutable'),
-  refusesChange('no instance any more', { instance: 'blue' }, { instance: undefined }, 'instance is immutable'),
+  refusesChange('removing the instance', { instance: 'blue' }, { instance: undefined }, 'instance is immutable'),
 ];

@@ -76,7 +76,7 @@ export const catalogStreamCases = [
     'spec.name: Invalid value: name is immutable after it is set',
   ),
   refusesChange(
-    'taking the name away, to set another one after',
+    'removing the name in order to set another one later',
     { name: 'Orders' },
     {},
     'name is immutable after it is set',

@@ -50,7 +50,7 @@ export const integrationCases = [
     'workspace is immutable after it is set',
   ),
   refusesChange(
-    'taking the grant away, to grant another workspace after',
+    'removing the grant in order to grant another workspace later',
     { invitedEmail, workspace: 'globex' },
     { invitedEmail },
     'workspace is immutable after it is set',
@@ -63,7 +63,7 @@ export const integrationCases = [
     'revoked cannot be changed back to false after it is set to true',
   ),
   refusesChange(
-    'un-revoking by taking the field away',
+    'un-revoking by removing the field',
     { workspace: 'globex', revoked: true },
     { workspace: 'globex' },
     'revoked cannot be changed back to false',

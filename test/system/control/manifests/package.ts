@@ -27,7 +27,7 @@ export const packageCases = [
   acceptsChange('archiving', { streams: ['orders'] }, { streams: ['orders'], archived: true }),
   refusesChange('un-archiving', { archived: true }, { archived: false }, 'archived cannot be changed back to false'),
   refusesChange(
-    'un-archiving by taking the field away',
+    'un-archiving by removing the field',
     { archived: true },
     {},
     'archived cannot be changed back to false',

@@ -94,7 +94,7 @@ export const subscriptionCases = [
     'spec.endpoint.headers[0].value',
   ),
   refuses('a secret version of 0', endpoint({ secretVersion: 0 }), 'should be greater than or equal to 1'),
-  refuses('a time that is none', endpoint({ enabledAt: 'now' }), 'spec.endpoint.enabledAt'),
+  refuses('an invalid time', endpoint({ enabledAt: 'now' }), 'spec.endpoint.enabledAt'),
   refuses('another ordering', { ordering: 'Total' }, 'supported values: "ByGroupKey", "None"'),
   refusesChange('another producer', {}, { producer: 'initech' }, 'producer is immutable'),
   refusesChange('another integration', {}, { integration: 'initech' }, 'integration is immutable'),
@@ -115,7 +115,7 @@ export const subscriptionCases = [
     'secretVersion cannot be decreased',
   ),
   refusesChange(
-    'an older secret, after taking the endpoint away',
+    'an older secret, after removing the endpoint',
     {},
     endpoint({ secretVersion: 2 }),
     'secretVersion cannot be lower than status.signing.version',
