@@ -135,7 +135,7 @@ onEachRedis(redis => {
     await w.t.tenants.sync(w.t.name);
     w.t.put('Activation', w.t.activation('violet'));
     await w.t.reconcilePair(`${w.t.name}/ada/violet`);
-    expect(await redis().readHash(w.k.keys)).toEqual({ '': '1' });
+    expect(Object.keys(await redis().readHash(w.k.keys))).toEqual(['']);
     await w.t.pass();
     expect([w.t.repaired, w.t.events]).toEqual([[], []]);
   });

@@ -39,6 +39,12 @@ onEachRedis(redis => {
     expect(await read()).toEqual({ activations: named([0, 128]), damaged: [], fields: 1 });
   });
 
+  test('few activations are stored in a table, so that Redis finds one without reading all of them', async () => {
+    const { t, changesOf } = await start();
+    await t.change(...changesOf('on', 0, 1));
+    expect(await redis().call('object', 'encoding', t.keys.keys)).toBe('hashtable');
+  });
+
   test('a cleared field is removed', async () => {
     const { t, changesOf, read, named } = await start();
     await t.change(...changesOf('on', 0, 200));

@@ -34,6 +34,7 @@ local PROGRESS = {
 }
 local MOST_UNPARKED, LONGEST_MS = 1000, 2592000000
 local OPEN, PAUSED, CLOSED = 111, 112, 99
+local MARKER = string.rep('1', 65)
 local meta = redis.call('HMGET', KEY_META, 'fence', 'gen', 'tail', 'hold', 'pos', 'version', 'slice', 'live')
 local fence = tonumber(meta[1] or '0')
 if fence > tonumber(ARG_FENCE) then return { 'FENCED' } end
@@ -240,7 +241,7 @@ for i = FIRST, #ARGV, 4 do
   -- Wakes up all dispatchers and ingress processes for which the part (or its control data) was missing.
   elseif operation == 'meta' then woken = set(KEY_META, a, b) and a == 'ready' or woken
   elseif operation == 'marker' then
-    woken = set(KEY_KEYS, '', '1') or woken
+    woken = set(KEY_KEYS, '', MARKER) or woken
     -- Some of the data was lost or is damaged.
     live = countLive()
   elseif operation == 'unmark' then set(KEY_KEYS, '', '')
