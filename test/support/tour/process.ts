@@ -23,7 +23,7 @@ export type TourProcess = {
   readonly kill: (signal: NodeJS.Signals) => void;
   /**
    * Returns remaining files in its folder, and processes started by it that are still running. Checks repeatedly for up
-   * to 5 s.
+   * to 60 s.
    */
   readonly leftovers: () => Promise<string[]>;
   /** Kills the process if it is running, and removes the folder. */

@@ -25,7 +25,8 @@ import {
 // All tests use roles with the shipped permissions.
 const FEED = 'shop-orders';
 const SECRET = 'orders-endpoint';
-const RETRY = ['200ms', '200ms', '200ms', '200ms', '200ms', '200ms'];
+/** For longer than it takes to notice a changed Secret. */
+const RETRY = Array.from({ length: 16 }, () => '500ms');
 /** The values of headers, which must only be found in their Secret. */
 const VALUES: string[] = [];
 
@@ -193,7 +194,11 @@ it('does not use the values of a deleted Secret, or Secrets with credentials of 
 it('returns the names of the headers over REST, and does not accept a reference to a Secret', async () => {
   const subscriptions = `/waas/integrations/${publicId('Integration', 'shop', 'ada')}/subscriptions`;
   const path = `${subscriptions}/${publicId('Subscription', 'ada', FEED)}`;
-  const shown = await ada.get(path);
+  const isLive = async () => {
+    const reply = await ada.get<{ status: string }>(path);
+    return reply.body.status === 'Live' && reply;
+  };
+  const { value: shown } = await eventually('the facade knows that it is live', isLive, { withinMs: 10_000 });
   expect(shown).toMatchObject({
     status: 200,
     body: {

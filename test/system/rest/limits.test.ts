@@ -50,8 +50,9 @@ async function makeTenant(name: string, account: object): Promise<string> {
   await apply(world.installation.cluster, ownedTenant(world.issuer, name, 'ada', account));
   for (const replica of replicas) {
     const known = async () => (await replica.get(`/waas/accounts/${accountId(name)}/limits`)).status === 200;
-    await eventually('a replica knows the account', known, { withinMs: 10_000 });
+    await eventually('a replica knows the account', known, { withinMs: 20_000 });
   }
+  await waitForAll(world.installation.cluster, 'account', '');
   await waitForAll(world.installation.cluster, 'workspace', '');
   return tenantId(name);
 }
@@ -150,7 +151,7 @@ test('the limits of an account are part of the quota of each of its workspaces, 
   };
   const until = async (hard: object) => {
     for (const namespace of ['counted', 'counted-2']) {
-      await expect.poll(() => quotaOf(namespace), { timeout: 10_000, interval: 100 }).toEqual(hard);
+      await expect.poll(() => quotaOf(namespace), { timeout: 20_000, interval: 100 }).toEqual(hard);
     }
   };
   // The ceiling of the installation is lower.
@@ -169,7 +170,7 @@ test('the status shows that a limit was reached, and is not written for each obj
   const condition = () => conditionOf(cluster, 'account/watched', undefined, 'LimitReached');
   const version = () => kubectl(cluster, ['get', 'account', 'watched', '-o', 'jsonpath={.metadata.resourceVersion}']);
   const until = (expected: string) =>
-    eventually(`the condition is ${expected}`, async () => (await condition()) === expected, { withinMs: 10_000 });
+    eventually(`the condition is ${expected}`, async () => (await condition()) === expected, { withinMs: 20_000 });
   const before = await version();
   for (const name of ['a', 'b']) expect(codeOf(await putStream(ofAda(), tenant, name))).toBe(200);
   expect([await version(), await condition()]).toEqual([before, '']);
@@ -213,7 +214,7 @@ test('defaults of the plan and the ceiling of the installation are in force, and
   expect(shown).toEqual(Object.fromEntries(inForce.map(([name, { limit }]) => [name, limit])));
   const ratio = (limit: string) =>
     sluice.metric('sluice_controller_account_limit_used_ratio', { account: accountId('free'), limit });
-  await expect.poll(() => ratio('streams'), { timeout: 5_000 }).toBe(1);
+  await expect.poll(() => ratio('streams'), { timeout: 20_000 }).toBe(1);
   expect(await ratio('blocks')).toBe(0);
 });
 
@@ -235,7 +236,7 @@ test('the account shows the stored bytes of all of its streams', async () => {
     const before = (await used()) ?? 0;
     const isAccepted = async () =>
       (await publisher.post(makeSample(queue, undefined, 'x'.repeat(1_000)))).status === 202;
-    await eventually('the ingress key works', isAccepted, { withinMs: 10_000 });
+    await eventually('the ingress key works', isAccepted, { withinMs: 20_000 });
     await publisher.close();
     return ((await used()) ?? 0) - before;
   };
