@@ -29,7 +29,7 @@ const OF_PARTS: readonly Mutant[] = [
   ...mutantsOf(`${PART}log/ingest.lua`, [
     ['a paused subscription is routed', 'and not behind[slot]', ''],
     ['a closed subscription is routed', 'routeOf[slot] == 111 and', 'routeOf[slot] and'],
-    ['new events overtake waiting events', 'waitingOf[slot] == NONE and sendOf', 'sendOf'],
+    ['new events overtake waiting events', 'waitingOf[slot] == NONE and flightOf', 'flightOf'],
     ['a push exceeds the limit of claims', ' and flightOf[slot] < limitOf[slot]', ''],
     ['claims are pushed to a removed dispatcher', 'r.untilMs > now and', ''],
     ['a duplicate is stored', "if hash ~= '' and known[hash] then", 'if false then'],
@@ -44,7 +44,11 @@ const OF_PARTS: readonly Mutant[] = [
       'to.held, to.pushed = to.held + pushed, to.pushed + pushed',
       'to.held = to.held + pushed',
     ],
-    ['a pushed claim is not counted', '    flightOf[slot] = flightOf[slot] + 1\n', ''],
+    [
+      'a pushed claim is not counted',
+      'routedOf[slot], flightOf[slot] = routedOf[slot] + 1, flightOf[slot] + 1',
+      'routedOf[slot] = routedOf[slot] + 1',
+    ],
     ['a batch is not limited', 'if references > REFERENCES and i > 0 then', 'if false then'],
     ['the log does not contain the slots of an event', ", 'r', targets.packed, 'b'", ", 'r', '', 'b'"],
     ['an event that waits for a subscription counts as not routed', ' and not targets.isWaitedFor', ''],
@@ -167,14 +171,10 @@ const OF_PARTS: readonly Mutant[] = [
     ['the end of an attempt does not give a turn', 'if waitingOf[slot] == SOME then giveTurn(slot) end', ''],
   ]),
   ...mutantsOf(`${PART}claims/plain-deliveries.lua`, [
-    ['the next event after a plain delivery is not continued', 'if hasMore then follow[#follow + 1] = lane end', ''],
+    ['the next event after a plain delivery is not continued', 'if hasMore then\n', 'if false then\n'],
     ['a plain delivery loses its failed attempts', ' and not tries[n]', ''],
     ['a repeated plain delivery in a call is counted twice', ' and claimOf[lane] == nil then', ' then'],
-    [
-      'a plain delivery of an earlier holder releases the lane',
-      "(hasMore or claim == 'c' .. ref .. ARG_DISPATCHER)",
-      '(hasMore or claim)',
-    ],
+    ['a plain delivery of an earlier holder releases the lane', '(hasMore or claim == alone)', '(hasMore or claim)'],
   ]),
   ...mutantsOf(`${PART}claims/completing.lua`, [
     ['failed attempts exceed the limit', 'while openCost(longer) > before do longer = withoutOldest(longer) end', ''],

@@ -60,27 +60,31 @@ do
   -- first events of the lanes, a single command is enough to check all of them. This is needed because they may have
   -- been removed.
   local function takeChosen(slot, chosen)
-    local lanes, entries, entryAt, last = {}, {}, {}, nil
+    local lanes, entries, entryAt, plain, last, known = {}, {}, {}, {}, nil, 0
     for i, member in ipairs(chosen) do lanes[i] = slot .. string.sub(member, 21) end
     readFields(KEY_LANES, lanes, stateOf)
     for i, lane in ipairs(lanes) do
-      local state = stateOf[lane] or ''
-      if string.sub(state, 1, NO_HEAD) ~= 'w' .. string.sub(chosen[i], 9, 20) then
+      local state = stateOf[lane]
+      if not state or string.sub(state, 2, NO_HEAD) ~= string.sub(chosen[i], 9, 20) then
         lanes[i] = false
-      elseif #state > NO_HEAD or isUnordered(lane) then
-        entries[#entries + 1] = entryOf(lane, string.sub(state, NO_HEAD + 1, HEAD_ALONE))
-        entryAt[i] = #entries
+      else
+        plain[i] = isPlain(lane)
+        if #state > NO_HEAD or isUnordered(lane) then
+          local ref = string.sub(state, NO_HEAD + 1, HEAD_ALONE)
+          known = known + 1
+          entries[known], entryAt[i] = plain[i] and lane .. '\0' .. ref or entryOf(lane, ref), known
+        end
       end
     end
-    local scores = #entries > 0 and redis.call('ZMSCORE', KEY_PENDING, unpack(entries))
+    local scores = known > 0 and redis.call('ZMSCORE', KEY_PENDING, unpack(entries))
     for i, lane in ipairs(lanes) do
       local entry = scores and scores[entryAt[i]] and entries[entryAt[i]]
       if entry then
         local more = #stateOf[lane] > HEAD_ALONE
-        last = takeLane(slot, lane, isPlain(lane), entry, string.sub(entry, -15), more, triesOf(entry)) or last
+        last = takeLane(slot, lane, plain[i], entry, string.sub(entry, -15), more, triesOf(entry)) or last
       elseif lane then
         local head, ref, more = headOf(lane)
-        last = takeLane(slot, lane, isPlain(lane), head, ref, more, head and triesOf(head)) or last
+        last = takeLane(slot, lane, plain[i], head, ref, more, head and triesOf(head)) or last
       end
     end
     return last

@@ -67,7 +67,7 @@ do
       and flightOf[slot] < limitOf[slot] and not triesOf(entry) then
       takeLane(slot, lane, plain, entry, head, more, nil)
     else
-      queueLane(lane, entry, more and head .. '+' or head)
+      queueLane(lane, entry, more and head .. '+' or head, slot)
     end
   end
 
@@ -256,7 +256,10 @@ do
     for _, n in ipairs(others) do
       local i, follows = at + 3 * n - 3, nil
       letters[n], follows = endAttempt(ARGV[i], ARGV[i + 1], 'd', '', '0', FIRST_RECORDS, ARGV[i + 2], nil)
-      if follows then followPlain[#followPlain + 1] = ARGV[i] end
+      if follows then
+        followPlain[#followPlain + 1] = slotOf(ARGV[i])
+        followPlain[#followPlain + 1] = ARGV[i]
+      end
     end
     for n = plainCount + 1, plainCount + count do
       local i, follows = from + 6 * (n - plainCount - 1), nil
@@ -269,7 +272,7 @@ do
     noteHealth(disabled)
     -- We need to update the health first. Otherwise, an event could be claimed for an endpoint which is disabled by
     -- this call.
-    for _, lane in ipairs(followPlain) do followLane(slotOf(lane), lane, true) end
+    for i = 1, #followPlain, 2 do followLane(followPlain[i], followPlain[i + 1], true) end
     for _, lane in ipairs(follow) do followLane(slotOf(lane), lane, isPlain(lane)) end
     writeRecords()
     return table.concat(letters), disabled

@@ -10,12 +10,16 @@ local function isOff(lane)
 end
 
 -- Makes a lane wait if its first event is `entry`. If the event is due later, the lane will be retried. `head` is the
--- same as in `waitLane`.
-local function queueLane(lane, entry, head)
-  local attempts, lapses, due = readTries(triesOf(entry))
-  local slot = slotOf(lane)
-  if due > now then return retryLane(lane, due) end
-  waitLane(lane, classOf(attempts, lapses), now, head)
+-- same as in `waitLane`. `slot`: its slot, if known.
+local function queueLane(lane, entry, head, slot)
+  local tried, class = triesOf(entry), FIRST_ATTEMPT
+  slot = slot or slotOf(lane)
+  if tried then
+    local attempts, lapses, due = readTries(tried)
+    if due > now then return retryLane(lane, due) end
+    class = classOf(attempts, lapses)
+  end
+  waitLane(lane, class, now, head)
   if sendOf[slot] ~= 111 then
     waitingOf[slot] = STOPPED
   elseif waitingOf[slot] ~= STOPPED then
@@ -28,8 +32,8 @@ end
 -- Claims the first event of a lane. `claim`: its text (lanes/message.lua).
 local function claimEntry(slot, lane, entry, ref, more, claim)
   removed[#removed + 1] = entry
-  setClaim(lane, (more and '+' or 'c') .. ref .. ARG_DISPATCHER)
-  if stateOf[lane] then setState(lane, false) end
+  claimOf[lane], changedClaims[lane] = (more and '+' or 'c') .. ref .. ARG_DISPATCHER, true
+  if stateOf[lane] then stateOf[lane], changedStates[lane] = false, true end
   flightOf[slot] = flightOf[slot] + 1
   changedCounts[slot] = true
   taken = taken + 1

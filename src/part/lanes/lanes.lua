@@ -66,9 +66,9 @@ end
 
 local function readFields(key, fields, into)
   for from = 1, #fields, 4000 do
-    local till = math.min(#fields, from + 3999)
+    local till, before = math.min(#fields, from + 3999), from - 1
     local values = redis.call('HMGET', key, unpack(fields, from, till))
-    for i = 1, till - from + 1 do into[fields[from + i - 1]] = values[i] end
+    for i = 1, till - before do into[fields[before + i]] = values[i] end
   end
 end
 
@@ -90,10 +90,11 @@ end
 -- Makes an idle lane wait until it is claimed. `head` is the ref of its first event, followed by + if there are more
 -- events. If it is not known, this is nil.
 local function waitLane(lane, class, due, head)
-  local state = class .. string.format('%011x', due)
-  setState(lane, 'w' .. state .. (head or ''))
+  if due ~= waits.due then waits.due, waits.text = due, string.format('%011x', due) end
+  local text = class .. waits.text
+  stateOf[lane], changedStates[lane] = 'w' .. text .. (head or ''), true
   local n = #waits
-  waits[n + 1], waits[n + 2] = '0', slotOf(lane) .. state .. string.sub(lane, 9)
+  waits[n + 1], waits[n + 2] = '0', string.sub(lane, 1, 8) .. text .. string.sub(lane, 9)
 end
 
 -- Removes the first event from the state of a lane that is waiting, because it might be out of date.
@@ -111,6 +112,8 @@ local function retryLane(lane, due)
 end
 
 local function giveTurn(slot)
+  if turns[slot] then return end
+  turns[slot] = true
   turns[#turns + 1] = '0'
   turns[#turns + 1] = slot
 end

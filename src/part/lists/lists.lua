@@ -8,8 +8,8 @@ local listed = {}
 
 -- Remembers that an event has been routed to a slot.
 local function listRef(slot, ref)
-  local refs = listed[slot]
-  listed[slot] = refs and (refs .. packRef(ref)) or packRef(ref)
+  local refs, packed = listed[slot], packedRef == ref and packedAs or packRef(ref)
+  listed[slot] = refs and refs .. packed or packed
 end
 
 -- Writes all events that have been remembered to their lists.

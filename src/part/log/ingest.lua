@@ -64,16 +64,16 @@ local function readActivations()
   if not fields[1] then return false end
   local references = 0
   for n, groupKey in ipairs(groupKeys) do
-    local first, slots = fields[n + 1] or '', {}
+    local first, slots, found = fields[n + 1] or '', {}, 0
     local groups = groupsOf(first)
     if (groups - 1) * GROUP > REFERENCES then
       isWide[groupKey] = true
     else
       for number = 1, groups do
         local list = number == 1 and first or redis.call('HGET', KEY_KEYS, nameOf(groupKey, number)) or ''
-        for at = 1, #list - SUFFIX, ENTRY do slots[#slots + 1] = string.sub(list, at, at + 7) end
+        for at = 1, #list - SUFFIX, ENTRY do found, slots[found + 1] = found + 1, string.sub(list, at, at + 7) end
       end
-      isWide[groupKey] = #slots > REFERENCES
+      isWide[groupKey] = found > REFERENCES
       slotsOf[groupKey] = slots
     end
   end
@@ -113,7 +113,7 @@ local function openLanes()
         local lane = slot .. groupKey
         targets[n + 1], targets[n + 2] = slot, lane
         n = n + 2
-        packed[#packed + 1] = packSlot(slot)
+        packed[n / 2] = packedSlots[slot] or packSlot(slot)
         if orderOf[slot] ~= 117 then lanes[#lanes + 1] = lane end
       elseif routeOf[slot] == 111 or routeOf[slot] == 112 then
         targets.isWaitedFor = true
@@ -173,25 +173,24 @@ end
 -- Returns true if it is possible to claim an idle lane now. This is the case if there are no lanes waiting for its
 -- slot, and the slot does not have a limit per second.
 local function mayPush(slot)
-  return dispatcher and pushed < room and pushedBytes < to.room and waitingOf[slot] == NONE and sendOf[slot] == 111
-    and paceOf[slot] == 0 and flightOf[slot] < limitOf[slot]
+  return pushed < room and pushedBytes < to.room and waitingOf[slot] == NONE and flightOf[slot] < limitOf[slot]
+    and sendOf[slot] == 111 and paceOf[slot] == 0
 end
 
--- Appends an event to a lane. If this has claimed the lane, it returns the text of the claim.
-local function append(slot, groupLane, ref)
+-- Appends an event to a lane. `suffix`: the end of its entry. `claim`: its claim. If this has claimed the lane, it returns
+-- the text of the claim (lanes/message.lua).
+local function append(slot, groupLane, ref, suffix, claim)
   local unordered = orderOf[slot] == 117
-  local entry = groupLane .. '\0' .. ref
+  local lane = unordered and groupLane .. suffix or groupLane
   listRef(slot, ref)
-  local lane = unordered and entry or groupLane
-  if joinsLane(slot, lane, entry) then return end
-  if mayPush(slot) then
-    setClaim(lane, 'c' .. ref .. dispatcher)
-    flightOf[slot] = flightOf[slot] + 1
-    pushed = pushed + 1
-    pushedBytes = pushedBytes + 10
-    return claimText(slot, false, unordered, '', nil)
+  if not claimOf[lane] and not stateOf[lane] and mayPush(slot) then
+    routedOf[slot], flightOf[slot] = routedOf[slot] + 1, flightOf[slot] + 1
+    claimOf[lane], changedClaims[lane], changedCounts[slot] = claim, true, true
+    pushed, pushedBytes = pushed + 1, pushedBytes + 10
+    return unordered and slot .. '~' or slot
   end
-  letWait(slot, lane, entry)
+  local entry = groupLane .. suffix
+  if not joinsLane(slot, lane, entry) then letWait(slot, lane, entry) end
 end
 
 for i = FIRST, FIRST + 5 * count - 1, 5 do
@@ -231,8 +230,11 @@ for i = FIRST, FIRST + 5 * count - 1, 5 do
       newIds[#newIds + 1] = hash
       newIds[#newIds + 1] = ref
     end
-    local claims = {}
-    for k = 1, #targets, 2 do claims[#claims + 1] = append(targets[k], targets[k + 1], ref) end
+    local claims, suffix, claim = {}, '\0' .. ref, 'c' .. ref .. (dispatcher or '')
+    for k = 1, #targets, 2 do
+      local text = append(targets[k], targets[k + 1], ref, suffix, claim)
+      if text then claims[#claims + 1] = text end
+    end
     if #claims > 0 then
       addEvent(events, ref, groupKey, eventMeta, body, rest, size, table.concat(claims, ','))
       pushedBytes = pushedBytes + #groupKey + #eventMeta + (size > PUSHED_BODY and 0 or size) + 40
