@@ -10,8 +10,11 @@ import { type Observer, observe } from '../support/observer.ts';
 import { apply, integration, kubectl, type Manifest, tenant, waitForAll } from '../support/world.ts';
 
 const DAY_MS = 24 * 60 * 60 * 1_000;
-/** The time that the mail server takes for an email, in milliseconds. */
-const MAIL_MS = 100;
+/**
+ * The time that the mail server takes for an email. It is long enough that only a few of them begin while the controller
+ * notices another invitation.
+ */
+const MAIL_MS = 300;
 
 let installed: Installation;
 let observer: Observer;

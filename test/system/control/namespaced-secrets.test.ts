@@ -10,6 +10,7 @@ import { refusal } from '../support/accounts.ts';
 import { eventually } from '../support/deadline.ts';
 import { type Installation, install } from '../support/installation.ts';
 import { makeSample } from '../support/publisher.ts';
+import { type Authorizer, openAuthorizer } from '../support/rights.ts';
 import { PRODUCER, QUEUE, type Running, SUBSCRIPTION, settle } from '../support/small-world.ts';
 import { apply, kubectl, stream, tenant } from '../support/world.ts';
 
@@ -20,12 +21,14 @@ const ROOT = join(import.meta.dirname, '..', '..', '..');
 const RIGHTS = join(ROOT, 'config/components/namespaced-secrets/rights.yaml');
 const HEADER = { name: 'endpoint', key: 'token' };
 const ACCOUNT = { kind: 'ServiceAccount', namespace: 'sluice-system', name: 'sluice-controller' };
+const CONTROLLER = { user: 'system:serviceaccount:sluice-system:sluice-controller' };
 
 let installed: Installation;
 let world: Running;
 let controller: Sluice;
 /** A client with the token of the controller. */
 let client: KubeClient;
+let authorizer: Authorizer;
 
 async function startController(): Promise<void> {
   const kubeconfig = await kubeconfigOf(installed.cluster, 'sluice-controller');
@@ -39,6 +42,7 @@ const ready = (workspace: string, is = 'True/NamespaceReady') =>
 
 beforeAll(async () => {
   installed = await install();
+  authorizer = openAuthorizer(installed.cluster.kubeconfig);
   await applyPermissions(installed.cluster);
   await kubectl(installed.cluster, ['apply', '--server-side', '-f', RIGHTS]);
   await kubectl(installed.cluster, ['delete', 'clusterrolebinding', ROLE]);
@@ -66,6 +70,7 @@ let publish: (sample: ReturnType<typeof makeSample>) => Promise<unknown>;
 
 afterAll(async () => {
   await client?.close();
+  await authorizer?.close();
   await world?.close();
   await installed?.stop();
 });
@@ -147,6 +152,10 @@ it('deleting a workspace removes its binding', async () => {
 
 it('a workspace without a RoleBinding reports this, and others continue to work', async () => {
   await kubectl(installed.cluster, ['delete', 'clusterrolebinding', 'sluice-controller-bindings']);
+  // The authorizer learns of it by a watch.
+  const bind = { verb: 'create', resource: 'rolebindings.rbac.authorization.k8s.io', namespace: 'ada' };
+  const isRevoked = async () => !(await authorizer.may(CONTROLLER, bind));
+  await eventually('the right is gone', isRevoked, { withinMs: 20_000 });
   await apply(installed.cluster, [...tenant('alone'), stream('alone', QUEUE)]);
   await ready('alone', 'False/SecretsForbidden');
   const path = 'jsonpath={.status.conditions[?(@.type=="Ready")].message}';
@@ -161,8 +170,8 @@ it('a workspace without a RoleBinding reports this, and others continue to work'
   await arrives('meanwhile', 'Bearer two');
   await ready('alone', 'False/SecretsForbidden');
 
-  const bind = ['create', 'rolebinding', ROLE, '-n', 'alone', `--clusterrole=${ROLE}`];
-  await kubectl(installed.cluster, [...bind, '--serviceaccount=sluice-system:sluice-controller']);
+  const binding = ['create', 'rolebinding', ROLE, '-n', 'alone', `--clusterrole=${ROLE}`];
+  await kubectl(installed.cluster, [...binding, '--serviceaccount=sluice-system:sluice-controller']);
   await ready('alone');
   await world.observer.until(['CatalogStream', QUEUE, 'alone', 'Ready', 'True/QueueReady']);
 });

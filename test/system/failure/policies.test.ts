@@ -67,9 +67,8 @@ test('a policy of the operator results in a permanent refusal with its message',
       spec: { policyName: 'no-secrets', validationActions: ['Deny'] },
     },
   ] as never);
-  await eventually('the policy is in effect', async () => (await publish('secret')).status !== 200, {
-    withinMs: 30_000,
-  });
+  const isRefused = async () => (await publish('secret')).body.code === 'refused_by_policy';
+  await eventually('the policy is in effect', isRefused, { withinMs: 30_000 });
   expectProblem(await publish('secret'), 409, 'refused_by_policy', 'streams are not secret here');
   expectProblem(await publish('hidden'), 409, 'refused_by_policy', 'streams are not hidden here');
   expect((await publish('orders')).status).toBe(200);
@@ -94,7 +93,8 @@ test('a quota of the operator results in a permanent refusal that contains its n
     '-p',
     status,
   ]);
-  await eventually('the quota is in effect', async () => (await publish('more')).status !== 200, { withinMs: 30_000 });
+  const isRefused = async () => (await publish('more')).body.code === 'refused_by_policy';
+  await eventually('the quota is in effect', isRefused, { withinMs: 30_000 });
   expectProblem(await publish('more'), 409, 'refused_by_policy', 'exceeded quota: few');
   await kubectl(cluster, ['delete', 'resourcequota', 'few', '-n', 'shop']);
 });

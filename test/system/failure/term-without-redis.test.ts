@@ -58,7 +58,8 @@ it('the leader continues when Redis is available again', async () => {
   await apply(installed.cluster, [...tenant('late'), stream('late', QUEUE)]);
   await waitForAll(installed.cluster, 'catalogstream', 'late');
   expect(await standby.metric('sluice_controller_term_started')).toBe(1);
-  expect(await impairments(standby)).not.toContain('holds the Lease but cannot start its work');
+  const isWhole = async () => !(await impairments(standby)).includes('holds the Lease but cannot start its work');
+  await eventually('the replica is no longer impaired', isWhole, { withinMs: 20_000 });
 });
 
 it('a leader with the Redis of another cluster allows namespaces to be deleted, and does not write to this Redis', async () => {
@@ -107,5 +108,6 @@ it('a controller reports that its Lease namespace is missing, and leads when the
     withinMs: 90_000,
     everyMs: 200,
   });
-  expect((await fetch(`${lost.opsUrl}/readyz`)).status).toBe(200);
+  const isReady = async () => (await fetch(`${lost.opsUrl}/readyz`)).status === 200;
+  await eventually('it is ready', isReady, { withinMs: 20_000 });
 });
