@@ -245,6 +245,7 @@ test('pods contain the values', async () => {
   expect(ofKind(objects, 'ConfigMap')[0]?.['data']).toEqual({
     SLUICE_LOG_LEVEL: 'info',
     SLUICE_SHUTDOWN_DELAY_SECONDS: '20',
+    SLUICE_FACADE_DOCS: 'true',
     SLUICE_QUEUE_MAX_BYTES: '1073741824000',
     SLUICE_INGRESS_ADDRESS_LIMIT: '900',
     SLUICE_INGRESS_KEY_LIMIT: '500',

@@ -34,6 +34,7 @@ export function createObjects(nowMs: () => number) {
     namespace: byNamespace,
     producer: ({ spec }) => [spec.producer],
     integration: ({ spec }) => [`${spec.producer}/${spec.integration}`],
+    secretFor: () => [],
   });
   stored<ModelObject<'Activation'>>('Activation', {
     namespace: byNamespace,

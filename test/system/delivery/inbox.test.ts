@@ -181,7 +181,7 @@ it('a range is replayed in order, each event once, even if the facade crashes af
     },
     nowMs: () => clock.nowMs() - 40_000,
   });
-  await expect(dies.start(ADA, 'rpl_2', inbox, range)).rejects.toThrow('died');
+  await expect(dies.start(ADA, 'rpl_2', inbox, range)).rejects.toThrow('crashed');
   const again = () => arrivals('range.19').length > 0;
   await eventually('the range is delivered', async () => again(), { withinMs: 30_000 });
   const replayed = world.receiver.attempts.filter(({ id }) => id.startsWith('range'));
