@@ -184,7 +184,7 @@ describe('a term that ends', () => {
     expect(redis.ready).toBe(true);
   });
 
-  test('while tenants are being brought into force does not set a fence or start a watch', async () => {
+  test('does not set a fence or start a watch while the routes of tenants are being applied', async () => {
     const { clock, redis, terms, start } = createLeader();
     const read = Promise.withResolvers<void>();
     redis.read = () => read.promise;

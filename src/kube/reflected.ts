@@ -140,11 +140,11 @@ export function createReflected<P>(options: {
     project,
     projectAnew,
     *replace(entries, resourceVersion, { anew } = { anew: false }) {
-      const listed = new Set<string>();
+      const listed = new Set<string | undefined>();
       for (const entry of entries) {
         yield;
         if (entry !== undefined) put(entry, anew);
-        listed.add(entry?.key ?? '');
+        listed.add(entry?.key);
       }
       // Note that it is safe to delete Map entries while iterating.
       for (const key of store.keys()) {

@@ -90,7 +90,7 @@ export const SECURITY_MUTANTS: readonly Mutant[] = [
   ]),
   ...securityMutantsOf(`${AUTH}client-rules.ts`, [
     [
-      'a person who has signed in is treated as a client',
+      'the token of a person is accepted as that of a client',
       ' && SIGN_IN_CLAIMS.every(name => claimOf(claims, name) === undefined)',
       '',
       `${AUTH}client-rules.test.ts`,

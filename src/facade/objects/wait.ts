@@ -1,6 +1,7 @@
 import { REASON } from '../../api/condition-reasons.ts';
 import type { Condition } from '../../api/conditions.ts';
 import type { KindName } from '../../api/kinds/kinds.ts';
+import { PAUSED_ANNOTATION } from '../../api/well-known.ts';
 import { Refusal } from '../../http/refusal.ts';
 import { keyOf } from '../../kube/object.ts';
 import type { Clock } from '../../time/clock.ts';
@@ -12,8 +13,7 @@ const WAIT_MS = 5_000;
 /** When to ask the API server directly, in case the watch is delayed. */
 const LOOK_AT_MS = [1_000, 3_000];
 
-const PAUSED_MEANWHILE =
-  'The workspace was paused. The change has been stored, and is applied when the operator removes the annotation sluice.dev/paused from the Workspace.';
+const PAUSED_MEANWHILE = `The workspace was paused. The change has been stored, and is applied when the operator removes the annotation ${PAUSED_ANNOTATION} from the Workspace.`;
 
 /**
  * Waits until the controller has set `condition` on the applied object and then returns the object. The uid must be the

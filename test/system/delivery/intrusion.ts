@@ -26,7 +26,7 @@ import {
 import { apply, block, integration, kubectl, type Manifest, pkg, stream, waitForAll } from '../support/world.ts';
 
 export const NORTH: Twin = { producer: 'north', partner: 'anna' };
-/** Eve, who is both a producer and its partner and uses the same names as north. */
+/** Eve owns a workspace that is both the producer and the partner, and uses the same names as north. */
 export const EVE: Twin = { producer: 'eve', partner: 'eve' };
 /** Additional objects created by eve, and references to objects that don't exist. */
 const MORE = ['mallory', 'squat', 'plain', 'nowhere'];

@@ -113,7 +113,7 @@ test('the caller can choose an account that they own or administer, and no other
   expect(codeOf(elsewhere)).toBe('invitation_used');
 });
 
-test('a caller who has a free account or cannot create one must choose an account', async () => {
+test('requires an account if the caller has a free account or cannot create one', async () => {
   const existing = { apiVersion: API_VERSION, kind: 'Account', metadata: { name: 'dora-free' } };
   const owners = [{ issuer: world.issuer.url, subject: 'dora', role: 'Owner' }];
   await apply(world.installation.cluster, [{ ...existing, spec: { owners, plan: 'Free' } }]);

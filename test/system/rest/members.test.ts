@@ -113,8 +113,8 @@ test('there is always an Owner, and a removed member loses access', async () => 
   expect((await put(grace, [member('grace', 'Owner'), member('bob', 'Owner')])).status).toBe(200);
   await untilRole(vera, undefined);
   await untilRole(bob, 'Owner');
-  // One of two concurrent calls fails. The Owner who is removed first is no longer an Owner, even if the other facade
-  // does not know this yet.
+  // One of two concurrent calls fails. The member that is removed first can no longer change members, even if the
+  // other facade does not know this yet.
   const both = await Promise.all([put(grace, [member('grace', 'Owner')]), put(bob, [member('bob', 'Owner')])]);
   expect(both.map(({ status }) => status).toSorted((a, b) => a - b)).toEqual([200, 403]);
 });

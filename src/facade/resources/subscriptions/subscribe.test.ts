@@ -101,7 +101,7 @@ test('refuses an existing subscription while it is blocked', async () => {
   await expect(start(objects, objects).call()).rejects.toMatchObject({ code: 'stream_blocked' });
 });
 
-test('an existing subscription is refused if its integration has ended, and not if only the cache says so', async () => {
+test('refuses an existing subscription if the API server, and not only the cache, says that its integration has ended', async () => {
   const ended = object('ada', 'shop', { workspace: 'ada', revoked: true }) as OwnedIntegration['object'];
   const of = { ...integration, object: ended };
   const there = { ...open, Subscription: [existing] };
