@@ -1,14 +1,27 @@
 import { expect, test } from 'vitest';
-import { addTallies, formatTally, tallyCommand, tallySkipped, tallyVitest, type VitestReport } from './tally.ts';
+import {
+  addTallies,
+  filesToRepeat,
+  formatTally,
+  tallyCommand,
+  tallyRepeated,
+  tallySkipped,
+  tallyVitest,
+  type VitestReport,
+} from './tally.ts';
 
 function reportOf(...statuses: string[]): VitestReport {
+  return fileOf('a.test.ts', ...statuses);
+}
+
+function fileOf(name: string, ...statuses: string[]): VitestReport {
   const assertionResults = statuses.map((status, index) => ({
     fullName: `test ${index}`,
     status,
     ...(status === 'failed' ? { failureMessages: ['AssertionError: 1 is not 2\n    at somewhere'] } : {}),
   }));
   const status = statuses.includes('failed') ? 'failed' : 'passed';
-  return { testResults: [{ name: 'a.test.ts', status, assertionResults }] };
+  return { testResults: [{ name, status, assertionResults }] };
 }
 
 test('counts tests by their result and lists failed tests', () => {
@@ -53,6 +66,45 @@ test('a suite that was not run is counted with its reason', () => {
 
 test('a suite without tests is a failure', () => {
   expect(formatTally(tallyVitest('system', { testResults: [] }, { exitCode: 0 }))).toBe('0 passed, 1 failed');
+});
+
+const runOf = (...reports: VitestReport[]) => {
+  const report = { testResults: reports.flatMap(({ testResults }) => testResults) };
+  return { report, exitCode: report.testResults.some(({ status }) => status === 'failed') ? 1 : 0, errors: [] };
+};
+const HALF_FAILED = runOf(fileOf('a.test.ts', 'passed'), fileOf('b.test.ts', 'passed', 'failed'));
+
+test('a failed file that passes when it is run again is flaky', () => {
+  expect(filesToRepeat(HALF_FAILED)).toEqual(['b.test.ts']);
+  expect(tallyRepeated('redis', HALF_FAILED, runOf(fileOf('b.test.ts', 'passed', 'passed')))).toEqual({
+    passed: 3,
+    failed: 0,
+    skipped: 0,
+    notes: ['FLAKY redis: test 1 (b.test.ts): AssertionError: 1 is not 2'],
+  });
+});
+
+test('a file that fails twice is a failure', () => {
+  const tally = tallyRepeated('redis', HALF_FAILED, runOf(fileOf('b.test.ts', 'failed', 'passed')));
+  expect(formatTally(tally)).toBe('2 passed, 1 failed');
+  expect(tally.notes).toEqual(['FAILED redis: test 0 (b.test.ts): AssertionError: 1 is not 2']);
+});
+
+test.each([
+  ['leaves no report', { report: undefined, exitCode: 0, errors: [] }],
+  ['runs none of the files', runOf()],
+  ['has an error outside of a test', { ...runOf(fileOf('b.test.ts', 'passed')), errors: ['Error: boom'] }],
+  ['exits with an error', { ...runOf(fileOf('b.test.ts', 'passed')), exitCode: 1 }],
+])('a second run that %s does not hide the failure', (_, second) => {
+  expect(tallyRepeated('redis', HALF_FAILED, second).failed).toBe(1);
+});
+
+test('no file is run again if three have failed, or if an error occurred outside of a test', () => {
+  const three = ['a', 'b', 'c'].map(name => fileOf(name, 'failed'));
+  expect(filesToRepeat(runOf(...three.slice(1)))).toHaveLength(2);
+  expect(filesToRepeat(runOf(...three))).toEqual([]);
+  expect(filesToRepeat({ ...HALF_FAILED, errors: ['Error: boom'] })).toEqual([]);
+  expect(filesToRepeat({ report: undefined, exitCode: 1, errors: [] })).toEqual([]);
 });
 
 test('the sum adds suites and checks and keeps their notes', () => {

@@ -78,6 +78,41 @@ export function tallyVitest(
   return { passed, failed, skipped, notes };
 }
 
+/** The number of failed files of a suite, up to which they are run again. */
+const MOST_REPEATED = 2;
+
+/** A vitest run of a suite. The fields have the same meaning as for `tallyVitest`. */
+export type VitestRun = {
+  readonly report: VitestReport | undefined;
+  readonly exitCode: number;
+  readonly errors: readonly string[];
+};
+
+/**
+ * Returns the failed files that should be run again to find out whether their tests are flaky. Returns none if many
+ * files failed, or if there was a failure that does not belong to a file.
+ */
+export function filesToRepeat({ report, errors }: VitestRun): readonly string[] {
+  const failed = report?.testResults.filter(({ status }) => status === 'failed').map(({ name }) => name) ?? [];
+  return errors.length > 0 || failed.length > MOST_REPEATED ? [] : failed;
+}
+
+/**
+ * Counts a run in which the failed files were run again. The results of the second run replace those of the first. If
+ * all tests passed in the second run, the failures of the first are listed as flaky.
+ */
+export function tallyRepeated(suite: string, first: VitestRun, second: VitestRun): Tally {
+  const repeated = new Set(filesToRepeat(first));
+  const kept = first.report?.testResults.filter(({ name }) => !repeated.has(name)) ?? [];
+  const again = second.report ?? { testResults: [] };
+  // Without a second report, the repeated files would be missing from the sum.
+  if (again.testResults.length < repeated.size) return tallyVitest(suite, first.report, first);
+  const tally = tallyVitest(suite, { testResults: [...kept, ...again.testResults] }, second);
+  if (tally.failed > 0) return tally;
+  const flaky = tallyVitest(suite, first.report, first).notes.filter(note => note.startsWith('FAILED '));
+  return { ...tally, notes: [...tally.notes, ...flaky.map(note => note.replace('FAILED', 'FLAKY'))] };
+}
+
 /** Returns the name of a failed test, its file, and the reason. */
 function failureOf({ fullName, failureMessages }: TestResult, file: string): string {
   return `${fullName} (${file}): ${firstLine(failureMessages?.[0])}`;

@@ -1,17 +1,20 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { open, readFile } from 'node:fs/promises';
+import { open, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { nodeRefusal } from '../node-cluster/requirements.ts';
 import { stopOnSignal } from '../stop-signal.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 import {
   addTallies,
+  filesToRepeat,
   formatTally,
   type Tally,
   tallyCommand,
+  tallyRepeated,
   tallySkipped,
   tallyVitest,
   type VitestReport,
+  type VitestRun,
 } from './tally.ts';
 import { UNHANDLED_FILE } from './unhandled-errors.ts';
 
@@ -88,9 +91,10 @@ function run(
   });
 }
 
-async function runProject(project: string, output?: number, files: readonly string[] = []): Promise<Tally> {
+async function runVitest(project: string, output?: number, files: readonly string[] = []): Promise<VitestRun> {
   const file = join(folder.path, `${project}.json`);
   const unhandled = join(folder.path, `${project}.errors`);
+  await Promise.all([file, unhandled].map(each => rm(each, { force: true })));
   const reporters = ['default', 'json', join(import.meta.dirname, 'unhandled-errors.ts')];
   const vitest = join(ROOT, 'node_modules', 'vitest', 'vitest.mjs');
   const options = [...reporters.map(each => `--reporter=${each}`), `--outputFile.json=${file}`];
@@ -100,7 +104,18 @@ async function runProject(project: string, output?: number, files: readonly stri
   });
   const report: VitestReport | undefined = await readFile(file, 'utf8').then(JSON.parse, () => undefined);
   const errors = await readFile(unhandled, 'utf8').catch(() => '');
-  return tallyVitest(project, report, { exitCode, errors: errors.split('\n').filter(Boolean) });
+  return { report, exitCode, errors: errors.split('\n').filter(Boolean) };
+}
+
+/**
+ * Runs a suite. Files that fail are run once more because other processes may have delayed them. `unit` is not run
+ * again: its tests depend on nothing that could be late.
+ */
+async function runProject(project: string, output?: number, files?: readonly string[]): Promise<Tally> {
+  const first = await runVitest(project, output, files);
+  const failed = project === 'unit' ? [] : filesToRepeat(first);
+  if (failed.length === 0) return tallyVitest(project, first.report, first);
+  return tallyRepeated(project, first, await runVitest(project, output, failed));
 }
 
 /** Runs a suite and stores its output. Returns a function that prints it. */
