@@ -107,14 +107,14 @@ export function createCrdGate(options: {
   let lacking: readonly string[] = [];
 
   async function look(signal: AbortSignal): Promise<void> {
-    const said = await Promise.all(
+    const problems = await Promise.all(
       Object.values(KINDS).map(async kind => {
         const name = `${kind.plural}.${GROUP}`;
         const lack = lackOf(await client.get<LiveCrd>(CRDS, { name }, { signal }), kind);
         return lack === undefined ? [] : [`${name} ${lack}`];
       }),
     );
-    lacking = said.flat();
+    lacking = problems.flat();
   }
 
   return {

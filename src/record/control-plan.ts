@@ -147,7 +147,7 @@ interface Standing {
   /** Redis contains the given routes, so identical objects don't need to be compared. */
   readonly isWritten: boolean;
   /** The fields of a hash. They have either been read or are derived from the routes. */
-  readonly held: (key: string, said: Fields) => Fields;
+  readonly held: (key: string, derived: Fields) => Fields;
   /**
    * A different generation only belongs to a successor if the hash is complete. If it is damaged, we repair it and keep
    * its progress.
@@ -156,7 +156,7 @@ interface Standing {
 }
 
 function standingOf({ hashes }: StoredRoutes): Standing {
-  const held = (key: string, said: Fields): Fields => hashes?.get(key) ?? said;
+  const held = (key: string, derived: Fields): Fields => hashes?.get(key) ?? derived;
   return { isWritten: hashes === undefined, held, isMended: key => hashes !== undefined && !isWhole(held(key, {})) };
 }
 

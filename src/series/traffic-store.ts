@@ -44,8 +44,8 @@ export function createTrafficStore(redis: RedisClient): TrafficStore {
       // The names used in the series.
       const names = [`a:${queue}:${number}`, `o:${queue}:${number}`];
       const texts = ((await redis.call('hmget', meta, ...FIELDS)) as (string | null)[]).map(text => text ?? '');
-      const said = texts.join('\n');
-      if (said === known || said.trim() === '') return said;
+      const joined = texts.join('\n');
+      if (joined === known || joined.trim() === '') return joined;
       const t = tenantKeys(tenant);
       const week = weekOf(nowMs);
       const args: Argument[] = [nowMs];

@@ -37,8 +37,10 @@ describe('conditions', () => {
   });
 
   it('only includes Reconciling and Stalled while they are True', () => {
-    const said = [desired('Ready'), desired('Reconciling', 'False'), desired('Stalled', 'Unknown')];
-    expect(mergeConditions([], said, { generation: 1, nowMs: 0 }).map(({ type }) => type)).toEqual(['Ready']);
+    const desiredConditions = [desired('Ready'), desired('Reconciling', 'False'), desired('Stalled', 'Unknown')];
+    expect(mergeConditions([], desiredConditions, { generation: 1, nowMs: 0 }).map(({ type }) => type)).toEqual([
+      'Ready',
+    ]);
   });
 
   it('keeps the generation of conditions that were set earlier', () => {

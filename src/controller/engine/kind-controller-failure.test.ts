@@ -45,14 +45,14 @@ describe('kind controller with failures', () => {
         if (broken) throw new Error('internal');
         return { conditions: [READY] };
       },
-      fieldsOf: conditions => ({ said: conditions.find(({ type }) => type === 'Ready')?.reason }),
+      fieldsOf: conditions => ({ result: conditions.find(({ type }) => type === 'Ready')?.reason }),
     });
     caches.put('a', 'x');
     await caches.clock.advance(100);
-    expect(caches.get('a')?.status?.said).toBe('ReconcileFailed');
+    expect(caches.get('a')?.status?.result).toBe('ReconcileFailed');
     broken = false;
     await caches.clock.advance(10_000);
-    expect(caches.get('a')?.status?.said).toBe('Done');
+    expect(caches.get('a')?.status?.result).toBe('Done');
     expect(caches.writes).toHaveLength(2);
   });
 

@@ -10,7 +10,7 @@ describe('kind controller', () => {
     const caches = startKind({
       reconcile: async object => {
         reconciled++;
-        return { status: { said: object.spec.say }, conditions: [READY] };
+        return { status: { result: object.spec.say }, conditions: [READY] };
       },
     });
     caches.put('a', 'hello');
@@ -18,7 +18,7 @@ describe('kind controller', () => {
     expect(caches.writes).toEqual(['status ns/a']);
     // The watch delivers a status before the response to its write, which is not a change.
     expect(reconciled).toBe(1);
-    expect(caches.get('a')?.status).toMatchObject({ said: 'hello', observedGeneration: 1 });
+    expect(caches.get('a')?.status).toMatchObject({ result: 'hello', observedGeneration: 1 });
     expect(caches.condition('a', 'Ready')).toMatchObject({ status: 'True', observedGeneration: 1 });
     for (let i = 0; i < 5; i++) {
       caches.controller.enqueue('ns/a');
@@ -43,7 +43,7 @@ describe('kind controller', () => {
 
   it('restores a status that was changed by another client', async () => {
     const caches = startKind({
-      reconcile: async object => ({ status: { said: object.spec.say }, conditions: [READY] }),
+      reconcile: async object => ({ status: { result: object.spec.say }, conditions: [READY] }),
     });
     caches.put('a', 'hello');
     await caches.clock.advance(10);

@@ -63,15 +63,15 @@ function createReports<P extends Reconcilable>(
   status: StatusWriter<P['spec'], CommonStatus>,
 ) {
   /** Writes the status and records the Events. This is a no-op if the object no longer exists. */
-  async function write(object: P, said: Pick<Outcome, 'status' | 'conditions' | 'events'>, signal: AbortSignal) {
-    const fields = { ...said.status, ...fieldsOf?.(said.conditions) };
+  async function write(object: P, outcome: Pick<Outcome, 'status' | 'conditions' | 'events'>, signal: AbortSignal) {
+    const fields = { ...outcome.status, ...fieldsOf?.(outcome.conditions) };
     try {
-      if (!(await status.write(object, fields, said.conditions, signal))) return;
+      if (!(await status.write(object, fields, outcome.conditions, signal))) return;
     } catch (error) {
       if (isKubeError(error, 404)) return;
       throw error;
     }
-    for (const note of said.events ?? []) events.record({ resource, metadata: object.metadata }, note);
+    for (const note of outcome.events ?? []) events.record({ resource, metadata: object.metadata }, note);
   }
 
   async function writeFailure(object: P, error: unknown, { failures, signal, log }: Attempt): Promise<void> {
@@ -79,8 +79,8 @@ function createReports<P extends Reconcilable>(
     const { conditions, observedGeneration: _, ...fields } = object.status ?? {};
     const report = reportFailure(error, { generation: object.metadata.generation ?? 0, conditions }, failures);
     if (report === undefined) return;
-    const said = { status: fields, conditions: report.conditions, events: [report.event] };
-    await write(object, said, signal).catch((err: unknown) =>
+    const outcome = { status: fields, conditions: report.conditions, events: [report.event] };
+    await write(object, outcome, signal).catch((err: unknown) =>
       log.debug({ err }, 'cannot write the failure to the status'),
     );
   }

@@ -37,15 +37,15 @@ export function createMissingReferences(wallMs: () => number): MissingReferences
 
   function sinceMs({ key, generation, conditions }: Waiting, reason: string): number | 'failed' {
     const nowMs = wallMs();
-    const said = findCondition(conditions, 'Ready');
-    const same = said?.reason === reason && said.observedGeneration === generation;
+    const ready = findCondition(conditions, 'Ready');
+    const same = ready?.reason === reason && ready.observedGeneration === generation;
     if (!same) {
-      if (said?.status === 'Unknown') since.set(key, nowMs);
+      if (ready?.status === 'Unknown') since.set(key, nowMs);
       else since.delete(key);
       return nowMs;
     }
-    if (said.status === 'False') return 'failed';
-    return since.get(key) ?? Date.parse(said.lastTransitionTime);
+    if (ready.status === 'False') return 'failed';
+    return since.get(key) ?? Date.parse(ready.lastTransitionTime);
   }
 
   return {

@@ -8,6 +8,6 @@ import { crockford } from './ids.ts';
  */
 export function replayIdOf(idempotencyKey: string | undefined, inbox: string, selection: object): string {
   if (idempotencyKey !== undefined && /^[\w-]{1,64}$/.test(idempotencyKey)) return idempotencyKey;
-  const said = idempotencyKey === undefined ? JSON.stringify([inbox, selection]) : `key:${idempotencyKey}`;
-  return `rpl_${crockford(createHash('sha256').update(said, 'utf8').digest(), 20)}`;
+  const input = idempotencyKey === undefined ? JSON.stringify([inbox, selection]) : `key:${idempotencyKey}`;
+  return `rpl_${crockford(createHash('sha256').update(input, 'utf8').digest(), 20)}`;
 }

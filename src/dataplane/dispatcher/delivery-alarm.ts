@@ -31,8 +31,8 @@ export interface DeliveryAlarm {
 interface Noted {
   now: DeliveryNote;
   /** The last note that was reported to the controller. If it is not known, this is undefined. */
-  told: DeliveryNote | undefined;
-  toldMs: number;
+  reported: DeliveryNote | undefined;
+  reportedMs: number;
   /** The time at which `now` first differed from the reported note. If both are the same, this is undefined. */
   changedMs: number | undefined;
   /** Whether anything except for the backlog has changed. */
@@ -53,8 +53,8 @@ export function createDeliveryAlarm({ raise, monotonicMs, setTimer }: DeliveryAl
     const known = noted.get(member);
     const entry = known ?? {
       now: { trouble: '', backlog: '' },
-      told: undefined,
-      toldMs: Number.NEGATIVE_INFINITY,
+      reported: undefined,
+      reportedMs: Number.NEGATIVE_INFINITY,
       changedMs: undefined,
       urgent: false,
       cancel: undefined,
@@ -75,8 +75,8 @@ export function createDeliveryAlarm({ raise, monotonicMs, setTimer }: DeliveryAl
     const entry = noted.get(member);
     if (entry === undefined) return;
     settle(entry);
-    entry.told = entry.now;
-    entry.toldMs = monotonicMs();
+    entry.reported = entry.now;
+    entry.reportedMs = monotonicMs();
     raise(member);
   }
 
@@ -87,16 +87,16 @@ export function createDeliveryAlarm({ raise, monotonicMs, setTimer }: DeliveryAl
       const repeated = isSame(before, now);
       // In the meantime, the subscription was processed by another dispatcher, which may have reported a different
       // state.
-      if (repeated || !isSame(entry.now, before)) entry.told = undefined;
+      if (repeated || !isSame(entry.now, before)) entry.reported = undefined;
       entry.now = now;
-      if (entry.told !== undefined && isSame(entry.told, now)) return settle(entry);
+      if (entry.reported !== undefined && isSame(entry.reported, now)) return settle(entry);
       const nowMs = monotonicMs();
       entry.changedMs ??= nowMs;
       entry.urgent ||= repeated || before.trouble !== now.trouble;
-      if (entry.told?.trouble === now.trouble) entry.urgent = false;
+      if (entry.reported?.trouble === now.trouble) entry.urgent = false;
       entry.cancel?.();
       const lastsMs = entry.urgent ? 0 : Math.min(QUIET_MS, entry.changedMs + LATEST_MS - nowMs);
-      const waitMs = Math.max(entry.toldMs + QUIET_MS - nowMs, lastsMs);
+      const waitMs = Math.max(entry.reportedMs + QUIET_MS - nowMs, lastsMs);
       if (waitMs <= 0) tell(member);
       else entry.cancel = setTimer(() => tell(member), waitMs);
     },

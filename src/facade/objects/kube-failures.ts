@@ -34,8 +34,8 @@ function conflictErrors(error: KubeError): ProblemError[] {
  * Returns a 409 `field_managed`, which lists the managers and their fields, and explains how to resolve the conflict.
  */
 export function fieldManaged(errors: readonly ProblemError[], cause?: unknown): Refusal {
-  const said = errors.map(({ detail }) => detail).join('; ');
-  const detail = `${said}. Change the field with this manager or apply the object without the field as this manager.`;
+  const conflicts = errors.map(({ detail }) => detail).join('; ');
+  const detail = `${conflicts}. Change the field with this manager or apply the object without the field as this manager.`;
   return new Refusal('field_managed', { detail, errors, cause });
 }
 

@@ -80,14 +80,14 @@ export function createWaits(caches: Pick<Caches, 'get' | 'reflector' | 'live'>, 
         }, atMs),
       ),
       clock.setTimer(() => {
-        const said = (caches.get(kind, name) as Cached<K> | undefined)?.status?.conditions?.find(
+        const current = (caches.get(kind, name) as Cached<K> | undefined)?.status?.conditions?.find(
           ({ type }) => type === condition,
         );
-        const why = said === undefined ? '' : ` (${condition} is ${said.status}: ${said.message})`;
+        const detail = current === undefined ? '' : ` (${condition} is ${current.status}: ${current.message})`;
         reject(
           new Refusal(
             'not_in_force',
-            `The change has been stored, but it was not in force after 5 s${why}. Try again.`,
+            `The change has been stored, but it was not in force after 5 s${detail}. Try again.`,
           ),
         );
       }, WAIT_MS),

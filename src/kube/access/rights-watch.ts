@@ -126,12 +126,12 @@ export function createRightsWatch(options: {
     },
     impairments: () => {
       if (missing.length === 0) return [];
-      const said = missing.map(({ role, rights }) => {
+      const descriptions = missing.map(({ role, rights }) => {
         const kind = role.namespace === undefined ? 'ClusterRole' : 'Role';
         const where = role.namespace === undefined ? '' : ` in ${role.namespace}`;
         return `${sayRights(rights)}: bind the ${kind} ${role.name}${where}`;
       });
-      const message = `Kubernetes does not grant ${said.join('; ')} of config/rbac to the user of KUBECONFIG or to the service account of the pod`;
+      const message = `Kubernetes does not grant ${descriptions.join('; ')} of config/rbac to the user of KUBECONFIG or to the service account of the pod`;
       return [{ reason: 'Forbidden', cause: 'settings', message: `${message}.` }];
     },
   };

@@ -84,7 +84,7 @@ export function createPartReplayInboxes(redis: ScriptClient, findSlot: FindSlot)
       return word === 'OK' ? (letters as string) : undefined;
     },
 
-    // The script that has added it has told the dispatchers in the same step.
+    // The script that has added it has notified the dispatchers in the same step.
     wake: async () => {},
   };
 }

@@ -69,9 +69,9 @@ export function createSpace(redis: ScriptClient & Pick<RedisClient, 'call'>): Sp
 
   async function ask(part: Part, need: number, nowMs: number): Promise<SpaceAnswer> {
     for (let recalls = 0; ; recalls++) {
-      const said = await report(part);
-      if (said === undefined) return { answer: 'GONE' };
-      const { payer, limit, bytes, seq } = said;
+      const reported = await report(part);
+      if (reported === undefined) return { answer: 'GONE' };
+      const { payer, limit, bytes, seq } = reported;
       if (payer === '' || limit === '') return { answer: 'NONE' };
       const args = { part: partName(part), seq, bytes, need, limit, nowMs };
       const [word, ...rest] = await callAccount(ACCOUNT_SPACE, payer, args);

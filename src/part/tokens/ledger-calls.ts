@@ -65,7 +65,7 @@ export function createLedgerCalls(redis: ScriptClient) {
    * Reports the tokens of a part to its account. If the response is NEW, nothing was counted, because the account does
    * not know the ledger, or it has ended. You need to read the report again, and repeat this with the same terms.
    */
-  async function tellAccount(account: string, part: Part, nowMs: number, of: Asked, terms: Terms = new Map()) {
+  async function reportToAccount(account: string, part: Part, nowMs: number, of: Asked, terms: Terms = new Map()) {
     const { ledger, total, given, left, need, waits = need > 0 } = of;
     const queue = `${part.tenant}:${part.queue}`;
     const term = terms.get(account) ?? '';
@@ -94,7 +94,7 @@ export function createLedgerCalls(redis: ScriptClient) {
     if (owed === '' && ended === '') return true;
     for (const [account = '', gen = '', ledger = '', total = ''] of entriesOf(owed)) {
       const of = { ledger, total, given: '0', left: '', need: -1 };
-      const [word] = await tellAccount(account, { ...part, gen }, nowMs, of, terms);
+      const [word] = await reportToAccount(account, { ...part, gen }, nowMs, of, terms);
       if (word === 'NEW') return false;
     }
     // Only those that the part can't report any more, even if another process is doing the same.
@@ -111,7 +111,7 @@ export function createLedgerCalls(redis: ScriptClient) {
   return {
     /** If the part was removed, this is undefined. */
     report,
-    tellAccount,
+    reportToAccount,
     settleEnded,
     forgetDue: () => forgetting.forgetDue(),
     apply: (part: Part, ledger: string, given: string) => callPart(APPLY, part, { ledger, given }),

@@ -7,12 +7,12 @@ import { parsePartName } from './part-name.ts';
 const HOLDER_MS = 1_000;
 
 /** Takes tokens back from parts that have some left. */
-export function createRecall({ report, tellAccount, settleEnded, apply, giveBack, forget }: LedgerCalls) {
+export function createRecall({ report, reportToAccount, settleEnded, apply, giveBack, forget }: LedgerCalls) {
   /** Settles the ledgers of a part that have ended. Returns its report, or undefined if it was removed. */
   async function settleAllEnded(part: Part, nowMs: number, terms: Terms = new Map()): Promise<Report | undefined> {
     for (;;) {
-      const said = await report(part);
-      if (said === undefined || (await settleEnded(part, said, nowMs, terms))) return said;
+      const reported = await report(part);
+      if (reported === undefined || (await settleEnded(part, reported, nowMs, terms))) return reported;
     }
   }
 
@@ -20,21 +20,21 @@ export function createRecall({ report, tellAccount, settleEnded, apply, giveBack
     const terms: Terms = new Map();
     for (;;) {
       await giveBack(part);
-      const said = await settleAllEnded(part, nowMs, terms);
-      if (said === undefined || said.payer === '') return;
-      const [word, given] = await tellAccount(said.payer, part, nowMs, { ...said, need: 0 }, terms);
+      const reported = await settleAllEnded(part, nowMs, terms);
+      if (reported === undefined || reported.payer === '') return;
+      const [word, given] = await reportToAccount(reported.payer, part, nowMs, { ...reported, need: 0 }, terms);
       if (word === 'NEW') continue;
       // The process that has requested more tokens may have stopped before the part received them.
-      if (said.left === '' || String(given) === said.given) return;
-      await apply(part, said.ledger, String(given));
+      if (reported.left === '' || String(given) === reported.given) return;
+      await apply(part, reported.ledger, String(given));
     }
   }
 
   async function recallHolder(account: string, name: string, nowMs: number): Promise<void> {
     const holder = parsePartName(name);
-    const said = await report(holder);
-    if (said !== undefined && said.payer === account) await recall(holder, nowMs);
-    else await releaseHold(account, holder, said, nowMs);
+    const reported = await report(holder);
+    if (reported !== undefined && reported.payer === account) await recall(holder, nowMs);
+    else await releaseHold(account, holder, reported, nowMs);
   }
 
   /**
@@ -49,8 +49,8 @@ export function createRecall({ report, tellAccount, settleEnded, apply, giveBack
   }
 
   /** The part was removed, or it has a different payer. No granted tokens remain. */
-  async function releaseHold(account: string, part: Part, said: Report | undefined, nowMs: number): Promise<void> {
-    if (said !== undefined) await settleAllEnded(part, nowMs);
+  async function releaseHold(account: string, part: Part, reported: Report | undefined, nowMs: number): Promise<void> {
+    if (reported !== undefined) await settleAllEnded(part, nowMs);
     await forget(account, part);
   }
 

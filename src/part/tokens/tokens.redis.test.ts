@@ -45,12 +45,12 @@ onEachRedis(redis => {
   test('a late report does not revert anything', async () => {
     const account = await startAccount(10, 'Metered');
     const t = await startPaid(account, 'Metered');
-    const { report, tellAccount } = createLedgerCalls(t.client);
+    const { report, reportToAccount } = createLedgerCalls(t.client);
     await t.send('k');
     const early = (await report(t.part)) as Report;
     await t.send('k');
     await settle(t);
-    await tellAccount(account, t.part, START_MS, { ...early, need: 0 });
+    await reportToAccount(account, t.part, START_MS, { ...early, need: 0 });
     expect(await used(account)).toBe(2);
   });
 

@@ -44,7 +44,7 @@ export interface Tokens {
 
 export function createTokens(redis: ScriptClient): Tokens {
   const calls = createLedgerCalls(redis);
-  const { tellAccount, apply, forget, forgetDue, readHolders } = calls;
+  const { reportToAccount, apply, forget, forgetDue, readHolders } = calls;
   const { settleAllEnded, recall, recallFrom } = createRecall(calls);
 
   async function settleNow(part: Part, nowMs: number): Promise<Settlement> {
@@ -52,18 +52,18 @@ export function createTokens(redis: ScriptClient): Tokens {
     const silent = new Set<string>();
     const terms: Terms = new Map();
     for (;;) {
-      const said = await settleAllEnded(part, nowMs, terms);
-      if (said === undefined) return { answer: 'GONE' };
-      const { payer, left } = said;
-      const waited = said.need > 0;
+      const reported = await settleAllEnded(part, nowMs, terms);
+      if (reported === undefined) return { answer: 'GONE' };
+      const { payer, left } = reported;
+      const waited = reported.need > 0;
       if (payer === '') return waited ? { answer: 'CLOSED', payer } : { answer: 'OK', payer, cleared: false, waited };
-      const isLow = left !== '' && said.need === 0 && Number(left) < LOW_TOKENS && said.total !== '0';
-      const need = isLow ? Number(left) + 1 : said.need;
-      const [word, ...rest] = await tellAccount(payer, part, nowMs, { ...said, need, waits: !isLow }, terms);
+      const isLow = left !== '' && reported.need === 0 && Number(left) < LOW_TOKENS && reported.total !== '0';
+      const need = isLow ? Number(left) + 1 : reported.need;
+      const [word, ...rest] = await reportToAccount(payer, part, nowMs, { ...reported, need, waits: !isLow }, terms);
       if (word === 'NEW') continue;
       if (word === 'OK') {
         const [given, cleared] = rest;
-        if (left !== '' && String(given) !== said.given) await apply(part, said.ledger, String(given));
+        if (left !== '' && String(given) !== reported.given) await apply(part, reported.ledger, String(given));
         return { answer: 'OK', payer, cleared: cleared === 1, waited };
       }
       // It has enough for now.
@@ -92,18 +92,18 @@ export function createTokens(redis: ScriptClient): Tokens {
     async close(part, nowMs) {
       const terms: Terms = new Map();
       for (;;) {
-        const said = await settleAllEnded(part, nowMs, terms);
-        if (said === undefined || said.payer === '') return;
-        const [word] = await tellAccount(said.payer, part, nowMs, { ...said, need: -1 }, terms);
+        const reported = await settleAllEnded(part, nowMs, terms);
+        if (reported === undefined || reported.payer === '') return;
+        const [word] = await reportToAccount(reported.payer, part, nowMs, { ...reported, need: -1 }, terms);
         if (word === 'NEW') continue;
-        return void (await forget(said.payer, part));
+        return void (await forget(reported.payer, part));
       }
     },
 
     async endRemoved(part, nowMs) {
-      const said = await settleAllEnded({ ...part, gen: REMOVED }, nowMs);
+      const reported = await settleAllEnded({ ...part, gen: REMOVED }, nowMs);
       await forgetDue();
-      return said !== undefined && said.owed + said.ended !== '';
+      return reported !== undefined && reported.owed + reported.ended !== '';
     },
   };
 }

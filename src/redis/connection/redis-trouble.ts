@@ -57,9 +57,9 @@ export function redisImpairment(
     return { reason: 'RedisAccessDenied', cause: 'dependency', message: denied };
   }
   const advice = ADVICE.find(([pattern]) => pattern.test(`${code ?? ''} ${message}`.replaceAll(' ', '_')))?.[1];
-  const said = `Redis at ${place} does not answer: ${message}`;
+  const problem = `Redis at ${place} does not answer: ${message}`;
   const whole =
-    advice === undefined && also === '' ? said : `${said}.${advice === undefined ? '' : ` ${advice}.`}${also}`;
+    advice === undefined && also === '' ? problem : `${problem}.${advice === undefined ? '' : ` ${advice}.`}${also}`;
   return { reason: 'RedisUnavailable', cause: 'dependency', message: whole };
 }
 

@@ -13,7 +13,7 @@ import { createManualClock } from '../manual-clock.ts';
 
 const THINGS: Resource = { group: 'x', version: 'v1', kind: 'Thing', plural: 'things', namespaced: true };
 const log = createLogger({ level: 'silent' });
-type Status = CommonStatus & { readonly said?: string };
+type Status = CommonStatus & { readonly result?: string };
 export type Thing = KubeObject<{ readonly say: string }, Status>;
 
 export const READY = { type: 'Ready', status: 'True', reason: 'Done', message: 'done' } as const;

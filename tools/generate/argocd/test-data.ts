@@ -49,8 +49,8 @@ function messageOf(kind: KindName, type: string, reason: string): string {
 }
 
 function conditionsOf(kind: KindName, scenario: Scenario) {
-  return Object.entries<string>(scenario.conditions).map(([type, said]) => {
-    const [status = '', reason = ''] = said.split(' ');
+  return Object.entries<string>(scenario.conditions).map(([type, condition]) => {
+    const [status = '', reason = ''] = condition.split(' ');
     const message = messageOf(kind, type, reason);
     const lastTransitionTime = '2026-01-01T00:00:00Z';
     return { type, status, reason, message, observedGeneration: GENERATION, lastTransitionTime };

@@ -184,10 +184,10 @@ function renderAnswer(
   { description = '', content }: OpenApiResponse,
 ): string[] {
   const schema = content?.['application/json']?.schema;
-  const said = `**${status}** ${escapeMarkup(description)}`;
+  const text = `**${status}** ${escapeMarkup(description)}`;
   return schema === undefined
-    ? [said]
-    : [said, table(['Response', 'Type', 'Description'], fieldsOf(document, '', schema))];
+    ? [text]
+    : [text, table(['Response', 'Type', 'Description'], fieldsOf(document, '', schema))];
 }
 
 function resolve(document: OpenApiDocument, schema: Schema): Schema {

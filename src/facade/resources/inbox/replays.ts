@@ -204,10 +204,10 @@ const replayEvents = defineRoute({
     const sorted = [...new Set(states)].toSorted();
     const selection = { fromMs, toMs, states: sorted, ...(cursor === undefined ? {} : { cursor }) };
     if (dryRun !== true) return startReplay(facade, integration, opened, selection, idempotencyKey);
-    const told = await fromRedis(facade.replays.price(opened.inbox, selection));
-    if (told.answer !== 'OK') throw inboxRefusal(facade, opened, told.answer);
-    const { events, tokens } = told;
-    return { status: 200, body: { events: events.length, tokens, nextCursor: told.cursor ?? null } };
+    const priced = await fromRedis(facade.replays.price(opened.inbox, selection));
+    if (priced.answer !== 'OK') throw inboxRefusal(facade, opened, priced.answer);
+    const { events, tokens } = priced;
+    return { status: 200, body: { events: events.length, tokens, nextCursor: priced.cursor ?? null } };
   },
 });
 

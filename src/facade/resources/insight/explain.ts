@@ -60,7 +60,7 @@ const Explanation = pageOf(GateEntry)
   })
   .meta({ id: 'Explanation' });
 
-const told = ({ wouldRoute, reason, held }: GateVerdict) => ({ wouldRoute, reason: reason ?? null, held });
+const viewVerdict = ({ wouldRoute, reason, held }: GateVerdict) => ({ wouldRoute, reason: reason ?? null, held });
 
 /**
  * Returns the state of a gate in Redis.
@@ -155,8 +155,8 @@ const explainRouting = defineRoute({
           integrationPublicId: id,
           integrationName: integration.metadata.name,
           subscriptionPublicId: subscriptionId,
-          ...told(judgeGate(factsWanted(wanted, short))),
-          inForce: told(judgeGate(inForce)),
+          ...viewVerdict(judgeGate(factsWanted(wanted, short))),
+          inForce: viewVerdict(judgeGate(inForce)),
         };
       }),
     );

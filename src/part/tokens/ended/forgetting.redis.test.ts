@@ -169,12 +169,12 @@ onEachRedis(redis => {
       const [one, two] = [await startFreeAccount(redis()), await startFreeAccount(redis())];
       const t = await startPaid(one);
       await route(t, 'k', 'k');
-      const { report, tellAccount } = createLedgerCalls(t.client);
+      const { report, reportToAccount } = createLedgerCalls(t.client);
       const early = (await report(t.part)) as Report;
       await pay(t, two);
       await settle(t);
       const terms = new Map<string, string>();
-      const tell = () => tellAccount(one, t.part, START_MS, { ...early, need: 0 }, terms);
+      const tell = () => reportToAccount(one, t.part, START_MS, { ...early, need: 0 }, terms);
       expect(await tell()).toEqual(['NEW', `ended ${t.clock.ms}`]);
       expect([await used(one), await known(one)]).toEqual([2, []]);
       t.clock.ms += LATER_MS;

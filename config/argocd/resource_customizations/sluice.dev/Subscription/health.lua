@@ -19,10 +19,10 @@ local remarks = {
   ["BacklogAtRisk/NearRetention"] = "Healthy",
 }
 
-local said = {}
+local byType = {}
 local status = obj.status or {}
 for _, condition in ipairs(status.conditions or {}) do
-  said[condition.type] = condition
+  byType[condition.type] = condition
 end
 
 local function judge(health, conditions)
@@ -34,29 +34,29 @@ local function judge(health, conditions)
 end
 
 local function whileTrue(name)
-  return said[name] ~= nil and said[name].status == "True"
+  return byType[name] ~= nil and byType[name].status == "True"
 end
 
 if obj.metadata.deletionTimestamp ~= nil then
   return { status = "Progressing", message = "the object is being deleted" }
 end
-if said.Ready == nil or status.observedGeneration ~= obj.metadata.generation then
+if byType.Ready == nil or status.observedGeneration ~= obj.metadata.generation then
   return { status = "Progressing", message = "the controller has not reconciled this generation yet" }
 end
 if whileTrue("Stalled") then
-  return judge("Degraded", { said.Stalled })
+  return judge("Degraded", { byType.Stalled })
 end
-if said.Ready.reason == "WorkspacePaused" then
-  return judge("Suspended", { said.Ready })
+if byType.Ready.reason == "WorkspacePaused" then
+  return judge("Suspended", { byType.Ready })
 end
 if obj.kind == "Workspace" and (obj.metadata.annotations or {})["sluice.dev/paused"] == "true" then
   return { status = "Suspended", message = "WorkspacePaused: the annotation sluice.dev/paused pauses this workspace" }
 end
-if said.Ready.status ~= "True" then
-  return judge("Progressing", { said.Ready })
+if byType.Ready.status ~= "True" then
+  return judge("Progressing", { byType.Ready })
 end
 if whileTrue("Reconciling") then
-  return judge("Progressing", { said.Reconciling })
+  return judge("Progressing", { byType.Reconciling })
 end
 
 local found = { Healthy = {}, Progressing = {}, Degraded = {} }
@@ -75,4 +75,4 @@ end
 if #found.Healthy > 0 then
   return judge("Healthy", found.Healthy)
 end
-return judge("Healthy", { said.Ready })
+return judge("Healthy", { byType.Ready })
