@@ -14,10 +14,10 @@ describe.each(KIND_NAMES)('the health check of a %s', kind => {
       Object.keys(meanings).map(reason => `${type} ${reason}`),
     );
     const scenarios = SCENARIOS[kind] as readonly Scenario[];
-    const said = scenarios.flatMap(({ conditions }) =>
+    const reported = scenarios.flatMap(({ conditions }) =>
       Object.entries<string>(conditions).map(([type, value]) => `${type} ${value.split(' ')[1]}`),
     );
-    expect(reasons.filter(reason => !said.includes(reason))).toEqual([]);
+    expect(reasons.filter(reason => !reported.includes(reason))).toEqual([]);
   });
 
   test('only uses statuses that the description of the reason contains', () => {

@@ -20,8 +20,9 @@ interface Schema {
 function undescribed(given: Schema, path = ''): string[] {
   const schema = given.$ref === undefined ? given : (resolveReference(document, given.$ref) as Schema);
   const below = Object.entries(schema.properties ?? {}).flatMap(([name, child]) => {
-    const said = child.description ?? (child.$ref && (resolveReference(document, child.$ref) as Schema).description);
-    return [...(said === undefined ? [`${path}/${name}`] : []), ...undescribed(child, `${path}/${name}`)];
+    const description =
+      child.description ?? (child.$ref && (resolveReference(document, child.$ref) as Schema).description);
+    return [...(description === undefined ? [`${path}/${name}`] : []), ...undescribed(child, `${path}/${name}`)];
   });
   return [...below, ...(schema.items === undefined ? [] : undescribed(schema.items, `${path}[]`))];
 }

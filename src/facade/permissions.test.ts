@@ -123,17 +123,17 @@ describe.each(ROUTES.map(route => [route.operation, route] as const))('%s', (_, 
     for (const role of ROLES) {
       for (const scopes of [[], ...SCOPES.map(each => [each]), SCOPES.filter(each => each !== scope), SCOPES]) {
         const { outcome, challenge } = await call(port, route, await tokenOf(role, scopes));
-        const told = `${role} with ${scopes.join(' ')}`;
+        const caller = `${role} with ${scopes.join(' ')}`;
         if (!scopes.some(each => each === scope)) {
-          expect([told, outcome]).toEqual([told, '403 insufficient_scope']);
+          expect([caller, outcome]).toEqual([caller, '403 insufficient_scope']);
           expect(challenge).toMatch(
             new RegExp(`^Bearer realm="sluice", error="insufficient_scope", .*, scope="${scope}"$`),
           );
         } else if (!roles.includes(role)) {
-          expect([told, outcome]).toEqual([told, role === 'nobody' ? '403 forbidden' : '403 insufficient_role']);
+          expect([caller, outcome]).toEqual([caller, role === 'nobody' ? '403 forbidden' : '403 insufficient_role']);
           expect(challenge).toBeUndefined();
         } else {
-          expect([told, outcome]).not.toEqual([told, expect.stringMatching(/^40[13] /)]);
+          expect([caller, outcome]).not.toEqual([caller, expect.stringMatching(/^40[13] /)]);
         }
       }
     }

@@ -192,16 +192,16 @@ describe('when Redis is unavailable', () => {
     onTestFinished(server.stop);
     const redis = await connect(server.url);
     let lost = 0;
-    let told = () => {};
+    let notify = () => {};
     const heard: string[] = [];
-    const next = () => new Promise<void>(resolve => (told = resolve));
+    const next = () => new Promise<void>(resolve => (notify = resolve));
     const first = next();
     redis.subscribe(
       ['c'],
       (_channel, message) => heard.push(message),
       () => {
         lost++;
-        told();
+        notify();
       },
     );
     await first;

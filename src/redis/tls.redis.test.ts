@@ -36,7 +36,7 @@ function open(settings: RedisSettings): LateRedis {
   return redis;
 }
 
-const untilSaid = (redis: LateRedis, text: string) =>
+const untilReported = (redis: LateRedis, text: string) =>
   vi.waitFor(() => expect(redis.impairments()[0]?.message).toContain(text), SOON);
 
 test('only connects to a Redis with a certificate of a private authority if the authority is configured', async () => {
@@ -45,14 +45,14 @@ test('only connects to a Redis with a certificate of a private authority if the 
   await redis.opened;
   expect(await redis.client.call('set', 'a', '1')).toBe('OK');
 
-  await untilSaid(open({ url }), 'Set SLUICE_REDIS_CA_FILE');
-  await untilSaid(open({ url, caFile: stranger.ca }), 'Set SLUICE_REDIS_CA_FILE');
+  await untilReported(open({ url }), 'Set SLUICE_REDIS_CA_FILE');
+  await untilReported(open({ url, caFile: stranger.ca }), 'Set SLUICE_REDIS_CA_FILE');
 });
 
 test('checks the name of the server: the host, or SLUICE_REDIS_SERVER_NAME', async () => {
   const { url } = await start(byName);
-  await untilSaid(open({ url, caFile: authority.ca }), 'SLUICE_REDIS_SERVER_NAME');
-  await untilSaid(open({ url, caFile: authority.ca, serverName: 'other.example' }), 'SLUICE_REDIS_SERVER_NAME');
+  await untilReported(open({ url, caFile: authority.ca }), 'SLUICE_REDIS_SERVER_NAME');
+  await untilReported(open({ url, caFile: authority.ca, serverName: 'other.example' }), 'SLUICE_REDIS_SERVER_NAME');
   await open({ url, caFile: authority.ca, serverName: 'redis.example' }).opened;
 }, 60_000);
 
@@ -72,8 +72,8 @@ test('a Redis that requires a client certificate receives it on every connection
     () => {},
     () => listening++,
   );
-  await untilSaid(redis, 'SLUICE_REDIS_CERT_FILE');
-  await untilSaid(open({ url, caFile: authority.ca }), 'SLUICE_REDIS_CERT_FILE');
+  await untilReported(redis, 'SLUICE_REDIS_CERT_FILE');
+  await untilReported(open({ url, caFile: authority.ca }), 'SLUICE_REDIS_CERT_FILE');
 
   use(client);
   await redis.opened;
@@ -82,7 +82,7 @@ test('a Redis that requires a client certificate receives it on every connection
   // From now on, Redis only accepts clients of the other authority.
   await server.command('CONFIG', 'SET', 'tls-ca-cert-file', stranger.ca);
   await server.command('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes');
-  await untilSaid(redis, 'SLUICE_REDIS_CERT_FILE');
+  await untilReported(redis, 'SLUICE_REDIS_CERT_FILE');
   use(await stranger.issue('invited'));
   await vi.waitFor(() => expect(redis.impairments()).toEqual([]), SOON);
   await server.command('CLIENT', 'KILL', 'TYPE', 'pubsub');

@@ -162,9 +162,9 @@ onEachRedis(redis => {
   describe('the size of the series', () => {
     test('is limited to the newest minutes for a part that is not folded', async () => {
       const minute = MIDNIGHT_MS / MINUTE_MS;
-      const said = Array.from({ length: 2_400 }, (_, i) => `;${minute - 2_400 + i} 1 4 0`);
+      const entries = Array.from({ length: 2_400 }, (_, i) => `;${minute - 2_400 + i} 1 4 0`);
       const begun = `${MIDNIGHT_MS - 2_400 * MINUTE_MS}`;
-      await redis().call('hset', t.keys.meta, 'in', begun + said.join(''));
+      await redis().call('hset', t.keys.meta, 'in', begun + entries.join(''));
       await t.send('a');
       const kept = (await t.hash('meta')).in ?? '';
       expect(kept.length).toBeLessThan(20_000);

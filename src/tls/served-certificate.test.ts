@@ -137,7 +137,7 @@ test('while the files cannot be used, the last certificate is used, and the log 
   await writeFile(join(folder, 'tls.crt'), 'nothing');
   await vi.waitFor(() => expect(following.problem()).toContain('must contain certificates in PEM format'), SOON);
   expect((await call(port)).name).toBe('first');
-  const told = warnings().length;
+  const before = warnings().length;
 
   await place('third');
   await vi.waitFor(async () => expect((await call(port)).name).toBe('third'), SOON);
@@ -145,7 +145,7 @@ test('while the files cannot be used, the last certificate is used, and the log 
   expect((await metrics())[1]).toBe('sluice_certificate_rejected{use="ingress"} 0');
   // Each problem is reported once, regardless of how often the files were read. There may be an additional report while
   // the files are being replaced.
-  expect(warnings().length).toBeLessThanOrEqual(told + 1);
+  expect(warnings().length).toBeLessThanOrEqual(before + 1);
 });
 
 test('a client without TLS does not receive a response from the program', async () => {

@@ -174,10 +174,10 @@ export function formatReport(report: RunReport): string {
   const ms = (value: number) => `${value.toFixed(value < 10 ? 1 : 0)} ms`;
   const isKnown = !Number.isNaN(figures.recoveredP99);
   const ratio = (figures.recoveredP99 / figures.quietP99).toFixed(1);
-  const told = [...answers].map(([status, times]) => `${status}: ${times}`).join(', ');
+  const counts = [...answers].map(([status, times]) => `${status}: ${times}`).join(', ');
   return [
     `${report.name}: ${problems.length === 0 ? 'ok' : 'FAILED'}. ${report.events} events, ${report.arrivals} arrivals, ` +
-      `${report.hits} faults; repeated ${report.repeats} of at most ${report.bound}; answers ${told}`,
+      `${report.hits} faults; repeated ${report.repeats} of at most ${report.bound}; answers ${counts}`,
     `  quiet p50 ${ms(figures.quietP50)}, p99 ${ms(figures.quietP99)}; longest silence ${ms(figures.silence)}; ` +
       `p99 from 5 s after the last fault ${isKnown ? `${ms(figures.recoveredP99)} (${ratio} of quiet)` : 'not measured'}`,
     ...problems.map(problem => `  - ${problem}`),

@@ -86,10 +86,10 @@ describe.each(Object.entries(SECTIONS))('docs/install.md: %s', (section, followi
     // The first block installs Sluice, unless it writes the required files. In that case, the second block installs
     // Sluice.
     const installing = all.findIndex(commands => /^(kubectl apply|helm install)/m.test(commands));
-    const told: string[] = [];
-    for (const commands of all.slice(0, installing + 1)) told.push(await runShell(commands));
+    const outputs: string[] = [];
+    for (const commands of all.slice(0, installing + 1)) outputs.push(await runShell(commands));
     // The output of Helm after an installation.
-    expect(told.join('').includes('only be used for evaluation')).toBe(section === 'Evaluate');
+    expect(outputs.join('').includes('only be used for evaluation')).toBe(section === 'Evaluate');
     const others = all.slice(installing + 1);
     const accounts = await target.kubectl('get', 'serviceaccounts', '-n=sluice-system', '-o=name');
     expect(accounts).toContain('serviceaccount/sluice-controller');

@@ -51,7 +51,7 @@ export async function playHistories(
   let failure: string | undefined;
 
   /** Returns the number of steps. */
-  async function play(stage: Stage, commands: Commands, tell: (told: Told) => void): Promise<number> {
+  async function play(stage: Stage, commands: Commands, tell: (reported: Told) => void): Promise<number> {
     const system = await createSystem(stage);
     try {
       await settleWorld(system);
@@ -74,7 +74,7 @@ export async function playHistories(
     const [path = '', ...rest] = (options.replay ?? '').split('/');
     const replayPath = rest.join('/');
     let made = 0;
-    let told: Told | undefined;
+    let reported: Told | undefined;
     const histories = fc.commands([aCommand], {
       maxCommands: STEPS_EACH,
       size: 'max',
@@ -82,7 +82,7 @@ export async function playHistories(
     });
     const property = fc.asyncProperty(histories, async commands => {
       // A failing history is played repeatedly while it is being shrunk.
-      if (made < most || told !== undefined) made += await play(stage, commands, last => (told = last));
+      if (made < most || reported !== undefined) made += await play(stage, commands, last => (reported = last));
     });
     const details = await fc.check(property, {
       seed,
@@ -94,8 +94,8 @@ export async function playHistories(
     if (!details.failed || failure !== undefined) return made;
     const shortest = /replayPath="([^"]*)"/.exec(fc.stringify(details.counterexample?.[0]))?.[1] ?? '';
     failure = tellFailure(details.seed, `${details.counterexamplePath}/${shortest}`, {
-      story: told?.story ?? [],
-      error: told?.error ?? details.errorInstance,
+      story: reported?.story ?? [],
+      error: reported?.error ?? details.errorInstance,
     });
     return made;
   }
@@ -114,8 +114,9 @@ export async function playHistories(
   return { steps, failure };
 }
 
-function tellFailure(seed: number, replay: string, told: Told): string {
-  const lines = told.story.map(line => `  ${line}`);
-  const error = told.error instanceof Error ? (told.error.stack ?? told.error.message) : String(told.error);
+function tellFailure(seed: number, replay: string, reported: Told): string {
+  const lines = reported.story.map(line => `  ${line}`);
+  const error =
+    reported.error instanceof Error ? (reported.error.stack ?? reported.error.message) : String(reported.error);
   return ['after', ...lines, error, `again: make test-model SEED=${seed} REPLAY='${replay}'`].join('\n');
 }

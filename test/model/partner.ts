@@ -130,16 +130,16 @@ function createReplay(deps: PartnerDeps) {
     say(`${tenant.name}'s ${titleOf(receiver, selection)} as ${id}`);
     const { replay, answers } = book.ask(id, tenant, receiver, selection);
     const { process, work } = (facade ??= startReplays(deps));
-    const said: ReplayAnswer[] = [];
+    const reported: ReplayAnswer[] = [];
     const account = payerOf(tenant.names.partner);
     const done = await process.live(async () => {
-      said.push(await work.start(account, id, tenant.inboxOf(receiver), selection));
+      reported.push(await work.start(account, id, tenant.inboxOf(receiver), selection));
     }, death);
     if (!done) {
       facade = undefined;
       return say('— the facade died');
     }
-    const [answer] = said as [ReplayAnswer];
+    const [answer] = reported as [ReplayAnswer];
     say(`: ${answer.answer}${answer.answer === 'OK' ? `, ${answer.events} for ${answer.tokens} tokens` : ''}`);
     hold(20, answers.has(answer.answer), () => `${id} is ${answer.answer}; it is ${[...answers].join(' or ')}`);
     book.tell(replay, answer);

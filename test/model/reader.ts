@@ -30,13 +30,13 @@ export function createReader({ redis, nowMs, findStream, tenants }: ReaderDeps) 
   };
 
   async function askInbox(tenant: ModelTenant, receiver: Receiver): Promise<void> {
-    const told: string[] = [];
+    const reported: string[] = [];
     for (let cursor: string | undefined; ; ) {
       const page = await inboxes.list(tenant.inboxOf(receiver), { limit: PAGE, cursor });
       hold(17, page.answer === 'OK', () => `${tenant.name}'s ${receiver.name} answers ${page.answer}`);
       for (const { ref, replayId, progress } of page.events) {
         const state = OPEN.includes(progress.state) ? 'open' : progress.state;
-        told.push(`${deliveryName(partRefOf(ref) ?? ref, replayId)} ${state}`);
+        reported.push(`${deliveryName(partRefOf(ref) ?? ref, replayId)} ${state}`);
       }
       cursor = page.cursor;
       if (cursor === undefined) break;
@@ -45,10 +45,10 @@ export function createReader({ redis, nowMs, findStream, tenants }: ReaderDeps) 
     // Expired events are no longer listed, and for replays, only the event is listed.
     const mayGo = (name: string) => nowMs() - msOfRef(name.slice(0, 15)) > RETENTION_MS;
     const listed = known.filter(
-      ([name, state]) => !name.includes(':') && (!mayGo(name) || told.includes(`${name} ${state}`)),
+      ([name, state]) => !name.includes(':') && (!mayGo(name) || reported.includes(`${name} ${state}`)),
     );
     const should = listed.map(each => each.join(' ')).toSorted();
-    const is = told.toSorted();
+    const is = reported.toSorted();
     hold(17, is.join() === should.join(), () => `${receiver.name} lists ${is.join()}; it is ${should.join()}`);
   }
 

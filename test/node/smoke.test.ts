@@ -75,8 +75,8 @@ describe.skipIf(refusal !== undefined)('a node', () => {
   test('runs a restricted Pod with a random user and a read-only root file system until it becomes Ready', async () => {
     await apply(restrictedPod({ name: 'greeter', args: ['serve', String(PORT)], uid }));
     await kubectl(['wait', '--for=condition=Ready', 'pod/greeter', '-n', NAMESPACE, '--timeout=30s']);
-    const said = await kubectl(['logs', 'greeter', '-n', NAMESPACE]);
-    expect(said).toBe(`uid ${uid}, root file system: Read-only file system\n`);
+    const reported = await kubectl(['logs', 'greeter', '-n', NAMESPACE]);
+    expect(reported).toBe(`uid ${uid}, root file system: Read-only file system\n`);
   });
 
   test('refuses a Pod that is not restricted in the namespace', async () => {

@@ -37,10 +37,10 @@ test.each(BAD_TOKENS)('$name: refused', async ({ make, statuses }) => {
   expect(JSON.parse(answer.body)).toMatchObject({ status: answer.status });
   // The response does not include any part of the request, decoded or not.
   const sent = (parts.headers ?? []).flatMap(line => line.split(/[ .:=]/)).filter(word => word.length > 20);
-  const told = JSON.stringify(answer);
+  const text = JSON.stringify(answer);
   for (const word of sent) {
-    expect(told).not.toContain(word);
-    expect(told).not.toContain(Buffer.from(word, 'base64url').toString().slice(0, 20));
+    expect(text).not.toContain(word);
+    expect(text).not.toContain(Buffer.from(word, 'base64url').toString().slice(0, 20));
   }
   const challenge = answer.headers['www-authenticate'];
   if (answer.status === 401) expect(challenge).toMatch(/^Bearer realm="sluice"/);

@@ -20,9 +20,9 @@ const AT_ONCE = 16;
 const log = createLogger({ level: 'silent' });
 const logged: string[] = [];
 for (const level of ['warn', 'error', 'info', 'debug'] as const) {
-  log[level] = ((...said: unknown[]) => {
+  log[level] = ((...values: unknown[]) => {
     const withErrors = (_key: string, value: unknown) => (value instanceof Error ? `${value.stack}` : value);
-    logged.push(JSON.stringify(said, withErrors));
+    logged.push(JSON.stringify(values, withErrors));
   }) as never;
 }
 /** The parts of the facade that were used by the routes, all of which start with its caches. */

@@ -41,15 +41,15 @@ test('a default without an owner, and a field that only a status writer owns, ar
 });
 
 function subscription(endpoint: object, manager: string, parts: readonly string[]) {
-  const said = Object.fromEntries([['.', {}], ...parts.map(part => [`f:${part}`, {}])]);
-  const managedFields = [{ manager, fieldsV1: { 'f:spec': { 'f:endpoint': said } } }];
+  const fields = Object.fromEntries([['.', {}], ...parts.map(part => [`f:${part}`, {}])]);
+  const managedFields = [{ manager, fieldsV1: { 'f:spec': { 'f:endpoint': fields } } }];
   return { metadata: { managedFields }, spec: { endpoint } };
 }
 
 test('a part of a structure that must be absent and has another owner is reported before any write', () => {
   const object = subscription({ url: 'u', maxPerSecond: 8 }, 'argocd', ['url', 'maxPerSecond']);
-  const told = [{ pointer: '/spec/endpoint', detail: 'spec.endpoint is managed by argocd' }];
-  expect(conflictingFieldsWithin(object, { endpoint: { url: 'u' } }, ['endpoint'], 'sluice-facade')).toEqual(told);
+  const conflicts = [{ pointer: '/spec/endpoint', detail: 'spec.endpoint is managed by argocd' }];
+  expect(conflictingFieldsWithin(object, { endpoint: { url: 'u' } }, ['endpoint'], 'sluice-facade')).toEqual(conflicts);
   expect(
     conflictingFieldsWithin(object, { endpoint: { url: 'u', maxPerSecond: 9 } }, ['endpoint'], 'sluice-facade'),
   ).toEqual([]);

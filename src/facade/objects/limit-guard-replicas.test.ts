@@ -67,15 +67,15 @@ function createReplica(options: {
   } as unknown as Caches;
   const guard = createLimitGuard({ caches, policy: { byPlan: { Free: {}, Metered: {} }, ceilings: {} }, clock });
 
-  let toldMs = 0;
+  let notifiedMs = 0;
   store.watch((name, isAdded) => {
-    toldMs = Math.max(toldMs, clock.nowMs() + lagMs());
+    notifiedMs = Math.max(notifiedMs, clock.nowMs() + lagMs());
     clock.setTimer(() => {
       if (isAdded) cached.add(name);
       else cached.delete(name);
       const change = isAdded ? (['added', undefined, {}] as const) : (['deleted', {}, undefined] as const);
       for (const handler of handlers) handler(change[0], `shop/${name}`, change[1], change[2]);
-    }, toldMs - clock.nowMs());
+    }, notifiedMs - clock.nowMs());
   });
 
   async function write(name: string): Promise<void> {

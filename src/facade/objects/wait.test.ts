@@ -85,8 +85,8 @@ test.each<[string, Block]>([
   );
   see(seen);
   let answer: string | undefined;
-  void answered.then(said => {
-    answer = said;
+  void answered.then(value => {
+    answer = value;
   });
   await clock.advance(4_999);
   expect(answer).toBeUndefined();

@@ -14,10 +14,10 @@ const DAY_MS = 86_400_000;
 
 test('the remedies of problems contain the limits in force', () => {
   const { eventsOfRun, deliveriesOfRun, runs, events, bytes, deliveries } = SANDBOX_LIMITS;
-  const said = (code: 'sandbox_run_full' | 'sandbox_spent') => PROBLEMS[code].remedy.match(/\d[\d,]*/g);
+  const numbersIn = (code: 'sandbox_run_full' | 'sandbox_spent') => PROBLEMS[code].remedy.match(/\d[\d,]*/g);
   const written = (numbers: readonly number[]) => numbers.map(number => number.toLocaleString('en'));
-  expect(said('sandbox_run_full')).toEqual(written([eventsOfRun, deliveriesOfRun]));
-  expect(said('sandbox_spent')).toEqual(written([24, events, deliveries, bytes / 1024 ** 2, runs]));
+  expect(numbersIn('sandbox_run_full')).toEqual(written([eventsOfRun, deliveriesOfRun]));
+  expect(numbersIn('sandbox_spent')).toEqual(written([24, events, deliveries, bytes / 1024 ** 2, runs]));
 });
 
 onEachRedis(redis => {

@@ -47,11 +47,11 @@ const untilOf = ({ ready }: PartDump, dispatcher: string) => Number((ready.get(d
  * event expired (invariant 16).
  */
 function mayGo(before: PartDump, { lane, ref, dispatcher }: HeldClaim, reports: readonly Report[], nowMs: number) {
-  const told = reports.some(
+  const reported = reports.some(
     report =>
       report.dispatcher === dispatcher && report.completions.some(each => each.lane === lane && each.ref === ref),
   );
-  return told || untilOf(before, dispatcher) <= nowMs || nowMs - msOfRef(ref) > RETENTION_MS;
+  return reported || untilOf(before, dispatcher) <= nowMs || nowMs - msOfRef(ref) > RETENTION_MS;
 }
 
 /** The claims that were made and removed in a step. */

@@ -41,7 +41,7 @@ function refsOf(fields: Fields): Set<string> {
 export function createReplayBook(nowMs: () => number, leftForReplays: (account: string) => number) {
   const replays = new Map<string, ModelReplay>();
   /** The response returned to a caller in this step. */
-  let told: { readonly replay: ModelReplay; readonly answer: ReplayAnswer } | undefined;
+  let returned: { readonly replay: ModelReplay; readonly answer: ReplayAnswer } | undefined;
 
   const keyOf = (account: string, name: string) => `${account}/${name}`;
   /** The name of a replay within its account. */
@@ -82,9 +82,9 @@ export function createReplayBook(nowMs: () => number, leftForReplays: (account: 
     const { id, expected, charged = { tokens: 0 } } = replay;
     const taken = takenBy(replay);
     const refunded = charged.tokens - sumOf(taken);
-    const said = `${fields.taken} events, ${fields.refunded} tokens back`;
+    const reported = `${fields.taken} events, ${fields.refunded} tokens back`;
     const known = `${taken.length} events, ${refunded} tokens back`;
-    hold(20, said === known, () => `${id} ended with ${said}; it is ${known}`);
+    hold(20, reported === known, () => `${id} ended with ${reported}; it is ${known}`);
     const missed = [...expected.must.values()].find(event => !taken.includes(event) && !mayMiss(replay, event));
     hold(20, missed === undefined, () => `${id} was paid for, and does not bring ${missed?.name}`);
     replay.refunded = refunded;
@@ -137,15 +137,15 @@ export function createReplayBook(nowMs: () => number, leftForReplays: (account: 
   }
 
   /** Checks that the response matches the current state. */
-  function checkTold(): void {
-    if (told === undefined) return;
-    const { replay, answer } = told;
-    told = undefined;
+  function checkReturned(): void {
+    if (returned === undefined) return;
+    const { replay, answer } = returned;
+    returned = undefined;
     if (answer.answer !== 'OK') return;
     const { charged, refunded } = replay;
     const is = `${charged?.events} events, ${charged?.tokens} tokens, ${refunded ?? 0} back, ${refunded !== undefined}`;
-    const said = `${answer.events} events, ${answer.tokens} tokens, ${answer.refunded} back, ${answer.complete}`;
-    hold(20, is === said, () => `${replay.id} is told of as ${said}; it is ${is}`);
+    const reported = `${answer.events} events, ${answer.tokens} tokens, ${answer.refunded} back, ${answer.complete}`;
+    hold(20, is === reported, () => `${replay.id} is reported as ${reported}; it is ${is}`);
   }
 
   return {
@@ -174,7 +174,7 @@ export function createReplayBook(nowMs: () => number, leftForReplays: (account: 
       return { replay, answers: expected.answers };
     },
     tell: (replay: ModelReplay, answer: ReplayAnswer): void => {
-      told = { replay, answer };
+      returned = { replay, answer };
     },
     /** Returns the event if a replay with this id may deliver it to the receiver now. */
     eventOf(tenant: ModelTenant, receiver: Receiver, ref: string, id: string): ModelEvent | undefined {
@@ -189,7 +189,7 @@ export function createReplayBook(nowMs: () => number, leftForReplays: (account: 
     ended: () => [...replays.values()].filter(({ refunded }) => refunded !== undefined).length,
     check(dump: WorldDump): void {
       for (const name of ACCOUNTS) checkAccount(accountId(name), dump);
-      checkTold();
+      checkReturned();
     },
     /** Checks that all paid events have arrived or were refunded if there is no work left. */
     checkSettled(): void {

@@ -95,12 +95,12 @@ function noteEnds(receiver: Receiver, part: ReadPart, comparison: Comparison): v
   const mayGo = receiver.leaving && !part.dump.subs.has(receiver.slot);
   for (const [name, delivery] of receiver.open) {
     const { event, replayId } = delivery;
-    const told = unanswered.get(name);
+    const reported = unanswered.get(name);
     if (open.has(name)) {
       const lane = receiver.slot + event.groupKey + (replayId === undefined ? '' : `\x01${replayId}`);
       const attempts = Number(part.dump.tries.get(`${lane}\0${event.ref}`)?.split(' ')[0] ?? 0);
-      const counted = told !== undefined && attempts === delivery.attempts + 1;
-      if (counted) noteFailure(receiver, name, told);
+      const counted = reported !== undefined && attempts === delivery.attempts + 1;
+      if (counted) noteFailure(receiver, name, reported);
       hold(
         13,
         attempts === delivery.attempts,
@@ -108,7 +108,7 @@ function noteEnds(receiver: Receiver, part: ReadPart, comparison: Comparison): v
       );
       continue;
     }
-    const final = told?.outcome === 'delivered' || told?.outcome === 'dead' ? told.outcome : 'expired';
+    const final = reported?.outcome === 'delivered' || reported?.outcome === 'dead' ? reported.outcome : 'expired';
     const right = final !== 'expired' || nowMs - event.acceptedMs > RETENTION_MS || mayGo;
     hold(13, right, () => `${event.name} is lost from the inbox of ${who}`);
     receiver.open.delete(name);
@@ -153,11 +153,11 @@ function checkRecords(
 
 function checkCounts({ slot, routed, replayed, final }: Receiver, { dump }: ReadPart, who: string): void {
   const [, counted, , delivered, dead, expired, skipped, again] = (dump.counts.get(slot) ?? '').split(' ').map(Number);
-  const said = [counted, again, delivered, dead, expired, skipped].map(each => each || 0).join();
+  const counts = [counted, again, delivered, dead, expired, skipped].map(each => each || 0).join();
   const ended = [...final.values()];
   const count = (is: Final) => ended.filter(each => each === is).length;
   const known = [routed.size, replayed.size, ...FINALS.map(count)].join();
-  hold(13, said === known, () => `${who} counts ${said}; routed, replayed, ${FINALS.join(', ')}: it is ${known}`);
+  hold(13, counts === known, () => `${who} counts ${counts}; routed, replayed, ${FINALS.join(', ')}: it is ${known}`);
 }
 
 /** Compares the state of a receiver in a part with the expected state, and adopts possible changes of a step. */

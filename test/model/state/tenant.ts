@@ -97,9 +97,9 @@ export function createModelTenant(objects: Objects, name: string, nowMs: () => n
     for (const receiver of receivers.values()) {
       const skipped = isSkipped(receiver);
       for (const { event, may } of receiver.undecided.values()) {
-        const said = possible.map(each => decide(event, receiver, each));
-        if (skipped || said.includes('refuse')) may.add('refuse');
-        if ((skipped && isSure) || !said.includes('route')) may.delete('route');
+        const decisions = possible.map(each => decide(event, receiver, each));
+        if (skipped || decisions.includes('refuse')) may.add('refuse');
+        if ((skipped && isSure) || !decisions.includes('route')) may.delete('route');
       }
     }
   }

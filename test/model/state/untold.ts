@@ -5,8 +5,8 @@ import type { PartDump, WorldDump } from './world-dump.ts';
 /** Tokens used by a part which have not been reported to its accounts yet. They are lost together with the part. */
 export function untoldTokens({ part, meta }: PartDump, { hashes }: WorldDump): number {
   const untold = ([account = '', gen = '', ledger = '', total = '0']: readonly string[]) => {
-    const told = hashes.get(accountKeys(account).seen)?.[`${partName({ ...part, gen })}.${ledger}`] ?? '0';
-    return Math.max(0, Number(total) - Number(told));
+    const reported = hashes.get(accountKeys(account).seen)?.[`${partName({ ...part, gen })}.${ledger}`] ?? '0';
+    return Math.max(0, Number(total) - Number(reported));
   };
   const total = Number(meta.get('used') ?? 0) - Number(meta.get('base') ?? 0);
   const ended = (meta.get('owed') ?? '').split(';').slice(0, -1);

@@ -106,7 +106,7 @@ export function createFacadeServers(issuer: TestIssuer): FacadeServers {
 /** Returns the status and the code of a response, which must be a problem document. */
 export function problemOf({ status, headers, body }: RawAnswer): string {
   expect(headers['content-type']).toBe('application/problem+json');
-  const { code, status: said } = JSON.parse(body) as { code: string; status: number };
-  expect(said).toBe(status);
+  const { code, status: reported } = JSON.parse(body) as { code: string; status: number };
+  expect(reported).toBe(status);
   return `${status} ${code}`;
 }

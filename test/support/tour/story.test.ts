@@ -60,38 +60,38 @@ function counting(...values: number[]): () => Promise<number> {
 }
 
 test('a verified delivery of the same bytes is not a problem', async () => {
-  const told = await scene(async ({ data }, receiver) => {
+  const reported = await scene(async ({ data }, receiver) => {
     await deliver(receiver, 'a', JSON.stringify(data));
     return accepted('a');
   });
-  await tellDelivery(told);
-  expect(told.narrator.problems()).toEqual([]);
+  await tellDelivery(reported);
+  expect(reported.narrator.problems()).toEqual([]);
 });
 
 test.each([
   ['other bytes', (body: string) => ({ body: `${body} `, secret: SECRET })],
   ['a forged signature', (body: string) => ({ body, secret: FORGED })],
 ])('a delivery with %s is a problem', async (_what, change) => {
-  const told = await scene(async ({ data }, receiver) => {
+  const reported = await scene(async ({ data }, receiver) => {
     const { body, secret } = change(JSON.stringify(data));
     await deliver(receiver, 'a', body, secret);
     return accepted('a');
   });
-  await tellDelivery(told);
-  expect(told.narrator.problems()).toHaveLength(1);
+  await tellDelivery(reported);
+  expect(reported.narrator.problems()).toHaveLength(1);
 });
 
 test('a refused event is a problem', async () => {
-  const told = await scene(async () => ({ ...accepted('a'), id: undefined, status: 503, code: 'unavailable' }));
-  await tellDelivery(told);
-  expect(told.narrator.problems()).toHaveLength(1);
-  expect(told.narrator.problems()[0]).toContain('503 unavailable');
+  const reported = await scene(async () => ({ ...accepted('a'), id: undefined, status: 503, code: 'unavailable' }));
+  await tellDelivery(reported);
+  expect(reported.narrator.problems()).toHaveLength(1);
+  expect(reported.narrator.problems()[0]).toContain('503 unavailable');
 });
 
 test('an event stored twice is a problem', async () => {
-  const told = await scene(async () => accepted('order-2'));
-  await tellDuplicate(told);
-  expect(told.narrator.problems()).toHaveLength(1);
+  const reported = await scene(async () => accepted('order-2'));
+  await tellDuplicate(reported);
+  expect(reported.narrator.problems()).toHaveLength(1);
 });
 
 test('the closed gate: reports a problem if the event is delivered, or counted twice', async () => {
@@ -115,29 +115,29 @@ test('the closed gate: reports a problem if the event is delivered, or counted t
 });
 
 test('reports a problem for each request that should have been refused', async () => {
-  const told = await scene(async () => accepted('a'));
-  await tellRefusals(told);
-  expect(told.narrator.problems()).toHaveLength(2);
+  const reported = await scene(async () => accepted('a'));
+  await tellRefusals(reported);
+  expect(reported.narrator.problems()).toHaveLength(2);
 });
 
 test('events that overtake a failing event are a problem', async () => {
   let number = 0;
-  const told = await scene(async ({ data }, receiver) => {
+  const reported = await scene(async ({ data }, receiver) => {
     const id = `e${++number}`;
     await deliver(receiver, id, JSON.stringify(data));
     return accepted(id);
   });
-  await tellRetries(told);
-  expect(told.narrator.problems()[0]).toContain('1 of 3 delivered, after 3 attempts');
+  await tellRetries(reported);
+  expect(reported.narrator.problems()[0]).toContain('1 of 3 delivered, after 3 attempts');
 });
 
 test('retries before their time are a problem', async () => {
   let number = 0;
-  const told = await scene(async ({ data }, receiver) => {
+  const reported = await scene(async ({ data }, receiver) => {
     const id = `e${++number}`;
     for (let tries = number === 1 ? 3 : 1; tries > 0; tries--) await deliver(receiver, id, JSON.stringify(data));
     return accepted(id);
   });
-  await tellRetries(told);
-  expect(told.narrator.problems()[0]).toContain('3 of 3 delivered, after 5 attempts');
+  await tellRetries(reported);
+  expect(reported.narrator.problems()[0]).toContain('3 of 3 delivered, after 5 attempts');
 });

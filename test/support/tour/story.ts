@@ -27,7 +27,7 @@ const order = (groupKey: string, number: number): Publication => ({
   data: { order: number, customer: groupKey },
 });
 
-const said = (answer: Answer): string =>
+const describeAnswer = (answer: Answer): string =>
   `${answer.status}${answer.code === undefined ? '' : ` ${answer.code}`}${answer.id === undefined ? '' : ` id ${answer.id}`}`;
 
 const verdict = ({ signature }: Received): string =>
@@ -43,7 +43,7 @@ export async function tellDelivery({ narrator, publish, receiver }: Scene): Prom
     answer = await publish(publication);
   }
   narrator.observe(
-    `published order.created of ${OPEN_KEY}: ${said(answer)} after ${formatMs(answer.answeredAtMs - answer.sentAtMs)}`,
+    `published order.created of ${OPEN_KEY}: ${describeAnswer(answer)} after ${formatMs(answer.answeredAtMs - answer.sentAtMs)}`,
     answer.status === 202,
     'should be 202',
   );
@@ -68,7 +68,7 @@ export async function tellDuplicate({ narrator, publish }: Scene): Promise<void>
   const first = await publish({ ...order(OPEN_KEY, 2), id: 'order-2' });
   const again = await publish({ ...order(OPEN_KEY, 2), id: 'order-2' });
   narrator.observe(
-    `published order-2 twice: ${said(first)} (duplicate: ${first.duplicate}), then ${said(again)} (duplicate: ${again.duplicate})`,
+    `published order-2 twice: ${describeAnswer(first)} (duplicate: ${first.duplicate}), then ${describeAnswer(again)} (duplicate: ${again.duplicate})`,
     again.status === 202 && first.duplicate === false && again.duplicate === true,
     'should be 202 both times, the second a duplicate',
   );
@@ -79,7 +79,11 @@ export async function tellClosedGate(scene: Scene, groupKey: string = CLOSED_KEY
   const { narrator, publish, receiver } = scene;
   const before = await scene.countNotActivated();
   const answer = await publish(order(groupKey, 3));
-  narrator.observe(`published order.created of ${groupKey}: ${said(answer)}`, answer.status === 202, 'should be 202');
+  narrator.observe(
+    `published order.created of ${groupKey}: ${describeAnswer(answer)}`,
+    answer.status === 202,
+    'should be 202',
+  );
   const after = await until(scene.countNotActivated, value => value > before);
   const received = await receiver.waitFor(({ id }) => id === answer.id, scene.quietMs);
   narrator.observe(
@@ -92,10 +96,10 @@ export async function tellClosedGate(scene: Scene, groupKey: string = CLOSED_KEY
 /** Shows requests that ingress refuses: a wrong key, and an undeclared event type. */
 export async function tellRefusals({ narrator, publish }: Scene): Promise<void> {
   const stranger = await publish({ ...order(OPEN_KEY, 4), key: 'not-a-key' });
-  narrator.observe(`published with a wrong key: ${said(stranger)}`, stranger.status === 401, 'should be 401');
+  narrator.observe(`published with a wrong key: ${describeAnswer(stranger)}`, stranger.status === 401, 'should be 401');
   const unknown = await publish({ ...order(OPEN_KEY, 5), type: 'order.lost' });
   narrator.observe(
-    `published a type that the stream does not declare: ${said(unknown)}`,
+    `published a type that the stream does not declare: ${describeAnswer(unknown)}`,
     unknown.status === 422,
     'should be 422',
   );
@@ -110,7 +114,7 @@ export async function tellRetries({ narrator, cluster, publish, receiver }: Scen
   const answers: Answer[] = [];
   for (const number of [11, 12, 13]) answers.push(await publish(order(OPEN_KEY, number)));
   narrator.observe(
-    `published three events of ${OPEN_KEY}: ${answers.map(said).join(', ')}`,
+    `published three events of ${OPEN_KEY}: ${answers.map(describeAnswer).join(', ')}`,
     answers.every(({ status }) => status === 202),
     'should be 202 each',
   );
@@ -152,7 +156,7 @@ export async function tellRevocation(scene: Scene): Promise<void> {
   const answer = await scene.publish(order(OPEN_KEY, 21));
   const received = await scene.receiver.waitFor(({ id }) => id === answer.id, DELIVERED_WITHIN_MS);
   narrator.observe(
-    `published order.created of ${OPEN_KEY}: ${said(answer)}; ${received === undefined ? 'not delivered' : `delivered ${formatMs(received.atMs - answer.answeredAtMs)} later`}`,
+    `published order.created of ${OPEN_KEY}: ${describeAnswer(answer)}; ${received === undefined ? 'not delivered' : `delivered ${formatMs(received.atMs - answer.answeredAtMs)} later`}`,
     received?.status === 200,
     'should be delivered again',
   );

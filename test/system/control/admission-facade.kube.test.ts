@@ -149,9 +149,9 @@ describe('workspaces', () => {
       () => applying(at.facade, 'Workspace', name, { spec }),
       () => at.facade.create(of('Workspace'), name, { spec }),
     ]) {
-      const said = await refusal(make());
-      expect(said).toMatch(/^403 .*ValidatingAdmissionPolicy 'sluice-facade-workspaces'/);
-      expect(said).toMatch(words);
+      const message = await refusal(make());
+      expect(message).toMatch(/^403 .*ValidatingAdmissionPolicy 'sluice-facade-workspaces'/);
+      expect(message).toMatch(words);
     }
   });
 
@@ -207,9 +207,9 @@ describe('integrations', () => {
       () => applying(at.facade, 'Integration', at.fresh('Integration'), { spec }),
       () => at.facade.create(of('Integration'), at.fresh('Integration'), { spec }),
     ]) {
-      const said = await refusal(make());
-      expect(said).toMatch(/^403 .*ValidatingAdmissionPolicy 'sluice-facade-integrations'/);
-      expect(said).toContain(`the facade cannot create integrations with spec.${field}`);
+      const message = await refusal(make());
+      expect(message).toMatch(/^403 .*ValidatingAdmissionPolicy 'sluice-facade-integrations'/);
+      expect(message).toContain(`the facade cannot create integrations with spec.${field}`);
     }
   });
 
@@ -217,8 +217,8 @@ describe('integrations', () => {
     const { metadata } = await at.make('Integration', { invitedEmail });
     await set(metadata, { workspace: 'globex' });
     for (const workspace of ['initech', '', null]) {
-      const said = await refusal(set(metadata, { workspace }));
-      expect(said).toMatch(/^422 .*workspace/);
+      const message = await refusal(set(metadata, { workspace }));
+      expect(message).toMatch(/^422 .*workspace/);
     }
     expect(await refusal(set(metadata, { workspace: 'initech' }))).toContain('workspace is immutable after it is set');
     const stored = await at.admin.get<AnyObject & { spec: object }>(of('Integration'), metadata);
@@ -229,9 +229,9 @@ describe('integrations', () => {
     const { metadata } = await at.make('Integration', { invitedEmail, [field]: false });
     await set(metadata, { [field]: true });
     for (const value of [false, null]) {
-      const said = await refusal(set(metadata, { [field]: value }));
-      expect(said).toMatch(/^422 /);
-      expect(said).toContain(`${field} cannot be changed back to false`);
+      const message = await refusal(set(metadata, { [field]: value }));
+      expect(message).toMatch(/^422 /);
+      expect(message).toContain(`${field} cannot be changed back to false`);
     }
     const stored = await at.admin.get<AnyObject & { spec: object }>(of('Integration'), metadata);
     expect(stored?.spec).toEqual({ invitedEmail, [field]: true });

@@ -39,8 +39,8 @@ export function ownershipOf({ metadata }: Managed): string[] {
 }
 
 export function ownersOf(object: Managed, field: string): string[] {
-  return ownershipOf(object).flatMap(said => {
-    const [manager = '', of = ''] = said.split(': ');
+  return ownershipOf(object).flatMap(entry => {
+    const [manager = '', of = ''] = entry.split(': ');
     return of === field || of.startsWith(`${field}${SEPARATOR}`) ? [manager] : [];
   });
 }
@@ -64,15 +64,15 @@ export function trespasses(
   isWriter: (manager: string) => boolean,
 ): string[] {
   const others = (object: Managed | undefined) =>
-    object === undefined ? [] : ownershipOf(object).filter(said => !isWriter(said.split(': ')[0] as string));
+    object === undefined ? [] : ownershipOf(object).filter(entry => !isWriter(entry.split(': ')[0] as string));
   const [had, has] = [others(before), others(after)];
-  const changed = had.filter(said => {
-    const field = said.slice(said.indexOf(': ') + 2);
-    return has.includes(said) && !isDeepStrictEqual(valueAt(before?.spec, field), valueAt(after?.spec, field));
+  const changed = had.filter(entry => {
+    const field = entry.slice(entry.indexOf(': ') + 2);
+    return has.includes(entry) && !isDeepStrictEqual(valueAt(before?.spec, field), valueAt(after?.spec, field));
   });
   return [
-    ...had.filter(said => !has.includes(said)).map(said => `lost by ${said}`),
-    ...has.filter(said => !had.includes(said)).map(said => `given to ${said}`),
-    ...changed.map(said => `changed under ${said}`),
+    ...had.filter(entry => !has.includes(entry)).map(entry => `lost by ${entry}`),
+    ...has.filter(entry => !had.includes(entry)).map(entry => `given to ${entry}`),
+    ...changed.map(entry => `changed under ${entry}`),
   ];
 }

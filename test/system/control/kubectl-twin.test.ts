@@ -245,13 +245,13 @@ test('REST and kubectl result in the same state in Redis, even with a different 
   await tellByRest();
   await twin.start();
   const order = await tellByKubectl();
-  const said = `SEED=${SEED}, in the order ${order}`;
+  const context = `SEED=${SEED}, in the order ${order}`;
   const first = await readControlLines(rest.facade.installation.redis.url, rest.sluice);
   const same = async () => controlDiff(first, await readControlLines(twin.redis.url, rest.sluice)) === '';
   // Each object has its own Ready condition. Changes which the last object causes in other objects happen shortly
   // after.
   await eventually('both states are equal', same, { withinMs: 30_000 }).catch(() => undefined);
-  expect(controlDiff(first, await readControlLines(twin.redis.url, rest.sluice)), said).toBe('');
+  expect(controlDiff(first, await readControlLines(twin.redis.url, rest.sluice)), context).toBe('');
 
   // The comparison includes the complete state, which is not empty.
   const count = (part: RegExp) => first.filter(line => part.test(line)).length;

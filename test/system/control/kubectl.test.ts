@@ -28,8 +28,8 @@ describe('kubectl wait --for=condition=Ready', () => {
     ['subscription', 'acme-orders', 'globex'],
   ])('ends for %s/%s', async (kind, name, namespace) => {
     const where = namespace === undefined ? [] : ['-n', namespace];
-    const said = await run('wait', '--for=condition=Ready', `${kind}/${name}`, ...where, '--timeout=20s');
-    expect(said.trim()).toBe(`${kind}.sluice.dev/${name} condition met`);
+    const reported = await run('wait', '--for=condition=Ready', `${kind}/${name}`, ...where, '--timeout=20s');
+    expect(reported.trim()).toBe(`${kind}.sluice.dev/${name} condition met`);
   });
 
   it('ends for each condition', async () => {

@@ -106,15 +106,22 @@ it('applies closing changes immediately, and opening changes after the pause', a
   await observer.until(['Subscription', SUBSCRIPTION, 'bob', 'Live', 'True/Live']);
   await pause('true');
   await untilPaused();
-  const said = (gate: string, revoked: boolean) => activation(PRODUCER, 'ada', gate, revoked ? { revoked } : {});
-  await observer.apply(said('revoked', true));
-  await observer.apply(said('reopened', true));
-  await observer.remove('Activation', said('deleted', false).metadata.name, PRODUCER);
+  const activationOf = (gate: string, revoked: boolean) =>
+    activation(PRODUCER, 'ada', gate, revoked ? { revoked } : {});
+  await observer.apply(activationOf('revoked', true));
+  await observer.apply(activationOf('reopened', true));
+  await observer.remove('Activation', activationOf('deleted', false).metadata.name, PRODUCER);
   for (const gate of ['revoked', 'reopened']) {
-    await observer.until(['Activation', said(gate, true).metadata.name, PRODUCER, 'Effective', 'False/Revoked']);
+    await observer.until([
+      'Activation',
+      activationOf(gate, true).metadata.name,
+      PRODUCER,
+      'Effective',
+      'False/Revoked',
+    ]);
   }
-  await observer.apply(said('reopened', false));
-  await observer.until(['Activation', said('reopened', false).metadata.name, PRODUCER, 'Ready', PAUSED]);
+  await observer.apply(activationOf('reopened', false));
+  await observer.until(['Activation', activationOf('reopened', false).metadata.name, PRODUCER, 'Ready', PAUSED]);
   // An object is deleted before its gate is closed.
   const { act } = integrationKeys(publicId('Integration', PRODUCER, 'ada'));
   const isClosed = async () => (await world.redis.command('HEXISTS', act, 'deleted')) === 0;

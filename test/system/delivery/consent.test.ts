@@ -83,11 +83,11 @@ it('only sends events to the endpoint that agrees', async () => {
   expect(requests.filter(each => /^POST \/(refuses|hangs)/.test(each))).toEqual([]);
   expect([count('OPTIONS /agrees'), count('OPTIONS /refuses')]).toEqual([1, 1]);
   expect([...origins]).toEqual([ORIGIN]);
-  const message = '{.status.conditions[?(@.type=="Live")].message} {.status.delivery.lastAttempt}';
-  const said = () =>
-    kubectl(installed.cluster, ['get', `subscription/${SUBSCRIPTION}`, '-n', 'refuses', '-o', `jsonpath=${message}`]);
+  const path = '{.status.conditions[?(@.type=="Live")].message} {.status.delivery.lastAttempt}';
+  const readStatus = () =>
+    kubectl(installed.cluster, ['get', `subscription/${SUBSCRIPTION}`, '-n', 'refuses', '-o', `jsonpath=${path}`]);
   // The last attempt is written separately.
-  await expect.poll(said, { timeout: 30_000 }).toMatch(/WebHook-Allowed-Origin.* ConsentMissing$/);
+  await expect.poll(readStatus, { timeout: 30_000 }).toMatch(/WebHook-Allowed-Origin.* ConsentMissing$/);
 });
 
 it('sends the stored events when the endpoint agrees', async () => {

@@ -88,8 +88,8 @@ it('shows a dead letter with an Event until it is recovered', async () => {
   await shows({ DEAD: 'true', 'LAST ATTEMPT': 'HttpError', BACKLOG: '0' });
   await observer.untilEvent(`Subscription/${SUBSCRIPTION} DeadLetter`);
   const text = await kubectl(world.cluster, ['describe', `wsub/${SUBSCRIPTION}`, '-n', 'ada']);
-  const told = text.split('\n').filter(line => line.includes('DeadLetter'));
-  expect(told).toEqual([expect.stringMatching(/Warning +DeadLetter .*event evt_[0-9a-z]{35} is a dead letter/)]);
+  const reported = text.split('\n').filter(line => line.includes('DeadLetter'));
+  expect(reported).toEqual([expect.stringMatching(/Warning +DeadLetter .*event evt_[0-9a-z]{35} is a dead letter/)]);
   expect(text).not.toContain('a secret of the payload');
   receiver.behave(() => 204);
   await recover();

@@ -128,9 +128,9 @@ it('a sender is accepted while an address floods with wrong keys and another key
 
 it('logs once that client addresses are not used without trusted proxies', async () => {
   const without = await installed.start({ role: 'ingress' });
-  const said = async (sluice: Sluice) =>
+  const warningsOf = async (sluice: Sluice) =>
     (await sluice.logLines()).filter(({ msg }) => String(msg).includes('SLUICE_TRUSTED_PROXIES is not set'));
-  await eventually('it is logged', async () => (await said(without)).length > 0, { withinMs: 10_000 });
-  expect(await said(without)).toHaveLength(1);
-  expect(await said(ingress)).toEqual([]);
+  await eventually('it is logged', async () => (await warningsOf(without)).length > 0, { withinMs: 10_000 });
+  expect(await warningsOf(without)).toHaveLength(1);
+  expect(await warningsOf(ingress)).toEqual([]);
 });

@@ -151,11 +151,15 @@ describe("names in eve's own objects refer to her own namespace", () => {
    * The same request for a name that only exists in north, and for a name that does not exist. The responses look the
    * same.
    */
-  async function expectAlike(kind: KindName, [a, b]: readonly [Manifest, Manifest], said: readonly [string, string]) {
+  async function expectAlike(
+    kind: KindName,
+    [a, b]: readonly [Manifest, Manifest],
+    condition: readonly [string, string],
+  ) {
     const named = [a, b].map(({ metadata }) => metadata.name);
     await world.expectUntouched(
       () => world.put(a, b),
-      named.map(name => [kind, name, 'eve', ...said] as const),
+      named.map(name => [kind, name, 'eve', ...condition] as const),
     );
     const words = ['only-norths', 'nobodys', 'invoices', 'nothing', 'finance', 'anna', 'nowhere'];
     const [first, second] = await Promise.all(named.map(name => world.statusOf(kind, name, words)));
@@ -213,7 +217,7 @@ describe("names in eve's own objects refer to her own namespace", () => {
       [pkg('eve', 'a', ['invoices']), pkg('eve', 'b', ['nothing'])],
       ['StreamsResolved', 'False/StreamsMissing'],
     ],
-  ])('%s: %s', (kind, _what, manifests, said) => expectAlike(kind, manifests, said));
+  ])('%s: %s', (kind, _what, manifests, condition) => expectAlike(kind, manifests, condition));
 
   const at = (name: string, type: string, is: string, kind: KindName): Said => [kind, name, 'eve', type, is];
   const target = { kind: 'CatalogStream', name: 'orders' };

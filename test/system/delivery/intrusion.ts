@@ -162,7 +162,7 @@ export async function openIntrusion(): Promise<Intrusion> {
     expectUntouched: async (act, says = []) => {
       const before = await outside.look();
       await act();
-      for (const said of says) await observer.until(said);
+      for (const expected of says) await observer.until(expected);
       await idle();
       expect(await outside.look()).toEqual(before);
       await expectDelivery();

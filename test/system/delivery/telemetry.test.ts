@@ -247,9 +247,9 @@ test('traces and logs do not contain secrets or personal addresses', async () =>
   for (const line of lines) {
     expect(line).toMatchObject({ level: expect.any(String), time: expect.any(String), msg: expect.any(String) });
   }
-  const said = JSON.stringify([lines, collector.spans.map(({ name, attributes }) => [name, attributes])]);
+  const exported = JSON.stringify([lines, collector.spans.map(({ name, attributes }) => [name, attributes])]);
   // The address of Redis contains the name of a Redis user if a connection takes long.
-  expect(said.replaceAll('redis://sluice-all@127.0.0.1:', '')).not.toMatch(/an-ingress-key-of|Bearer |@/);
+  expect(exported.replaceAll('redis://sluice-all@127.0.0.1:', '')).not.toMatch(/an-ingress-key-of|Bearer |@/);
 });
 
 test('does not load tracing if it is disabled', async () => {

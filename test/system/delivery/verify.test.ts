@@ -23,17 +23,17 @@ afterAll(() => folder.remove());
 function verify({ key = 'right', url = world.sluice.ingressUrl, timeout = 5 } = {}) {
   const of = [`--url=${url}`, `--workspace=${PRODUCER}`, `--stream=${QUEUE}`, `--key-file=${join(folder.path, key)}`];
   const env = { PATH: process.env['PATH'], HOME: process.env['HOME'] };
-  return new Promise<{ readonly code: number; readonly told: string }>(resolve => {
+  return new Promise<{ readonly code: number; readonly output: string }>(resolve => {
     execFile(COMMAND, ['verify', ...of, `--timeout=${timeout}`], { env }, (error, stdout, stderr) =>
-      resolve({ code: Number(error?.code ?? 0), told: stdout + stderr }),
+      resolve({ code: Number(error?.code ?? 0), output: stdout + stderr }),
     );
   });
 }
 
 describe('sluice verify', () => {
   it('fails with a reason while the gate is closed', async () => {
-    const { code, told } = await verify();
-    expect(told).toMatch(
+    const { code, output } = await verify();
+    expect(output).toMatch(
       /^No event was delivered within 5 seconds\. The event was accepted, but not delivered: .*verify/,
     );
     expect(code).toBe(1);
@@ -42,19 +42,19 @@ describe('sluice verify', () => {
   it('fails with another key, and if there is no response', async () => {
     expect(await verify({ key: 'wrong', timeout: 1 })).toMatchObject({
       code: 1,
-      told: expect.stringContaining('Ingress responds with 401'),
+      output: expect.stringContaining('Ingress responds with 401'),
     });
     expect(await verify({ url: `http://127.0.0.1:${await freePort()}`, timeout: 1 })).toMatchObject({
       code: 1,
-      told: expect.stringContaining('Ingress cannot be reached: connect ECONNREFUSED'),
+      output: expect.stringContaining('Ingress cannot be reached: connect ECONNREFUSED'),
     });
   });
 
   it('succeeds once an event was delivered in the sandbox, without calling the endpoint', async () => {
     await apply(world.cluster, [activation(PRODUCER, 'ada', 'verify')]);
     await waitForAll(world.cluster, 'activation', PRODUCER, 'Effective');
-    const { code, told } = await verify({ timeout: 60 });
-    expect(told).toBe(
+    const { code, output } = await verify({ timeout: 60 });
+    expect(output).toBe(
       `An event of ${PRODUCER}/${QUEUE} was accepted by ${world.sluice.ingressUrl} and delivered in the sandbox.\n`,
     );
     expect(code).toBe(0);

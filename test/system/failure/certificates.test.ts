@@ -143,10 +143,10 @@ it('without NODE_EXTRA_CA_CERTS, each of these services is refused', async () =>
   await apply(installed.cluster, [invite('shop', 'doubting')]);
   const token = await issuer.token({ sub: 'ada' });
   expect((await call(sluice.facadeUrl, catalogOf('shop'), token)).status).toBe(503);
-  const told = async (msg: string) => (await sluice.logLines()).some(line => line['msg'] === msg);
+  const isLogged = async (msg: string) => (await sluice.logLines()).some(line => line['msg'] === msg);
   await eventually(
     'the collector is refused',
-    async () => told('cannot export spans: check OTEL_EXPORTER_OTLP_ENDPOINT and the collector'),
+    async () => isLogged('cannot export spans: check OTEL_EXPORTER_OTLP_ENDPOINT and the collector'),
     WITHIN,
   );
   const failed = () => sluice.metric('sluice_controller_invitation_mails_total', { result: 'failed' });

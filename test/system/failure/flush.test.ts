@@ -44,7 +44,7 @@ const acceptedOf = (tries: readonly Try[]) =>
 it.each([1, 2])('restores Redis from the custom resources after FLUSHALL, time %i', async time => {
   const { observer, receiver } = world;
   receiver.clear();
-  const told: string[] = [];
+  const conditions: string[] = [];
   const steady = publishSteadily(`flush-${time}`);
   await eventually('events are delivered', async () => acceptedOf(steady.tries).length > 10, { withinMs: 10_000 });
 
@@ -54,9 +54,9 @@ it.each([1, 2])('restores Redis from the custom resources after FLUSHALL, time %
     'the control state is restored',
     async () => {
       const condition = await observer.conditionOf('CatalogStream', QUEUE, PRODUCER);
-      if (told.at(-1) !== condition) told.push(condition);
+      if (conditions.at(-1) !== condition) conditions.push(condition);
       const ready = await world.redis.command('HGET', '{c}:meta', 'ready');
-      return ready === '1' && condition === 'True/QueueReady' && told.length > 2;
+      return ready === '1' && condition === 'True/QueueReady' && conditions.length > 2;
     },
     { withinMs: 30_000, everyMs: 20 },
   );
@@ -76,11 +76,11 @@ it.each([1, 2])('restores Redis from the custom resources after FLUSHALL, time %
   const recovered = after[firstAccepted]?.answer?.sentMs ?? Number.NaN;
   console.log(
     `flush ${time}: ingress took events again after ${Math.round(recovered - flushedMs)} ms, ` +
-      `all objects ready after ${Math.round(rebuilt.tookMs)} ms; ${firstAccepted} answers of 503; Ready: ${told.join(', ')}`,
+      `all objects ready after ${Math.round(rebuilt.tookMs)} ms; ${firstAccepted} answers of 503; Ready: ${conditions.join(', ')}`,
   );
   expect(recovered - flushedMs).toBeLessThan(10_000);
   expect(rebuilt.tookMs).toBeLessThan(10_000);
-  expect(told).toContain('False/RedisUnavailable');
+  expect(conditions).toContain('False/RedisUnavailable');
 
   // All events accepted since then are routed, but no earlier events.
   const samples = acceptedOf(after);

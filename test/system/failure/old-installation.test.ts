@@ -49,9 +49,9 @@ it('a controller with an old CustomResourceDefinition does not lead, and reports
   await apply(cluster, [olderAccounts()]);
   const kubeconfig = await kubeconfigOf(cluster, 'sluice-controller');
   controller = await installed.start({ role: 'controller', kubeconfig, unready: true });
-  const said =
+  const reported =
     'controller: CustomResourceDefinition accounts.sluice.dev is older and does not contain status.publicId. To update it, run kubectl apply --server-side -f crds/ with the files of this version\n';
-  await eventually('the controller reports this', async () => (await readyz(controller))[1] === said, WITHIN);
+  await eventually('the controller reports this', async () => (await readyz(controller))[1] === reported, WITHIN);
   expect((await readyz(controller))[0]).toBe(503);
   expect(await controller.metric('sluice_role_impaired', { reason: 'OutdatedCRDs' })).toBe(1);
   await apply(cluster, tenant('shop'));
@@ -67,8 +67,9 @@ it('a facade with the controller permissions reports the missing role until it i
   const { cluster } = installed;
   const kubeconfig = await kubeconfigOf(cluster, 'sluice-controller');
   const facade = await installed.start({ role: 'facade', kubeconfig, env: issuer.env, unready: true });
-  const said = /^facade: Kubernetes does not grant create \w+\.sluice\.dev, .*: bind the ClusterRole sluice-facade of/;
-  await eventually('the facade reports this', async () => said.test((await readyz(facade))[1]), WITHIN);
+  const reported =
+    /^facade: Kubernetes does not grant create \w+\.sluice\.dev, .*: bind the ClusterRole sluice-facade of/;
+  await eventually('the facade reports this', async () => reported.test((await readyz(facade))[1]), WITHIN);
   expect((await readyz(facade))[0]).toBe(503);
   expect(await facade.metric('sluice_role_impaired', { reason: 'Forbidden' })).toBe(1);
 
@@ -83,10 +84,10 @@ it('a controller that starts without Redis fills its caches, and leads once Redi
   await redis.kill();
   const late = await installed.start({ role: 'controller', unready: true });
   const url = redis.url.replace('//', '//sluice-controller@');
-  const said = `controller: Redis at ${url} (SLUICE_REDIS_URL) does not answer: connect ECONNREFUSED`;
+  const reported = `controller: Redis at ${url} (SLUICE_REDIS_URL) does not answer: connect ECONNREFUSED`;
   const waitsForRedisAlone = async () => {
     const [status, body] = await readyz(late);
-    return status === 503 && body.includes(said) && !body.includes('caches');
+    return status === 503 && body.includes(reported) && !body.includes('caches');
   };
   await eventually('the controller reports this, with filled caches', waitsForRedisAlone, WITHIN);
   await apply(cluster, tenant('late'));

@@ -88,8 +88,8 @@ it('ingress stays ready without Redis, responds with 503, and continues afterwar
   await installed.redis.kill();
   const { url } = installed.redis;
   // The message that is reported from the first reconnection attempt.
-  const said = `ok\ningress: Redis at redis://sluice-ingress@${new URL(url).host} (SLUICE_REDIS_URL) does not answer: connect ECONNREFUSED ${new URL(url).host}\n`;
-  await eventually('ingress reports this', async () => (await readyz(ingress))[1] === said, WITHIN);
+  const reported = `ok\ningress: Redis at redis://sluice-ingress@${new URL(url).host} (SLUICE_REDIS_URL) does not answer: connect ECONNREFUSED ${new URL(url).host}\n`;
+  await eventually('ingress reports this', async () => (await readyz(ingress))[1] === reported, WITHIN);
   expect((await readyz(ingress))[0]).toBe(200);
   const away = await publisher.post(makeSample('away', 'key', 'x'));
   expect(away.status).toBe(503);

@@ -83,8 +83,8 @@ it('the installation continues after a restart of all its controllers, instead o
   const waiting = await startOther();
   await eventually('the controller is refused', async () => (await impaired(waiting)) === 1, WITHIN);
   await first.stop();
-  const said = async () => (await readyz(waiting))[1].includes('which was stopped, used another Redis');
-  await eventually('the controller reports the other Redis', said, WITHIN);
+  const reported = async () => (await readyz(waiting))[1].includes('which was stopped, used another Redis');
+  await eventually('the controller reports the other Redis', reported, WITHIN);
   await first.restart();
   await leadsSoon(first);
   expect(await hasLed(waiting)).toBe(false);
@@ -129,16 +129,18 @@ it('a controller that cannot list the Leases does not lead, and reports the miss
   ]);
   const kubeconfig = await kubeconfigOf(cluster, 'sluice-controller');
   const limited = await start({ kubeconfig, unready: true });
-  const said = async () => (await readyz(limited))[1];
+  const reported = async () => (await readyz(limited))[1];
   await eventually(
     'the controller reports this',
-    async () => (await said()).includes('of other namespaces cannot be listed'),
+    async () => (await reported()).includes('of other namespaces cannot be listed'),
     WITHIN,
   );
   await eventually(
     'the missing permission is reported',
     async () =>
-      /does not grant list leases\.coordination\.k8s\.io.*: bind the ClusterRole sluice-controller/.test(await said()),
+      /does not grant list leases\.coordination\.k8s\.io.*: bind the ClusterRole sluice-controller/.test(
+        await reported(),
+      ),
     WITHIN,
   );
   expect((await readyz(limited))[0]).toBe(503);

@@ -32,8 +32,8 @@ it('roles report that Redis is not available, and start when it responds', async
   await redis.kill();
   const roles = await Promise.all(DATA_PLANE.map(role => start({ role, redisUrl: redis.url })));
   for (const [index, role] of roles.entries()) {
-    const said = `${DATA_PLANE[index]}: Redis at ${redis.url} (SLUICE_REDIS_URL) does not answer: connect ECONNREFUSED`;
-    await eventually('the role reports this', async () => (await readyz(role))[1].startsWith(said), WITHIN);
+    const reported = `${DATA_PLANE[index]}: Redis at ${redis.url} (SLUICE_REDIS_URL) does not answer: connect ECONNREFUSED`;
+    await eventually('the role reports this', async () => (await readyz(role))[1].startsWith(reported), WITHIN);
     expect((await readyz(role))[0]).toBe(503);
     expect((await fetch(`${role.opsUrl}/healthz`)).status).toBe(200);
     expect(await role.metric('sluice_role_impaired', { reason: 'RedisUnavailable' })).toBe(1);

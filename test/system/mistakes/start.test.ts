@@ -19,7 +19,7 @@ async function start(role: string | undefined, env: Readonly<Record<string, stri
   const child = spawn(COMMAND, role === undefined ? [] : role.split(' '), { env: { ...plain, ...env } });
   const ended = new Promise<number | null>(resolve => child.once('close', resolve));
   const [stdout, stderr] = await Promise.all([text(child.stdout), text(child.stderr)]);
-  return { code: await ended, said: stdout + stderr };
+  return { code: await ended, output: stdout + stderr };
 }
 
 /** The mistakes of each start. A start reports all of its errors together. */
@@ -90,9 +90,9 @@ const STARTS: readonly [string | undefined, Record<string, string>, readonly Reg
 ];
 
 test.each(STARTS)('bin/sluice %s with %j explains what to change, and does not start', async (role, env, faults) => {
-  const { code, said } = await start(role, env);
-  for (const words of faults) expect(said).toMatch(words);
+  const { code, output } = await start(role, env);
+  for (const words of faults) expect(output).toMatch(words);
   expect(code).toBeGreaterThan(0);
   // Each fault is printed as a readable line, without a stack trace.
-  expect(said).not.toMatch(/ {4}at |ZodError|NaN/);
+  expect(output).not.toMatch(/ {4}at |ZodError|NaN/);
 });

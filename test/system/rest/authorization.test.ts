@@ -292,8 +292,8 @@ describe.each(TENANTS)('the owner of %s', tenant => {
           const same =
             foreign.status === unknown.status && JSON.stringify(foreign.body) === JSON.stringify(unknown.body);
           if (!wanted.includes(foreign.status) || !same) {
-            const said = (reply: Reply) => `${reply.status} ${JSON.stringify(reply.body)}`;
-            failures.push(`${named(each)} of ${other}: ${said(foreign)}, unknown: ${said(unknown)}`);
+            const describeReply = (reply: Reply) => `${reply.status} ${JSON.stringify(reply.body)}`;
+            failures.push(`${named(each)} of ${other}: ${describeReply(foreign)}, unknown: ${describeReply(unknown)}`);
           }
         }
       },

@@ -164,12 +164,12 @@ describe('deactivating', () => {
       [[422, 'invalid_request'], world.owner.remove(query(lacking))],
       [[422, 'invalid_request'], world.owner.remove(query({ ...wanted, colour: 'red' }))],
     ];
-    const said = await Promise.all(
+    const reported = await Promise.all(
       cases.map(async ([, reply]) => {
         const { status, body } = (await reply) as Problem;
         return [status, body?.code];
       }),
     );
-    expect(said).toEqual(cases.map(([expected]) => expected));
+    expect(reported).toEqual(cases.map(([expected]) => expected));
   });
 });

@@ -248,9 +248,9 @@ test('all integrations are listed, page by page', async () => {
     cursor = page.body.nextCursor;
   }
   // The list contains the partner, and two partners who have not responded.
-  const told = new Map(seen.map(gate => [gate.integrationPublicId, gate]));
-  expect(told.size).toBe(3);
-  expect(told.get(id('int_'))).toMatchObject({ ...OPEN, subscriptionPublicId: id('sub_') });
+  const reported = new Map(seen.map(gate => [gate.integrationPublicId, gate]));
+  expect(reported.size).toBe(3);
+  expect(reported.get(id('int_'))).toMatchObject({ ...OPEN, subscriptionPublicId: id('sub_') });
   expect(seen.filter(({ reason }) => reason === 'integration_pending')).toHaveLength(2);
   const event = await ada.get<{ data: Disposition[] }>(`${own}/events/went?stream=parcels`);
   // Both responses contain the names of the objects, but no address.
@@ -296,8 +296,10 @@ test('a subscription in a workspace without a grant is not listed', async () => 
   // The facade uses its own watch.
   await delay(500);
   const event = await ada.get<{ data: { subscriptionPublicId: string | null }[] }>(`${own}/events/went`);
-  const told = event.body.data.map(({ subscriptionPublicId }) => subscriptionPublicId).filter(each => each !== null);
-  expect(told).toEqual([id('sub_')]);
+  const reported = event.body.data
+    .map(({ subscriptionPublicId }) => subscriptionPublicId)
+    .filter(each => each !== null);
+  expect(reported).toEqual([id('sub_')]);
 });
 
 test('an event is described, and can be found by its id in an inbox', async () => {

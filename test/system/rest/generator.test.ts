@@ -148,10 +148,10 @@ function describeRecord({ plan, sent, received, faults }: Record): string {
 
 test('every response matches the document, and there are no server errors', () => {
   const faulty = records.filter(({ faults }) => faults.length > 0);
-  const told = faulty.slice(0, 20).map(describeRecord).join('\n');
+  const reported = faulty.slice(0, 20).map(describeRecord).join('\n');
   const kinds = Map.groupBy(faulty, ({ received }) => codeOf(received));
   const counts = [...kinds].map(([kind, each]) => `${each.length} × ${kind}`).join(', ');
-  expect(faulty.length, `SEED=${SEED}, ${faulty.length} of ${records.length}: ${counts}\n${told}`).toBe(0);
+  expect(faulty.length, `SEED=${SEED}, ${faulty.length} of ${records.length}: ${counts}\n${reported}`).toBe(0);
 });
 
 test('no call is limited, because the response would not test the route', () => {

@@ -213,11 +213,11 @@ test('a paused workspace cannot invite, but can revoke', async () => {
   const reply = await eventually(
     'the facade has received the pause',
     async () => {
-      const said: Problem = await ada.post('/waas/integrations', {
+      const reported: Problem = await ada.post('/waas/integrations', {
         producerTenantPublicId: shop,
         email: 'p@example.com',
       });
-      return said.status === 409 && said;
+      return reported.status === 409 && reported;
     },
     { withinMs: 20_000 },
   );

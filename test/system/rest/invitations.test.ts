@@ -172,9 +172,9 @@ test('only one of many callers can accept a token concurrently, using three faca
     const calls = people.flatMap((sub, n) => [n % 3, (n + 1) % 3].map(facade => ({ sub, facade })));
     const clients = await Promise.all(calls.map(({ sub, facade }) => as(sub, facade)));
     const replies = await Promise.all(clients.map(client => accept(token, client)));
-    const said = replies.map((reply, n) => `${calls[n]?.sub} ${reply.status} ${codeOf(reply) ?? ''}`);
+    const reported = replies.map((reply, n) => `${calls[n]?.sub} ${reply.status} ${codeOf(reply) ?? ''}`);
     const won = new Set(calls.filter((_, n) => replies[n]?.status === 200).map(({ sub }) => sub));
-    expect([...won], said.join(', ')).toHaveLength(1);
+    expect([...won], reported.join(', ')).toHaveLength(1);
     expect(replies.filter(({ status }) => status === 200)).toHaveLength(2);
     const lost = replies.filter(({ status }) => status !== 200);
     expect(new Set(lost.map(codeOf))).toEqual(new Set(['invitation_used']));
@@ -196,10 +196,10 @@ test('only one of concurrent accept and decline calls takes effect', async () =>
       return decline(token, client);
     });
     const [accepted, ...declined] = await Promise.all([accepting, ...declining]);
-    const said = [accepted, ...declined].map(({ status }) => status).join(' ');
-    expect(['200 409 409 409 409 409 409', '409 200 200 200 200 200 200']).toContain(said);
+    const reported = [accepted, ...declined].map(({ status }) => status).join(' ');
+    expect(['200 409 409 409 409 409 409', '409 200 200 200 200 200 200']).toContain(reported);
     const answered = Object.keys(await specOf('intg', name, 'shop')).toSorted();
-    expect(answered, said).toEqual(
+    expect(answered, reported).toEqual(
       accepted.status === 200 ? ['invitedEmail', 'workspace'] : ['declined', 'invitedEmail'],
     );
   }

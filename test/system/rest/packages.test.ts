@@ -103,8 +103,8 @@ test('only one of two concurrent calls with different descriptions creates the p
   const calls = Array.from({ length: 10 }, (_, n) => ({ name: 'Described at once', description: `as ${n}` }));
   const replies = await Promise.all(calls.map(call => ada.post<Problem['body']>(packages, call)));
   const made = replies.findIndex(({ status }) => status === 201);
-  const told = replies.toSpliced(made, 1).map(({ status, body }) => `${status} ${body.code}`);
-  expect(new Set(told)).toEqual(new Set(['409 package_key_conflict']));
+  const reported = replies.toSpliced(made, 1).map(({ status, body }) => `${status} ${body.code}`);
+  expect(new Set(reported)).toEqual(new Set(['409 package_key_conflict']));
   expect(await json('described-at-once', '{.spec.description}')).toBe(`as ${made}`);
 });
 

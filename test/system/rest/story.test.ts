@@ -116,8 +116,8 @@ test('a workspace becomes a producer, and its streams are applied; each call can
     key: 'orders',
     status: 'Published',
   });
-  const { isPublic: _, ...said } = ORDERS;
-  const spec = { ...said, public: true, retention: '168h', deletionPolicy: 'Retain' };
+  const { isPublic: _, ...rest } = ORDERS;
+  const spec = { ...rest, public: true, retention: '168h', deletionPolicy: 'Retain' };
   await world.expectSeen(['catalogstream', 'orders', 'shop'], { publicId: orders, spec, Published: 'True/Published' });
   const before = await world.look('catalogstream', 'orders', 'shop');
   expect(await call(owner, 'PUT /waas/streams', {}, { ...producer, ...ORDERS })).toEqual(applied);

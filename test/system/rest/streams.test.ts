@@ -107,10 +107,10 @@ test('only one of two concurrent calls with different names for the same key suc
     const replies = await Promise.all(
       names.map(name => ada.put<Problem['body']>('/waas/streams', { producerTenantPublicId: shop, name })),
     );
-    const told = replies.map(({ status, body }) => (status === 200 ? 'made' : `${status} ${body.code}`));
-    expect(told.toSorted()).toEqual(['409 stream_name_conflict', 'made']);
-    const winner = JSON.stringify(names[told.indexOf('made')]);
-    const { detail } = replies[1 - told.indexOf('made')]?.body ?? {};
+    const reported = replies.map(({ status, body }) => (status === 200 ? 'made' : `${status} ${body.code}`));
+    expect(reported.toSorted()).toEqual(['409 stream_name_conflict', 'made']);
+    const winner = JSON.stringify(names[reported.indexOf('made')]);
+    const { detail } = replies[1 - reported.indexOf('made')]?.body ?? {};
     expect(detail).toContain(winner);
     expect(detail).toContain('Choose a name with a different slug.');
   }

@@ -59,7 +59,7 @@ export function controlLines(dump: RedisDump, keys: SealKeys): string[] {
   const lines = [...dump.hashes].flatMap(([key, hash]) => {
     const tell = TOLD.find(([name]) => name.test(key))?.[1];
     if (tell === undefined || isForgotten(hash)) return [];
-    return tell(hash, key.replace(/^.*:/, ''), keys).flatMap(told => (gone.has(told) ? [] : [`${key}: ${told}`]));
+    return tell(hash, key.replace(/^.*:/, ''), keys).flatMap(line => (gone.has(line) ? [] : [`${key}: ${line}`]));
   });
   const tenants = (dump.sets.get(CLUSTER_KEYS.tenants) ?? []).map(tenant => `${CLUSTER_KEYS.tenants}: ${tenant}`);
   return [...lines, ...tenants].toSorted();

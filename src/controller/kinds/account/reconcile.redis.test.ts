@@ -27,7 +27,7 @@ onEachRedis(redis => {
     const shortages = createShortages({
       registry,
       exists: () => true,
-      onNews: (...told) => news.push(told),
+      onNews: (...args) => news.push(args),
     });
     const context = {
       control: createPartsControl(redis(), createControlRecord(redis()), () => NOW_MS),

@@ -23,7 +23,11 @@ function setUp() {
   const writes: string[][] = [];
   const client = {
     apply: async (_resource: object, _name: object, { status }: { status: CommonStatus }) => {
-      writes.push((status.conditions ?? []).map((said: Condition) => `${said.type}=${said.status}/${said.reason}`));
+      writes.push(
+        (status.conditions ?? []).map(
+          (condition: Condition) => `${condition.type}=${condition.status}/${condition.reason}`,
+        ),
+      );
       return { ...activation, metadata: { ...activation.metadata, resourceVersion: `${++version}` }, status };
     },
   } as unknown as KubeClient;

@@ -41,10 +41,10 @@ describe('stream', () => {
     expect(planDraining(facts, { unrouted: 1, open: 2 }, drainingForMs).waitingMs).toBe(waitingMs);
   });
   test('keeps its message while draining until the number of events changes by an order of magnitude', () => {
-    const told = (open: number) => planDraining(facts, { unrouted: 0, open }, 0).conditions;
-    expect(told(99)).toEqual(told(10));
-    expect(told(9)).not.toEqual(told(10));
-    expect(told(99)[0]?.message).toContain('remaining events: 10+ in inboxes and 0 to route');
+    const conditionsOf = (open: number) => planDraining(facts, { unrouted: 0, open }, 0).conditions;
+    expect(conditionsOf(99)).toEqual(conditionsOf(10));
+    expect(conditionsOf(9)).not.toEqual(conditionsOf(10));
+    expect(conditionsOf(99)[0]?.message).toContain('remaining events: 10+ in inboxes and 0 to route');
   });
   test('contains the path for events', () => {
     expect(planStream(facts).status?.ingressPath).toBe(`/events/${planStream(facts).status?.tenantPublicId}/orders`);

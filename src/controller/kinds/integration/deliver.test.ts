@@ -25,7 +25,7 @@ const invited = (spec: Partial<Cached<'Integration'>['spec']> = {}, more: object
 interface Asked {
   readonly mails: InvitationMail[];
   readonly secrets: object[];
-  readonly told: string[];
+  readonly results: string[];
   readonly counted: string[];
   readonly read: string[];
   /** Emails that were returned to the limit. */
@@ -52,7 +52,7 @@ async function deliver(
     readonly release?: () => Promise<void>;
   } = {},
 ): Promise<Asked & { readonly answer: unknown; readonly error: unknown }> {
-  const asked: Asked = { mails: [], secrets: [], told: [], counted: [], read: [], released: [] };
+  const asked: Asked = { mails: [], secrets: [], results: [], counted: [], read: [], released: [] };
   const { context } = createTestContext(
     { Workspace: [options.workspace ?? workspace()], Integration: cached === undefined ? [] : [cached] },
     {
@@ -93,7 +93,7 @@ async function deliver(
           await options.release?.();
         },
       },
-      onResult: key => asked.told.push(key),
+      onResult: key => asked.results.push(key),
       metrics: { mailed: result => asked.counted.push(result) },
     },
   );
@@ -113,7 +113,7 @@ describe('an invitation', () => {
   test('is emailed once, and the status is updated', async () => {
     const first = await deliver(invited());
     expect(first.mails).toEqual([{ to: invitedEmail, producer: 'acme', token, expiresAt: issued.expiresAt }]);
-    expect(first).toMatchObject({ told: [KEY], counted: ['sent'], secrets: [] });
+    expect(first).toMatchObject({ results: [KEY], counted: ['sent'], secrets: [] });
     expect(deliveries.of(KEY, id)).toEqual({ sentAt: '2026-01-02T03:04:10Z', as: 'Sent' });
     // The status has not been written yet.
     expect((await deliver(invited())).mails).toEqual([]);
@@ -137,7 +137,7 @@ describe('an invitation', () => {
   test('that was not sent is reported, even if it cannot be returned to the limit', async () => {
     const send = () => Promise.reject(new MailError('ESOCKET', false, true));
     const turn = await deliver(invited(), { send, release: () => Promise.reject(new Error('no Redis')) });
-    expect(turn).toMatchObject({ released: [KEY], told: [KEY], error: expect.any(Error) });
+    expect(turn).toMatchObject({ released: [KEY], results: [KEY], error: expect.any(Error) });
     expect(deliveries.of(KEY, id)).toEqual({ failed: 'SmtpFailed', code: 'ESOCKET' });
   });
 
@@ -151,7 +151,7 @@ describe('an invitation', () => {
     ['another of that name', invited({}, { status: {}, metadata: { uid: 'another' } })],
   ])('that was just %s is not emailed, even if the cache is outdated', async (_what, live) => {
     const turn = await deliver(invited(), { live });
-    expect(turn).toMatchObject({ mails: [], secrets: [], told: [], error: undefined });
+    expect(turn).toMatchObject({ mails: [], secrets: [], results: [], error: undefined });
   });
 
   test('is not emailed while the workspace is paused, or for a namespace that does not belong to the workspace', async () => {
@@ -172,7 +172,7 @@ describe('an invitation', () => {
   test('that the server does not accept now is tried again with increasing delays', async () => {
     const error = new MailError('451', false);
     const turn = await deliver(invited(), { send: () => Promise.reject(error) });
-    expect(turn).toMatchObject({ error, told: [KEY], counted: ['failed'] });
+    expect(turn).toMatchObject({ error, results: [KEY], counted: ['failed'] });
     expect(deliveries.of(KEY, id)).toEqual({ failed: 'SmtpFailed', code: '451' });
     expect((await deliver(invited())).mails).toHaveLength(1);
     expect(deliveries.of(KEY, id)).toMatchObject({ as: 'Sent' });
@@ -200,14 +200,14 @@ describe('an invitation', () => {
         data: { token: Buffer.from(token).toString('base64') },
       },
     ]);
-    expect(turn).toMatchObject({ told: [KEY], counted: [] });
+    expect(turn).toMatchObject({ results: [KEY], counted: [] });
     expect(deliveries.of(KEY, id)).toMatchObject({ as: 'SecretWritten' });
   });
 
   test('whose Secret cannot be written reports the reason', async () => {
     const error = Object.assign(new Error('refused'), { reason: 'Forbidden' });
     const turn = await deliver(invited(), { send: 'no server', apply: () => Promise.reject(error) });
-    expect(turn).toMatchObject({ error, told: [KEY] });
+    expect(turn).toMatchObject({ error, results: [KEY] });
     expect(deliveries.of(KEY, id)).toEqual({ failed: 'SecretFailed', code: 'Forbidden' });
   });
 
@@ -227,12 +227,12 @@ describe('an email beyond a limit', () => {
     const first = await deliver(invited(), { hold });
     expect(first).toMatchObject({
       mails: [],
-      told: [KEY],
+      results: [KEY],
       counted: ['held'],
       answer: { requeueAfterMs: 3_600_000 },
     });
     expect(deliveries.of(KEY, id)).toEqual({ held: 'AddressLimitReached', until: '2026-01-02T04:04:10Z' });
-    expect(await deliver(invited(), { hold })).toMatchObject({ mails: [], told: [], read: [] });
+    expect(await deliver(invited(), { hold })).toMatchObject({ mails: [], results: [], read: [] });
   });
 
   test('is sent once the limit allows it', async () => {
@@ -244,15 +244,15 @@ describe('an email beyond a limit', () => {
   test('of an account that has reached the limit is not checked, and its status is written once', async () => {
     const known: MailHold = { by: 'account', untilMs: hourLater };
     const first = await deliver(invited(), { known });
-    expect(first).toMatchObject({ mails: [], read: [], told: [KEY], answer: { requeueAfterMs: 3_600_000 } });
+    expect(first).toMatchObject({ mails: [], read: [], results: [KEY], answer: { requeueAfterMs: 3_600_000 } });
     const later = await deliver(invited(), { known: { by: 'account', untilMs: hourLater + 5_000 } });
-    expect(later).toMatchObject({ mails: [], read: [], told: [] });
+    expect(later).toMatchObject({ mails: [], read: [], results: [] });
     deliveries = createDeliveries();
     const conditions = [
       { type: 'InvitationSent', status: 'False', reason: 'AccountLimitReached', message: '', lastTransitionTime: NOW },
     ];
     const shown = invited({}, { status: { invitation: issued, conditions } });
-    expect(await deliver(shown, { known })).toMatchObject({ mails: [], told: [] });
+    expect(await deliver(shown, { known })).toMatchObject({ mails: [], results: [] });
   });
 
   test('is not limited if it is written to a Secret', async () => {

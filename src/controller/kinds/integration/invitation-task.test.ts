@@ -7,7 +7,7 @@ const rootKey = Buffer.alloc(32, 7);
 const issued = issueInvitation(rootKey, 'uid', '2026-01-02T03:04:05Z');
 const token = deriveInvitationToken(rootKey, 'uid', issued.issuedAt);
 const to = 'ada@partner.example';
-const said = (reason: string) => ({
+const withReason = (reason: string) => ({
   conditions: [
     {
       type: 'InvitationSent',
@@ -50,7 +50,7 @@ describe('the token of an invitation', () => {
     ['before its hash is committed', { status: undefined }],
     ['when half of the status is lost', { status: { invitation: { ...issued, expiresAt: undefined } } }],
     ['when it is not the one that the hash is of', { keys: keyRingOf(Buffer.alloc(32, 8)) }],
-    ['when it was sent', { status: { invitation: sent, ...said('Sent') } }],
+    ['when it was sent', { status: { invitation: sent, ...withReason('Sent') } }],
     ['when it was sent and the status does not show it yet', { delivery: { sentAt: sent.sentAt, as: 'Sent' } }],
     ['once it is accepted', { spec: { invitedEmail: to, workspace: 'globex' } }],
     ['once it is declined', { spec: { invitedEmail: to, declined: true } }],
@@ -74,12 +74,12 @@ describe('the token of an invitation', () => {
 });
 
 describe('the Secret with a token', () => {
-  const written = { status: { invitation: sent, ...said('SecretWritten') } };
+  const written = { status: { invitation: sent, ...withReason('SecretWritten') } };
   test.each<[string, Partial<InvitationTaskFacts>, string]>([
     ['is left alone while it is right', { ...written, secretSha256: issued.tokenHash }, 'nothing'],
     ['is written again if it was deleted or emptied', written, 'write-secret'],
     ['is written again if it was changed', { ...written, secretSha256: 'ab'.repeat(32) }, 'write-secret'],
-    ['is not written in addition to an email', { status: { invitation: sent, ...said('Sent') } }, 'nothing'],
+    ['is not written in addition to an email', { status: { invitation: sent, ...withReason('Sent') } }, 'nothing'],
     [
       'is not written with a token that cannot be accepted',
       { ...written, keys: keyRingOf(Buffer.alloc(32, 8)) },

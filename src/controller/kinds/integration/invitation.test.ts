@@ -32,7 +32,7 @@ describe('an integration that is pending', () => {
 
 describe('the status of the invitation', () => {
   const facts: InvitationFacts = { state: 'Pending', invitation: issued, delivery: undefined, recorded: undefined };
-  const said = (status: 'True' | 'False', reason: string): Condition => ({
+  const condition = (status: 'True' | 'False', reason: string): Condition => ({
     type: 'InvitationSent',
     status,
     reason,
@@ -53,23 +53,28 @@ describe('the status of the invitation', () => {
       ['Normal InvitationSecretWritten'],
     ],
     ['why not', { delivery: failed }, ['False/SmtpFailed'], ['Warning InvitationSmtpFailed']],
-    ['why not, also after a change of leaders', { recorded: said('False', 'SmtpFailed') }, ['False/SmtpFailed'], []],
+    [
+      'why not, also after a change of leaders',
+      { recorded: condition('False', 'SmtpFailed') },
+      ['False/SmtpFailed'],
+      [],
+    ],
     [
       'how it was handed over, for good',
-      { invitation: { ...issued, sentAt }, recorded: said('True', 'SecretWritten') },
+      { invitation: { ...issued, sentAt }, recorded: condition('True', 'SecretWritten') },
       ['True/SecretWritten'],
       [],
     ],
     [
       'the same when it is accepted',
-      { invitation: { ...issued, sentAt }, recorded: said('True', 'Sent'), state: 'Active' },
+      { invitation: { ...issued, sentAt }, recorded: condition('True', 'Sent'), state: 'Active' },
       ['True/Sent'],
       [],
     ],
-    ['nothing of another invitation before it', { recorded: said('True', 'Sent') }, [], []],
+    ['nothing of another invitation before it', { recorded: condition('True', 'Sent') }, [], []],
     [
       'nothing of tries that are over',
-      { state: 'Revoked', delivery: failed, recorded: said('False', 'SmtpFailed') },
+      { state: 'Revoked', delivery: failed, recorded: condition('False', 'SmtpFailed') },
       [],
       [],
     ],

@@ -87,8 +87,8 @@ describe('an integration', () => {
       ['Accepted=True/InvitationAccepted', 'Admitted=True/InvitationAccepted'],
     ],
   ])('with an address and a workspace: %s', async (_what, manager, before, expected) => {
-    const said = { type: 'Accepted', status: 'True', reason: before, message: 'm' };
-    const object = invited({ workspace: 'globex' }, { conditions: before === undefined ? [] : [said] });
+    const reported = { type: 'Accepted', status: 'True', reason: before, message: 'm' };
+    const object = invited({ workspace: 'globex' }, { conditions: before === undefined ? [] : [reported] });
     const { context } = createTestContext(
       { Workspace: [workspace], Integration: [object] },
       { wallMs: Date.parse(NOW) },
@@ -113,7 +113,7 @@ describe('an integration', () => {
         { producer: 'acme', integration, stream: 'orders', ordering: 'ByGroupKey', deletionPolicy: 'Retain' },
         { namespace },
       );
-    const said = async (name: string, ...subscriptions: Cached<'Subscription'>[]) => {
+    const reported = async (name: string, ...subscriptions: Cached<'Subscription'>[]) => {
       const object = objectOf<'Integration'>('globex', { workspace: name });
       const { context } = createTestContext({ Workspace: [workspace, initech], Subscription: subscriptions });
       const { conditions } = await reconcileIntegration(context)(object);
@@ -121,15 +121,15 @@ describe('an integration', () => {
       const { status, reason, message } = conditions.find(({ type }) => type === 'Admitted') ?? {};
       return `${status}/${reason}: ${message?.replaceAll(name, 'W')}`;
     };
-    const missing = await said('nowhere');
+    const missing = await reported('nowhere');
     expect(missing).toMatch(
       /^False\/WorkspaceNotAdmitting: workspace W does not have a Subscription that uses this integration/,
     );
-    expect(await said('initech')).toBe(missing);
-    expect(await said('initech', subscriptionOf('initech', 'another'), subscriptionOf('umbrella', 'globex'))).toBe(
+    expect(await reported('initech')).toBe(missing);
+    expect(await reported('initech', subscriptionOf('initech', 'another'), subscriptionOf('umbrella', 'globex'))).toBe(
       missing,
     );
-    expect(await said('initech', subscriptionOf('initech', 'globex'))).toMatch(/^True\/Subscribed/);
+    expect(await reported('initech', subscriptionOf('initech', 'globex'))).toMatch(/^True\/Subscribed/);
   });
 
   test('in a namespace that does not belong to the workspace does not send an invitation, and waits', async () => {

@@ -11,7 +11,7 @@ const MINUTE_MS = 60_000;
 /** A tenant with subscriptions of one stream with a retention of one hour. The test sets the waiting events. */
 function start(names: readonly string[] = ['a']) {
   const clock = createManualClock();
-  const said = new Map<string, 'True' | 'False'>();
+  const statuses = new Map<string, 'True' | 'False'>();
   const state = {
     unrouted: new Map<string, number>(),
     open: new Map<string, OldestOpen | OldestOpen[]>(),
@@ -41,8 +41,8 @@ function start(names: readonly string[] = ['a']) {
         state.calls.push(`open ${inboxes.length}`);
         return inboxes.map(({ settledTo }, i) => {
           state.settled.push(settledTo);
-          const told = state.open.get(order[i] as string);
-          const one = Array.isArray(told) ? told.shift() : told;
+          const counts = state.open.get(order[i] as string);
+          const one = Array.isArray(counts) ? counts.shift() : counts;
           return one ?? { ms: undefined, exact: true, settledTo: '0-0' };
         });
       },
@@ -52,7 +52,7 @@ function start(names: readonly string[] = ['a']) {
     subscriptionsOf: () => {
       order.splice(0, order.length, ...names);
       return names.map(name => {
-        const status = said.get(name);
+        const status = statuses.get(name);
         const conditions = status === undefined ? [] : [{ type: 'BacklogAtRisk', status }];
         const spec = { producer: 'acme', integration: 'globex', stream: 'orders' } as never;
         return objectOf<'Subscription'>(name, spec, { namespace: 'globex', status: { conditions } });
@@ -64,12 +64,12 @@ function start(names: readonly string[] = ['a']) {
     random: () => 0.5,
     log: { debug: () => {} },
   });
-  return { clock, watch, state, said, over: new AbortController() };
+  return { clock, watch, state, statuses, over: new AbortController() };
 }
 
 describe('the backlog watch', () => {
   test('finds events that have waited for 80 % of the retention, and reports when this has ended', async () => {
-    const { clock, watch, state, said } = start();
+    const { clock, watch, state, statuses } = start();
     for (const where of ['queue', 'inbox'] as const) {
       const waitingSinceMs = clock.wallMs();
       if (where === 'queue') state.unrouted.set('a', waitingSinceMs);
@@ -84,7 +84,7 @@ describe('the backlog watch', () => {
       await watch.check('acme');
       expect(watch.isAtRisk('acme', 'uid-a')).toBe(true);
       expect(state.flips.splice(0)).toEqual(['globex/a']);
-      said.set('a', 'True');
+      statuses.set('a', 'True');
       await watch.check('acme');
       expect(state.flips).toEqual([]);
       state.unrouted.clear();
@@ -92,7 +92,7 @@ describe('the backlog watch', () => {
       await watch.check('acme');
       expect(watch.isAtRisk('acme', 'uid-a')).toBe(false);
       expect(state.flips.splice(0)).toEqual(['globex/a']);
-      said.set('a', 'False');
+      statuses.set('a', 'False');
     }
   });
 

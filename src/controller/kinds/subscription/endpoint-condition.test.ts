@@ -25,13 +25,14 @@ const gone: EndpointFacts = {
   ...works,
   health: { sinceMs: NOW_MS, failures: 1, disabled: { ms: NOW_MS - 1_234, by: 'gone' } },
 };
-const saidGone = { disabledAt: '2026-03-09T23:59:58.766Z', disabledBy: 'Gone' } as const;
-const saidFailing = (reason: string, status: 'True' | 'False' = 'True') => ({ status, reason, message: 'm' });
-const said = (facts: EndpointFacts) => failingCondition(facts).map(({ status, reason }) => `${status}/${reason}`);
-const told = (facts: EndpointFacts) => endpointEvents(facts).map(({ type, reason }) => `${type} ${reason}`);
+const recordedGone = { disabledAt: '2026-03-09T23:59:58.766Z', disabledBy: 'Gone' } as const;
+const failingWith = (reason: string, status: 'True' | 'False' = 'True') => ({ status, reason, message: 'm' });
+const conditionsOf = (facts: EndpointFacts) =>
+  failingCondition(facts).map(({ status, reason }) => `${status}/${reason}`);
+const eventsOf = (facts: EndpointFacts) => endpointEvents(facts).map(({ type, reason }) => `${type} ${reason}`);
 
 test('a working endpoint has no condition, no read, and no Event', () => {
-  expect([endpointStatus(works), said(works), told(works), nextWarningInMs(works)]).toEqual([
+  expect([endpointStatus(works), conditionsOf(works), eventsOf(works), nextWarningInMs(works)]).toEqual([
     undefined,
     [],
     [],
@@ -41,37 +42,37 @@ test('a working endpoint has no condition, no read, and no Event', () => {
 
 describe('disabled', () => {
   test('is stored with its time in milliseconds, and reported once along with the solution', () => {
-    expect(endpointStatus(gone)).toEqual(saidGone);
+    expect(endpointStatus(gone)).toEqual(recordedGone);
     const [event] = endpointEvents(gone);
     expect(event).toMatchObject({ type: 'Warning', reason: 'EndpointDisabled' });
     expect(event?.message).toMatch(/410 Gone \(2026-03-09T23:59:58\.766Z\).*spec\.endpoint\.enabledAt.*\/enable/);
-    expect(told({ ...gone, recorded: saidGone })).toEqual([]);
+    expect(eventsOf({ ...gone, recorded: recordedGone })).toEqual([]);
   });
 
   test.each<[string, EndpointFacts]>([
-    ['Redis has lost that', { ...works, recorded: saidGone }],
-    ['a new leader has not looked yet', { ...works, health: 'unknown', recorded: saidGone }],
-    ['it was enabled before', { ...works, recorded: saidGone, enabledMs: Date.parse(saidGone.disabledAt) }],
+    ['Redis has lost that', { ...works, recorded: recordedGone }],
+    ['a new leader has not looked yet', { ...works, health: 'unknown', recorded: recordedGone }],
+    ['it was enabled before', { ...works, recorded: recordedGone, enabledMs: Date.parse(recordedGone.disabledAt) }],
   ])('is kept if %s', (_what, facts) => {
-    expect(endpointStatus(facts)).toEqual(saidGone);
-    expect(told(facts)).toEqual([]);
+    expect(endpointStatus(facts)).toEqual(recordedGone);
+    expect(eventsOf(facts)).toEqual([]);
   });
 
   test('ends if the owner enables the endpoint later, even if the data plane does not know this yet', () => {
-    const enabled = { ...gone, recorded: saidGone, enabledMs: NOW_MS };
+    const enabled = { ...gone, recorded: recordedGone, enabledMs: NOW_MS };
     expect(endpointStatus(enabled)).toBeUndefined();
-    expect(told(enabled)).toEqual(['Normal EndpointEnabled']);
+    expect(eventsOf(enabled)).toEqual(['Normal EndpointEnabled']);
   });
 
   test('starts again with a new time', () => {
-    const again: EndpointFacts = { ...gone, recorded: { ...saidGone, disabledAt: '2026-03-01T00:00:00.000Z' } };
-    expect(endpointStatus(again)).toEqual(saidGone);
-    expect(told(again)).toEqual(['Warning EndpointDisabled']);
+    const again: EndpointFacts = { ...gone, recorded: { ...recordedGone, disabledAt: '2026-03-01T00:00:00.000Z' } };
+    expect(endpointStatus(again)).toEqual(recordedGone);
+    expect(eventsOf(again)).toEqual(['Warning EndpointDisabled']);
   });
 
   test('ends without an endpoint', () => {
-    expect(endpointStatus({ ...gone, recorded: saidGone, exists: false })).toBeUndefined();
-    expect(told({ ...gone, recorded: saidGone, exists: false })).toEqual([]);
+    expect(endpointStatus({ ...gone, recorded: recordedGone, exists: false })).toBeUndefined();
+    expect(eventsOf({ ...gone, recorded: recordedGone, exists: false })).toEqual([]);
   });
 });
 
@@ -79,37 +80,37 @@ describe('only failures', () => {
   test.each<[EndpointFacts, string[], string[], number | undefined]>([
     [failingFor(0.9), [], [], 0.1],
     [failingFor(1), ['True/FailingOneDay'], ['Warning FailingOneDay'], 2],
-    [{ ...failingFor(2), recordedFailing: saidFailing('FailingOneDay') }, ['True/FailingOneDay'], [], 1],
+    [{ ...failingFor(2), recordedFailing: failingWith('FailingOneDay') }, ['True/FailingOneDay'], [], 1],
     [
-      { ...failingFor(3), recordedFailing: saidFailing('FailingOneDay') },
+      { ...failingFor(3), recordedFailing: failingWith('FailingOneDay') },
       ['True/FailingThreeDays'],
       ['Warning FailingThreeDays'],
       1,
     ],
     [failingFor(4.5), ['True/FailingFourDays'], ['Warning FailingFourDays'], undefined],
     [
-      { ...works, recordedFailing: saidFailing('FailingFourDays') },
+      { ...works, recordedFailing: failingWith('FailingFourDays') },
       ['False/Recovered'],
       ['Normal EndpointRecovered'],
       undefined,
     ],
-    [{ ...works, recordedFailing: saidFailing('Recovered', 'False') }, ['False/Recovered'], [], undefined],
+    [{ ...works, recordedFailing: failingWith('Recovered', 'False') }, ['False/Recovered'], [], undefined],
     [
-      { ...works, health: 'unknown', recordedFailing: saidFailing('FailingOneDay') },
+      { ...works, health: 'unknown', recordedFailing: failingWith('FailingOneDay') },
       ['True/FailingOneDay'],
       [],
       undefined,
     ],
     [{ ...failingFor(4), enabledMs: NOW_MS }, [], [], undefined],
     [
-      { ...gone, recorded: saidGone, recordedFailing: saidFailing('FailingFourDays') },
+      { ...gone, recorded: recordedGone, recordedFailing: failingWith('FailingFourDays') },
       ['False/EndpointDisabled'],
       [],
       undefined,
     ],
   ])('%#', (facts, condition, events, days) => {
-    expect(said(facts)).toEqual(condition);
-    expect(told(facts)).toEqual(events);
+    expect(conditionsOf(facts)).toEqual(condition);
+    expect(eventsOf(facts)).toEqual(events);
     const inMs = nextWarningInMs(facts);
     expect(inMs === undefined ? undefined : inMs / DAY_MS).toEqual(
       days === undefined ? undefined : expect.closeTo(days),

@@ -19,7 +19,7 @@ const subscription = (generation: number, conditions: readonly object[]): Cached
   );
 
 describe('a subscription to a paused workspace', () => {
-  async function said(
+  async function reasonsOf(
     integrations: readonly Cached<'Integration'>[],
     object: Cached<'Subscription'>,
     closure?: 'Blocked',
@@ -34,15 +34,15 @@ describe('a subscription to a paused workspace', () => {
 
   test('only shows the pause to a partner with a grant, and only before it is applied', async () => {
     const expected = ['Ready=Unknown/WorkspacePaused', 'Live=True/Live'];
-    expect(await said([grantTo('globex')], subscription(2, [ready, live]))).toEqual(expected);
-    expect(await said([grantTo('globex')], subscription(1, [ready, live]))).toEqual([
+    expect(await reasonsOf([grantTo('globex')], subscription(2, [ready, live]))).toEqual(expected);
+    expect(await reasonsOf([grantTo('globex')], subscription(1, [ready, live]))).toEqual([
       'Ready=True/Admitted',
       'Live=True/Live',
     ]);
   });
 
   test('is shown as blocked, and keeps all other conditions', async () => {
-    expect(await said([grantTo('globex')], subscription(1, [ready, live]), 'Blocked')).toEqual([
+    expect(await reasonsOf([grantTo('globex')], subscription(1, [ready, live]), 'Blocked')).toEqual([
       'Ready=True/Admitted',
       'Live=False/Blocked',
     ]);
@@ -55,7 +55,7 @@ describe('a subscription to a paused workspace', () => {
     ['a partner that lost it', [grantTo('globex', { revoked: true })]],
   ])('does not show anything about the workspace to %s', async (_who, integrations) => {
     for (const generation of [1, 2]) {
-      const [first, , second] = await said(integrations, subscription(generation, [ready, live]));
+      const [first, , second] = await reasonsOf(integrations, subscription(generation, [ready, live]));
       expect([first, second]).toEqual(['Ready=Unknown/WaitingForGrant', 'Live=False/NotAdmitted']);
     }
   });

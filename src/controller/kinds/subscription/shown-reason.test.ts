@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { shownReason } from './shown-reason.ts';
 
-const said = (type: string, status: 'True' | 'False' | 'Unknown', reason: string) => ({
+const condition = (type: string, status: 'True' | 'False' | 'Unknown', reason: string) => ({
   type,
   status,
   reason,
@@ -9,25 +9,25 @@ const said = (type: string, status: 'True' | 'False' | 'Unknown', reason: string
 });
 
 test.each([
-  ['why events do not flow', said('Ready', 'True', 'Admitted'), said('Live', 'False', 'Blocked'), 'Blocked'],
-  ['else why it is ready', said('Ready', 'True', 'Admitted'), said('Live', 'True', 'Live'), 'Admitted'],
+  ['why events do not flow', condition('Ready', 'True', 'Admitted'), condition('Live', 'False', 'Blocked'), 'Blocked'],
+  ['else why it is ready', condition('Ready', 'True', 'Admitted'), condition('Live', 'True', 'Live'), 'Admitted'],
   [
     'of one that is not admitted, why',
-    said('Ready', 'Unknown', 'WaitingForGrant'),
-    said('Live', 'False', 'NotAdmitted'),
+    condition('Ready', 'Unknown', 'WaitingForGrant'),
+    condition('Live', 'False', 'NotAdmitted'),
     'WaitingForGrant',
   ],
   [
     'of one that flows and cannot be brought into force, why',
-    said('Ready', 'False', 'RedisUnavailable'),
-    said('Live', 'True', 'Live'),
+    condition('Ready', 'False', 'RedisUnavailable'),
+    condition('Live', 'True', 'Live'),
     'RedisUnavailable',
   ],
 ])('%s', (_name, ready, live, reason) => {
-  expect(shownReason([ready, live, said('EndpointFailing', 'False', 'Recovered')])).toEqual({ reason });
+  expect(shownReason([ready, live, condition('EndpointFailing', 'False', 'Recovered')])).toEqual({ reason });
 });
 
 test('shows the reason of Ready before there is a Live condition, and nothing before that', () => {
-  expect(shownReason([said('Ready', 'Unknown', 'WorkspacePaused')])).toEqual({ reason: 'WorkspacePaused' });
+  expect(shownReason([condition('Ready', 'Unknown', 'WorkspacePaused')])).toEqual({ reason: 'WorkspacePaused' });
   expect(shownReason([])).toEqual({});
 });

@@ -55,7 +55,7 @@ test('an annotation that does not pause is reported', async () => {
 
 describe('an outage of Redis', () => {
   const away = new OutageError('RedisUnavailable', 'Redis does not answer');
-  const said = (status: Condition['status'], reason: string, type = 'Ready'): Condition => ({
+  const condition = (status: Condition['status'], reason: string, type = 'Ready'): Condition => ({
     type,
     status,
     reason,
@@ -73,15 +73,15 @@ describe('an outage of Redis', () => {
   };
 
   test('is ignored for a minute, and then reported with the applied conditions', async () => {
-    const ready = said('True', 'NamespaceReady');
+    const ready = condition('True', 'NamespaceReady');
     await expect(judge(59_999, [ready])).rejects.toBe(away);
     const reported = ['Ready=True/NamespaceReady', 'DataPlaneReachable=False/RedisUnavailable'];
     expect(await judge(60_000, [ready])).toEqual(reported);
-    expect(await judge(60_000, [ready, said('True', 'RedisAnswers', 'DataPlaneReachable')])).toEqual(reported);
+    expect(await judge(60_000, [ready, condition('True', 'RedisAnswers', 'DataPlaneReachable')])).toEqual(reported);
   });
 
   test('does not make a generation ready that is not applied', async () => {
-    expect(await judge(60_000, [{ ...said('True', 'NamespaceReady'), observedGeneration: 0 }])).toEqual([
+    expect(await judge(60_000, [{ ...condition('True', 'NamespaceReady'), observedGeneration: 0 }])).toEqual([
       'Ready=False/RedisUnavailable',
       'Reconciling=True/Retrying',
       'DataPlaneReachable=False/RedisUnavailable',
@@ -95,7 +95,7 @@ describe('an outage of Redis', () => {
       { namespace: undefined },
     );
     const { context } = createTestContext({ Workspace: [workspace], Account: [account] });
-    const conditions = [said('False', 'RedisUnavailable', 'DataPlaneReachable')];
+    const conditions = [condition('False', 'RedisUnavailable', 'DataPlaneReachable')];
     const outcome = await reconcileWorkspace(context)({ ...workspace, status: { conditions } });
     expect(outcome.conditions.map(({ type, status }) => `${type}=${status}`)).toEqual([
       'Ready=True',

@@ -7,9 +7,9 @@ const lastTransitionTime = '2026-01-01T00:00:00Z';
 
 function activation(
   name: string,
-  said: { readonly revoked?: boolean; readonly effective?: string; readonly at?: number; readonly ready?: string },
+  state: { readonly revoked?: boolean; readonly effective?: string; readonly at?: number; readonly ready?: string },
 ): Cached<'Activation'> {
-  const { effective, at = 1, ready } = said;
+  const { effective, at = 1, ready } = state;
   const stated = { message: 'so', observedGeneration: at, lastTransitionTime };
   const conditions = [
     ...(ready === undefined ? [] : [{ type: 'Ready', status: 'Unknown' as const, reason: ready, ...stated }]),
@@ -26,7 +26,7 @@ function activation(
   ];
   return {
     metadata: { namespace: 'shop', name, uid: name, resourceVersion: '1', generation: at },
-    spec: { integration: 'ada', groupKey: 'a/b', ...(said.revoked === undefined ? {} : { revoked: said.revoked }) },
+    spec: { integration: 'ada', groupKey: 'a/b', ...(state.revoked === undefined ? {} : { revoked: state.revoked }) },
     status: { conditions },
   };
 }
@@ -66,8 +66,8 @@ describe('an entry', () => {
     ['there is no status yet', {}, 'Progressing'],
     ['it waits for something', { ready: 'WaitingForIntegration' }, 'WaitingForIntegration'],
     ['the partner has not accepted', { ready: 'GateOpen', effective: 'IntegrationPending' }, 'IntegrationPending'],
-  ])('is not effective while %s', (_what, said, reason) => {
-    expect(activationEntry([activation('a', said)])).toMatchObject({ status: 'Active', effective: false, reason });
+  ])('is not effective while %s', (_what, state, reason) => {
+    expect(activationEntry([activation('a', state)])).toMatchObject({ status: 'Active', effective: false, reason });
   });
 
   test('remains effective after it was revoked until the controller has closed the gate', () => {

@@ -262,8 +262,8 @@ export function exchange(part: Draft, call: ExchangeCall, context: Context): [Ex
   const refused = known !== undefined && call.call <= known.call && defect !== 'calls are not numbered';
   if (refused) return [{ taken: false, counted: [], claims: [], pushed, more: false, behind: false, due: 0, now }];
   // It holds the claims that it has reported, and the claims that were pushed since then.
-  const said = call.held - done.length + pushed - call.seen;
-  const room: Room = { by, limit, held: Math.max(0, said), suspect: call.suspect, given: [] };
+  const reported = call.held - done.length + pushed - call.seen;
+  const room: Room = { by, limit, held: Math.max(0, reported), suspect: call.suspect, given: [] };
   // Released claims come first because they have been waiting longer than the next events in other lanes.
   const back = done.filter(({ outcome }) => outcome === 'returned');
   const ended = done.filter(({ outcome }) => outcome !== 'returned');

@@ -148,7 +148,7 @@ export function readAnswer(world: World, setup: Setup, me: Dispatcher): void {
   const [least, most] = [call.at - reply.now, world.now - reply.now];
   me.skew = setup.defect === 'clock is read once' ? Math.min(me.skew, most) : clamp(me.skew, least, most);
   me.held = [...me.held, ...queue(world, setup, me, reply.claims)];
-  me.told = Math.max(me.told, reply.pushed);
+  me.reported = Math.max(me.reported, reply.pushed);
   me.wanted ||= reply.more;
   me.advances ||= reply.behind;
   me.due = reply.due;
@@ -206,7 +206,7 @@ export function dropConnection(me: Dispatcher): void {
 /** Returns the actions of a dispatcher that are triggered by time. */
 export function passTime(world: World, setup: Setup, me: Dispatcher): void {
   me.up = world.now;
-  if (me.told > me.seen && setup.defect !== 'pushes are not compared') me.doubts = true;
+  if (me.reported > me.seen && setup.defect !== 'pushes are not compared') me.doubts = true;
   if (me.due > 0 && me.due <= world.now - me.skew) me.wanted = true;
   // The push connection is checked as well.
   if (me.deafSince > 0 && world.now - me.deafSince >= 2 && setup.defect !== 'deaf connection is not noticed') {

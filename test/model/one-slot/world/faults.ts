@@ -73,7 +73,7 @@ function failOver(world: World, setup: Setup): void {
     loseAnswer(world, setup, me);
     dropConnection(me);
     me.held = me.held.map(held => ({ ...held, lapsedNow: true }));
-    Object.assign(me, { seen: 0, told: 0, doubts: true });
+    Object.assign(me, { seen: 0, reported: 0, doubts: true });
   }
   world.underWay = [];
   world.replica = { part: world.part, gates };

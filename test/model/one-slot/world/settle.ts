@@ -41,8 +41,8 @@ function disagreement({ part, dispatchers }: World): string | undefined {
     if (state !== 'up' || doubts) continue;
     const claims = by(name);
     if (claims.length !== held.length) return `${name} holds ${held.length}, and has ${claims.length} claims`;
-    const said = part.ready[name]?.held ?? 0;
-    if (said !== claims.length) return `${name} is taken to hold ${said} of ${claims.length} claims`;
+    const reported = part.ready[name]?.held ?? 0;
+    if (reported !== claims.length) return `${name} is taken to hold ${reported} of ${claims.length} claims`;
   }
   return undefined;
 }

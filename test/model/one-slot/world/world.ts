@@ -37,7 +37,7 @@ export interface Dispatcher {
   /** Pushed claims that it has read. */
   seen: number;
   /** The number of pushed claims according to the last response. */
-  told: number;
+  reported: number;
   /** The assumed difference between the Redis clock and its own clock. */
   skew: number;
   /** The time at which it sent the last exchange that received a response. */
@@ -195,7 +195,7 @@ export function newDispatcher(name: string, now: number): Dispatcher {
     mine: null,
     calls: 0,
     seen: 0,
-    told: 0,
+    reported: 0,
     skew: 0,
     renewed: now,
     wanted: true,

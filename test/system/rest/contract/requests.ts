@@ -131,14 +131,14 @@ function validPlans(of: Operation, resolve: Resolve): fc.Arbitrary<Plan> {
     fc.record({ query: fc.constant({}), json: values }),
     fc.record({ query: valuesIn('query', of, resolve, true), json: fc.constant(undefined) }),
   );
-  const said = of.operation.requestBody?.required === false ? instead : fc.record({ query, json: values });
+  const input = of.operation.requestBody?.required === false ? instead : fc.record({ query, json: values });
   const family = fc.option(
     fc.nat(FAMILIES - 1).map(n => familyOf(of, n)),
     { freq: 4, nil: undefined },
   );
   return fc
-    .record({ path: valuesIn('path', of, resolve), said, caller: fc.nat(7), family })
-    .map(({ path, said: { query, json }, caller, family: n }): Plan => {
+    .record({ path: valuesIn('path', of, resolve), input, caller: fc.nat(7), family })
+    .map(({ path, input: { query, json }, caller, family: n }): Plan => {
       const { template, operation, method } = of;
       const made = n === undefined ? { path, query, json } : inFamily({ path, query, json }, n);
       return { aim: 'valid', template, operation, method, token: 'good', coherent: n !== undefined, caller, ...made };

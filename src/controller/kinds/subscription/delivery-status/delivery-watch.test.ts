@@ -14,13 +14,13 @@ const SUB = 'sub_01234567890123456789';
 const REF = '01mxhs0q0000001';
 const inbox = { integration: 'int_1', sub: SUB, inc: INC };
 
-function start(said?: DeliveryStatus) {
+function start(reported?: DeliveryStatus) {
   const clock = createManualClock();
   const redis = new Map<string, DeliveryFields>();
   const events: string[] = [];
   const reads: number[] = [];
   const written: string[] = [];
-  let status = said;
+  let status = reported;
   let failing = false;
   const subscription = () =>
     ({

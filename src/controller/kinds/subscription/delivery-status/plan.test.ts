@@ -24,8 +24,13 @@ test('another outcome is shown with its time; the same outcome keeps its time', 
 });
 
 test('the last attempt in the status is kept if Redis has lost its data', () => {
-  const said = { lastAttempt: 'Timeout', lastAttemptSince: '2026-01-01T00:00:07Z', deadLetters: true, backlog: '10+' };
-  expect(planDelivery(QUIET, said as never, AT)).toEqual({ ...said, deadLetters: false, backlog: '0' });
+  const reported = {
+    lastAttempt: 'Timeout',
+    lastAttemptSince: '2026-01-01T00:00:07Z',
+    deadLetters: true,
+    backlog: '10+',
+  };
+  expect(planDelivery(QUIET, reported as never, AT)).toEqual({ ...reported, deadLetters: false, backlog: '0' });
 });
 
 test('dead letters are shown until the youngest one has expired', () => {
