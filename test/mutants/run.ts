@@ -1,9 +1,10 @@
+import { globSync } from 'node:fs';
 import { cp, readFile, symlink, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { stopOnSignal } from '../support/stop-signal.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { MUTANTS, type Mutant } from './mutants.ts';
-import { runStage, type Stage, stagesOf } from './stage.ts';
+import { projectOf, runStage, type Stage, stagesOf } from './stage.ts';
 
 /**
  * Applies one mutant at a time to a copy of the project and runs the quick tests that should detect it. Prints the
@@ -19,8 +20,8 @@ const PATIENCE = 5;
 const LEAST_PATIENCE_MS = 300_000;
 
 /**
- * Test files, starting with the quickest one. Each file is only run if the previous files did not detect the mutant. If
- * a mutant specifies a test, only this test is run.
+ * Test files, starting with the quickest ones. They are only run if the tests in the folder of the mutant and the
+ * previous stages did not detect the mutant. If a mutant specifies a test, only this test is run.
  */
 const STAGES: readonly Stage[] = [
   ['unit', 'src/core', 'src/redis', 'src/record', 'src/controller/engine', 'src/dataplane/due-loop.test.ts'],
@@ -45,29 +46,46 @@ const runTests = (folder: string, stage: Stage, patienceMs: number) =>
     },
   });
 
-/** The maximum test duration for each stage. */
-const patienceMs: number[] = [];
+/** Returns the stages of the tests in the folder of a mutant. Unit tests do not run Lua scripts. */
+function stagesBeside(file: string): Stage[] {
+  const beside = `${dirname(file)}/`;
+  const projects = new Set(globSync(`${beside}**/*.test.ts`, { cwd: ROOT }).map(projectOf));
+  const run = file.endsWith('.lua') ? (['redis'] as const) : (['unit', 'redis'] as const);
+  return run.filter(project => projects.has(project)).map(project => [project, beside]);
+}
+
+/** The maximum test duration of each stage that was run without a mutant. */
+const patiences = new Map<string, number>();
+
+/** Runs a stage without a mutant once. Returns how long it can take with a mutant. */
+async function patienceOf(folder: string, stage: Stage): Promise<number> {
+  const name = stage.join(' ');
+  const known = patiences.get(name);
+  if (known !== undefined) return known;
+  const started = performance.now();
+  const { outcome, failure = '' } = await runTests(folder, stage, 1_200_000);
+  if (outcome !== 'pass') throw new Error(`the tests ${outcome} without any changes: ${name} ${failure}`);
+  const patienceMs = Math.max(LEAST_PATIENCE_MS, PATIENCE * (performance.now() - started));
+  patiences.set(name, patienceMs);
+  return patienceMs;
+}
 
 async function judge(folder: string, mutant: Mutant): Promise<string> {
   const path = join(folder, mutant.file);
   const original = await readFile(path, 'utf8');
   if (original.split(mutant.from).length !== 2) return 'does not fit';
-  await writeFile(
-    path,
-    original.replace(mutant.from, () => mutant.to),
-  );
-  try {
-    const stages = mutant.test === undefined ? STAGES : stagesOf([mutant.test]);
-    for (const [i, stage] of stages.entries()) {
-      const outcome = await runTests(folder, stage, patienceMs[i] ?? LEAST_PATIENCE_MS);
-      if (outcome === 'fail') return 'detected';
-      if (outcome === 'take too long') return 'detected (the tests take too long)';
-      if (outcome === 'could not be run') return `the tests ${outcome}`;
-    }
-    return 'survived';
-  } finally {
+  const changed = original.replace(mutant.from, () => mutant.to);
+  const stages = mutant.test === undefined ? [...stagesBeside(mutant.file), ...STAGES] : stagesOf([mutant.test]);
+  for (const stage of stages) {
+    const patienceMs = await patienceOf(folder, stage);
+    await writeFile(path, changed);
+    const { outcome, failure } = await runTests(folder, stage, patienceMs);
     await writeFile(path, original);
+    if (outcome === 'fail') return `detected by ${failure?.replace(`${folder}/`, '')}`;
+    if (outcome === 'take too long') return 'detected (the tests take too long)';
+    if (outcome === 'could not be run') return 'prevents the tests from being run';
   }
+  return 'survived';
 }
 
 const words = process.argv.slice(2);
@@ -81,26 +99,18 @@ stopOnSignal(async () => {
 for (const name of COPIED) await cp(join(ROOT, name), join(folder.path, name), { recursive: true });
 await symlink(join(ROOT, 'node_modules'), join(folder.path, 'node_modules'));
 
-const named = [...new Set(wanted.flatMap(({ test }) => test ?? []))];
-const first = wanted.every(({ test }) => test !== undefined) ? [] : STAGES;
-for (const stage of [...first, ...stagesOf(named)]) {
-  const started = performance.now();
-  const outcome = await runTests(folder.path, stage, 1_200_000);
-  if (first.includes(stage)) patienceMs.push(Math.max(LEAST_PATIENCE_MS, PATIENCE * (performance.now() - started)));
-  if (outcome === 'pass') continue;
-  console.error(`the tests ${outcome} without any changes: ${stage.join(' ')}`);
-  await folder.remove();
-  process.exit(1);
-}
 const left: string[] = [];
 for (const [i, mutant] of wanted.entries()) {
   if (i + 1 < from) continue;
   const started = performance.now();
-  const verdict = await judge(folder.path, mutant);
+  const verdict = await judge(folder.path, mutant).catch(async (error: unknown) => {
+    await folder.remove();
+    throw error;
+  });
   const seconds = ((performance.now() - started) / 1_000).toFixed(0);
   const line = `${mutant.name} (${mutant.file})`;
-  console.log(`${i + 1} of ${wanted.length}, ${seconds} s: ${verdict}: ${line}`);
-  if (!verdict.startsWith('detected')) left.push(`${verdict}: ${line}`);
+  console.log(`${i + 1} of ${wanted.length}, ${seconds} s: ${line} ${verdict}`);
+  if (!verdict.startsWith('detected')) left.push(`${line} ${verdict}`);
 }
 await folder.remove();
 console.log(

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import type { VitestReport } from '../support/suites/tally.ts';
-import { outcomeOf, projectOf, runStage, type Stage, stagesOf } from './stage.ts';
+import { resultOf, projectOf, runStage, type Stage, stagesOf } from './stage.ts';
 
 const ROOT = join(import.meta.dirname, '..', '..');
 const PATIENCE_MS = 60_000;
@@ -27,10 +27,15 @@ test('runs a file using its project', () => {
 
 describe('the outcome', () => {
   const of = (code: number, ...testResults: VitestReport['testResults']) =>
-    outcomeOf(['src/a.test.ts'], { code, report: { testResults } });
+    resultOf(['src/a.test.ts'], { code, report: { testResults } }).outcome;
 
   test('is a failure if a test has failed', () => {
     expect(of(1, fileOf('src/a.test.ts', 'passed', 'failed'))).toBe('fail');
+  });
+
+  test('names the first test that has failed', () => {
+    const report = { testResults: [fileOf('src/a.test.ts', 'passed', 'failed')] };
+    expect(resultOf(['src/a.test.ts'], { code: 1, report }).failure).toContain('a test (/project/src/a.test.ts)');
   });
 
   test('is not a failure if only a hook has failed', () => {
@@ -48,7 +53,7 @@ describe('the outcome', () => {
     expect(of(1)).toBe('could not be run');
     expect(of(1, fileOf('src/a.test.ts'))).toBe('could not be run');
     expect(of(1, fileOf('src/a.test.ts', 'passed'))).toBe('could not be run');
-    expect(outcomeOf(['src/a.test.ts'], { code: 1, report: undefined })).toBe('could not be run');
+    expect(resultOf(['src/a.test.ts'], { code: 1, report: undefined }).outcome).toBe('could not be run');
   });
 });
 
@@ -57,5 +62,5 @@ test.each<[Stage, string]>([
   // This file does not exist in this project.
   [['unit', 'src/part/space/space.redis.test.ts'], 'could not be run'],
 ])('running %s: %s', { timeout: PATIENCE_MS + 10_000 }, async (stage, expected) => {
-  expect(await runStage(ROOT, stage, { patienceMs: PATIENCE_MS })).toBe(expected);
+  expect((await runStage(ROOT, stage, { patienceMs: PATIENCE_MS })).outcome).toBe(expected);
 });

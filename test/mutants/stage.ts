@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { VitestReport } from '../support/suites/tally.ts';
+import { failureOf, type VitestReport } from '../support/suites/tally.ts';
 
 /** The project and the paths of tests that are run together. */
 export type Stage = readonly [project: string, ...paths: string[]];
@@ -14,6 +14,9 @@ export type Stage = readonly [project: string, ...paths: string[]];
  * other reason.
  */
 export type Outcome = 'pass' | 'fail' | 'take too long' | 'could not be run';
+
+/** The outcome, and the name and the message of the first test that has failed. */
+export type Result = { readonly outcome: Outcome; readonly failure?: string };
 
 /** Returns the project of a test file. */
 export function projectOf(file: string): 'unit' | 'redis' | 'kube' {
@@ -27,18 +30,21 @@ export function stagesOf(files: readonly string[]): readonly Stage[] {
 }
 
 /** @param report undefined if there is none */
-export function outcomeOf(
+export function resultOf(
   paths: readonly string[],
   { code, report }: { readonly code: number | null; readonly report: VitestReport | undefined },
-): Exclude<Outcome, 'take too long'> {
+): Result {
   const files = report?.testResults ?? [];
   // If a hook of the file fails, its tests are skipped, and only the file has failed.
-  if (files.some(({ assertionResults }) => assertionResults.some(({ status }) => status === 'failed'))) return 'fail';
+  for (const { name, assertionResults } of files) {
+    const failed = assertionResults.find(({ status }) => status === 'failed');
+    if (failed !== undefined) return { outcome: 'fail', failure: failureOf(failed, name) };
+  }
   const hasPassed = (path: string) =>
     files.some(
       ({ name, assertionResults }) => name.includes(path) && assertionResults.some(({ status }) => status === 'passed'),
     );
-  return code === 0 && paths.every(hasPassed) ? 'pass' : 'could not be run';
+  return { outcome: code === 0 && paths.every(hasPassed) ? 'pass' : 'could not be run' };
 }
 
 /**
@@ -55,7 +61,7 @@ export async function runStage(
     readonly env?: NodeJS.ProcessEnv;
     readonly onStart?: (stop: () => void) => void;
   },
-): Promise<Outcome> {
+): Promise<Result> {
   const vitest = join(folder, 'node_modules', 'vitest', 'vitest.mjs');
   const file = join(tmpdir(), `mutant-report-${randomUUID()}.json`);
   const output = ['--reporter=json', `--outputFile.json=${file}`];
@@ -74,5 +80,5 @@ export async function runStage(
   clearTimeout(timer);
   const report: VitestReport | undefined = await readFile(file, 'utf8').then(JSON.parse, () => undefined);
   await rm(file, { force: true });
-  return isLate ? 'take too long' : outcomeOf(paths, { code, report });
+  return isLate ? { outcome: 'take too long' } : resultOf(paths, { code, report });
 }

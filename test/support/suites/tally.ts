@@ -114,7 +114,7 @@ export function tallyRepeated(suite: string, first: VitestRun, second: VitestRun
 }
 
 /** Returns the name of a failed test, its file, and the reason. */
-function failureOf({ fullName, failureMessages }: TestResult, file: string): string {
+export function failureOf({ fullName, failureMessages }: TestResult, file: string): string {
   return `${fullName} (${file}): ${firstLine(failureMessages?.[0])}`;
 }
 
