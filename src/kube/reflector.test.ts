@@ -6,6 +6,7 @@ import { createLogger } from '../telemetry/log.ts';
 import type { KubeClient } from './client.ts';
 import { errorFromStatus } from './kube-error.ts';
 import type { AnyObject } from './object.ts';
+import { createReflected } from './reflected.ts';
 import { createReflector } from './reflector.ts';
 import type { Resource } from './resource.ts';
 import type { WatchEvent } from './watch-stream.ts';
@@ -356,4 +357,14 @@ describe('reflector', () => {
       { numRuns: 40 },
     );
   });
+});
+
+it('a watch only continues from a list that was applied completely', () => {
+  const reflected = createReflected<string>({ project: object => (object as Thing).value, log });
+  const entries = [thing('a', 3), thing('b', 4)].map(reflected.project);
+  const steps = reflected.replace(entries, '9');
+  while (reflected.store.get('ns/a') === undefined) steps.next();
+  expect(reflected.cursor()).toBeUndefined();
+  while (!steps.next().done);
+  expect(reflected.cursor()).toBe('9');
 });

@@ -208,6 +208,116 @@ export const LIMITS_MUTANTS: readonly Mutant[] = [
       'src/dataplane/ingress/pressure.test.ts',
     ],
   ]),
+  ...limitsMutantsOf('src/http/arrivals.ts', [
+    [
+      'a call starts before connections that have arrived',
+      'accepted === seen || nowMs() >= untilMs',
+      'true',
+      'src/http/arrivals.test.ts',
+    ],
+    ['connections delay calls without a limit', ' || nowMs() >= untilMs', '', 'src/http/arrivals.test.ts'],
+  ]),
+  ...limitsMutantsOf(`${FACADE}contract/paced-refusals.ts`, [
+    ['calls are refused at any rate', 'holdMs: everyMs', 'holdMs: 0', `${FACADE}contract/paced-refusals.test.ts`],
+    [
+      'any number of refused calls can wait',
+      'if (waiting >= MOST_REFUSED) return void response.req.socket.destroy();',
+      '',
+      `${FACADE}contract/paced-refusals.test.ts`,
+    ],
+    [
+      'a client that has left delays the next one',
+      "else if (typeof leave === 'function') leave();",
+      '',
+      `${FACADE}contract/paced-refusals.test.ts`,
+    ],
+  ]),
+  ...limitsMutantsOf(`${FACADE}contract/pipelines.ts`, [
+    [
+      'any number of requests of a connection can wait',
+      'if (count >= MOST_PIPELINED) return void socket.destroy();',
+      '',
+      `${FACADE}contract/pipelines.test.ts`,
+    ],
+    [
+      'requests of a connection start at the same time',
+      'if (response.socket !== null) return start();',
+      'if (response !== null) return start();',
+      `${FACADE}contract/pipelines.test.ts`,
+    ],
+    [
+      'requests that have started still count as waiting',
+      '(waiting.get(socket) ?? 1) - 1',
+      'waiting.get(socket) ?? 1',
+      `${FACADE}contract/pipelines.test.ts`,
+    ],
+    [
+      'a connection is closed one request too early',
+      'count >= MOST_PIPELINED',
+      'count + 1 >= MOST_PIPELINED',
+      `${FACADE}contract/pipelines.test.ts`,
+    ],
+  ]),
+  ...limitsMutantsOf('src/http/protocol-errors.ts', [
+    [
+      'an invalid request is refused before the responses to earlier requests',
+      'if (owesEarlier) {',
+      'if (owesEarlier && false) {',
+      'src/http/pipelining.test.ts',
+    ],
+  ]),
+  ...limitsMutantsOf('src/http/closed-connections.ts', [
+    [
+      'each closed connection is logged',
+      'if (nowMs() < quietUntilMs) return;',
+      '',
+      'src/http/closed-connections.test.ts',
+    ],
+  ]),
+  ...limitsMutantsOf('src/part/claims/completing.lua', [
+    [
+      'failed attempts are stored for free',
+      'addBytes(openCost(longer) - before)',
+      '',
+      'src/part/stored/open-bytes.redis.test.ts',
+    ],
+    [
+      'a replay returns bytes that it has not used',
+      'local counts = not isTesting and name == ref',
+      'local counts = not isTesting',
+      'src/part/stored/open-bytes.redis.test.ts',
+    ],
+    [
+      'failed attempts are removed although there is room',
+      ' and not hasRoomFor(openCost(longer) - before)',
+      '',
+      'src/part/stored/open-bytes.redis.test.ts',
+    ],
+  ]),
+  ...limitsMutantsOf('src/part/log/ingest.lua', [
+    [
+      'an open delivery does not use the quota',
+      'local extraCost = OPEN_COST * #targets / 2 +',
+      'local extraCost =',
+      'src/part/stored/open-bytes.redis.test.ts',
+    ],
+  ]),
+  ...limitsMutantsOf('src/part/owner/recover.lua', [
+    [
+      'a recovered delivery does not use the quota',
+      'addBytes(openCost(failed))',
+      '',
+      'src/part/stored/open-bytes.redis.test.ts',
+    ],
+  ]),
+  ...limitsMutantsOf('src/part/catchup/advance.lua', [
+    [
+      'an event that is routed later does not use the quota as an open one',
+      '(REFERENCE_COST + OPEN_COST) * #slots',
+      'REFERENCE_COST * #slots',
+      'src/part/stored/open-bytes.redis.test.ts',
+    ],
+  ]),
   ...limitsMutantsOf(`${FACADE}contract/long-poll.ts`, [
     [
       'the reads of a waiting call are free',

@@ -1,4 +1,6 @@
+import { CACHE_MUTANTS } from './cache-mutants.ts';
 import { LIMITS_MUTANTS } from './limits-mutants.ts';
+import { PAUSE_MUTANTS } from './pause-mutants.ts';
 import { OF_RIVALS } from './rival-mutants.ts';
 import { SECURITY_MUTANTS } from './security-mutants.ts';
 
@@ -491,6 +493,8 @@ export const MUTANTS: readonly Mutant[] = [
   ...OF_PROCESSES,
   ...SECURITY_MUTANTS,
   ...LIMITS_MUTANTS,
+  ...PAUSE_MUTANTS,
+  ...CACHE_MUTANTS,
   ...mutantsOf('src/core/routing/coverage.ts', [
     ['a block of a package has no effect', 'packages === undefined ? []', 'true ? []'],
     ['a block of a stream has no effect', "of(integration, 'CatalogStream', stream)", '[] as Placed<B>'],

@@ -1,6 +1,7 @@
 import type { Mutant } from './mutants.ts';
 
 const ELECTION = 'src/controller/election.test.ts';
+const ELECTOR = 'src/controller/engine/elector.test.ts';
 const RIVALS = 'src/controller/rivals.kube.test.ts';
 
 /** Mutants which cause two installations with the same name to lead, or neither of them. */
@@ -46,5 +47,33 @@ export const OF_RIVALS: readonly Mutant[] = [
     from: 'released.length === 0',
     to: 'true',
     test: ELECTION,
+  },
+  {
+    name: 'both installations wait for each other',
+    file: 'src/controller/rivals.ts',
+    from: "if (when === 'before' || found.namespace < namespace) nextMs",
+    to: 'nextMs',
+    test: ELECTION,
+  },
+  {
+    name: 'the Leases are listed for each attempt',
+    file: 'src/controller/rivals.ts',
+    from: 'if (clock.nowMs() < nextMs) return false;',
+    to: '',
+    test: ELECTION,
+  },
+  {
+    name: 'a replica leads without a check after its Lease was deleted',
+    file: 'src/controller/engine/lease-hold.ts',
+    from: 'if (!leads || holder() !== identity) {',
+    to: 'if (!leads) {',
+    test: ELECTOR,
+  },
+  {
+    name: 'a replica that cannot list the Leases keeps its Lease',
+    file: 'src/controller/engine/lease-hold.ts',
+    from: 'if (!signal.aborted) await release().catch(() => {});',
+    to: '',
+    test: ELECTOR,
   },
 ];

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import type { VitestReport } from '../support/suites/tally.ts';
-import { resultOf, projectOf, runStage, type Stage, stagesOf } from './stage.ts';
+import { projectOf, resultOf, runStage, type Stage, stagesOf } from './stage.ts';
 
 const ROOT = join(import.meta.dirname, '..', '..');
 const PATIENCE_MS = 60_000;

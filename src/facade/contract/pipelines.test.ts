@@ -33,9 +33,7 @@ afterEach(() => {
   server.close();
 });
 
-const until = async (isDone: () => boolean) => {
-  while (!isDone()) await new Promise(resolve => setTimeout(resolve, 5));
-};
+const until = (isDone: () => boolean) => expect.poll(isDone, { timeout: 15_000, interval: 5 }).toBe(true);
 const urls = () => started.map(({ url }) => url);
 
 test('requests of a connection are started after the response to the one before', async () => {
@@ -59,6 +57,19 @@ test('if a client disconnects, its waiting requests are not started, and all tha
   for (const { response } of started) response.end();
   await new Promise(resolve => setTimeout(resolve, 50));
   expect([urls(), closed]).toEqual([['/1'], ['/1']]);
+});
+
+test('a request that has started does not count as waiting', async () => {
+  socket.write(requests(1, MOST_PIPELINED + 1));
+  await until(() => started.length > 0);
+  started[0]?.response.end('/1');
+  await until(() => started.length > 1);
+  socket.write(requests(MOST_PIPELINED + 2, MOST_PIPELINED + 2));
+  for (let n = 1; n <= MOST_PIPELINED + 1; n++) {
+    await until(() => started.length > n);
+    started[n]?.response.end();
+  }
+  expect(urls().at(-1)).toBe(`/${MOST_PIPELINED + 2}`);
 });
 
 test('a connection with too many waiting requests is closed', async () => {

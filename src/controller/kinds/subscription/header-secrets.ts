@@ -60,12 +60,10 @@ export function createHeaderSecrets(deps: {
 
   /** Keeps what was read, unless another read for a different workspace has returned the current version since. */
   function keep(secret: string, found: Known | undefined): void {
-    const had = known.get(secret);
-    const isSame = had !== undefined && had.resourceVersion === found?.resourceVersion;
-    if (isSame) known.set(secret, { ...found, fields: new Map([...had.fields, ...found.fields]) });
-    else if (had !== undefined && had.resourceVersion === caches.headerSecrets.store.get(secret)?.resourceVersion)
-      return;
-    else if (found === undefined) known.delete(secret);
+    const had = known.get(secret)?.resourceVersion;
+    const isCurrent = had !== undefined && had === caches.headerSecrets.store.get(secret)?.resourceVersion;
+    if (isCurrent && had !== found?.resourceVersion) return;
+    if (found === undefined) known.delete(secret);
     else known.set(secret, found);
   }
 

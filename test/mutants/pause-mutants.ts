@@ -1,0 +1,60 @@
+import type { Mutant } from './mutants.ts';
+
+const CONTROLLER = 'src/controller/';
+const TENANTS = `${CONTROLLER}routes/tenants.test.ts`;
+const CLOSE_ROUTES = 'src/core/routing/close-routes';
+const WAIT = 'src/facade/objects/wait';
+
+type Change = readonly [name: string, from: string, to: string];
+
+/** The mutants of a file, and the test that detects all of them. */
+function pauseMutantsOf(file: string, test: string, changes: readonly Change[]): Mutant[] {
+  return changes.map(([name, from, to]) => ({ name, file, from, to, test }));
+}
+
+/** Mutants of the code that closes routes and ingress keys while a workspace is paused, and does not open anything. */
+export const PAUSE_MUTANTS: readonly Mutant[] = [
+  ...pauseMutantsOf(`${CONTROLLER}context/paused.ts`, `${CONTROLLER}context/paused.test.ts`, [
+    ['a pause is shown before everything is closed', 'if (!isJudged(object)) await untilClosed(object);', ''],
+    ['a change that was applied before the pause is closed again', 'if (!isJudged(object)) await', 'await'],
+    ['a deletion never ends during a pause', 'context.deletingForMs(object) < FINALIZER_TIMEOUT_MS', 'true'],
+  ]),
+  ...pauseMutantsOf(`${CONTROLLER}routes/closing.ts`, TENANTS, [
+    [
+      'ingress keys in Secrets are closed before they are known',
+      'knowsKeys ? snapshot : withoutWorkspace(snapshot)',
+      'snapshot',
+    ],
+    [
+      'a Workspace counts as closed before its ingress keys are known',
+      '.filter(object => knowsKeys || object.metadata.namespace !== undefined)',
+      '',
+    ],
+  ]),
+  ...pauseMutantsOf(`${CONTROLLER}routes/sync.ts`, TENANTS, [
+    ['routes that were compiled before a pause are written', "  if (deps.isPaused(name)) return 'paused';\n", ''],
+    [
+      'routes are compiled after a pause has begun',
+      'await deps.prepare(name);\n  if (isPaused()) return syncPaused(deps, tenant);',
+      'await deps.prepare(name);',
+    ],
+  ]),
+  ...pauseMutantsOf(`${CLOSE_ROUTES}.ts`, `${CLOSE_ROUTES}.test.ts`, [
+    ['a removed ingress key stays open during a pause', 'if (wants === undefined) continue;', ''],
+    ['an ingress key is extended during a pause', 'untilMs(wants) < untilMs(until) ? wants : until', 'wants'],
+    ['all ingress keys of an unknown workspace are closed', 'if (snapshot.workspace === undefined) return stored;', ''],
+  ]),
+  ...pauseMutantsOf(`${WAIT}.ts`, `${WAIT}.test.ts`, [
+    [
+      'a call waits although its workspace is paused',
+      "if (isNew) return reject(new Refusal('workspace_paused', PAUSED_MEANWHILE));",
+      '',
+    ],
+    ['a call is refused because of a pause that has ended', 'if (isNew) return reject(', 'return reject('],
+    [
+      'a call that closes something is refused during a pause',
+      "if (whilePaused === 'closed') return resolve(object);",
+      '',
+    ],
+  ]),
+];
