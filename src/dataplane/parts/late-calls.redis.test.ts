@@ -5,7 +5,7 @@ import { createPartWorld } from './testing/part-world.ts';
 import { startProxy } from './testing/proxy.ts';
 import { startSink } from './testing/sink.ts';
 
-const soon = { timeout: 15_000, interval: 10 };
+const soon = { timeout: 30_000, interval: 10 };
 
 const own = useOwnRedis({ appendonly: true });
 

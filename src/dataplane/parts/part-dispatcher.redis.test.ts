@@ -86,7 +86,7 @@ const listMany = async (count: number) => {
   for (let i = 0; i < count; i++) await list(`q${i}`, 'g');
 };
 
-const eventually = (check: () => void) => vi.waitFor(check, { timeout: 15_000, interval: 20 });
+const eventually = (check: () => void) => vi.waitFor(check, { timeout: 30_000, interval: 20 });
 
 test('works on each listed part until it is no longer listed', async () => {
   await list('early', 'g1');

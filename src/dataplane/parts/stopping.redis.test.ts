@@ -3,7 +3,7 @@ import { useOwnRedis } from './testing/own-redis.ts';
 import { createPartWorld } from './testing/part-world.ts';
 import { startSink } from './testing/sink.ts';
 
-const soon = { timeout: 10_000, interval: 5 };
+const soon = { timeout: 30_000, interval: 5 };
 
 const own = useOwnRedis();
 

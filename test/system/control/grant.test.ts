@@ -28,7 +28,7 @@ describe('the grant', () => {
 
     // The response is the same if the integration is missing, so nobody can search for names.
     await observer.remove('Subscription', name, 'eve');
-    await observer.untilGone(['Subscription', name, 'eve'], 10_000);
+    await observer.untilGone(['Subscription', name, 'eve']);
     await observer.apply(subscription('eve', PRODUCER, QUEUE, { url, retrySchedule: RETRY_SOON }));
     await observer.until(['Subscription', name, 'eve', 'Ready', 'Unknown/WaitingForGrant']);
     await send('missing.0');

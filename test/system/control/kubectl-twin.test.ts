@@ -227,7 +227,7 @@ async function tellByKubectl(): Promise<string> {
   const readyInTime = async ({ kind, metadata }: Manifest): Promise<void> => {
     if (NEVER_READY.test(Object.keys(partners).find(name => of(name).name === metadata.name) ?? '')) return;
     const where = metadata.namespace === undefined ? [] : ['-n', metadata.namespace];
-    const how = ['--for=jsonpath={.status.conditions[?(@.type=="Ready")].status}=True', '--timeout=60s'];
+    const how = ['--for=jsonpath={.status.conditions[?(@.type=="Ready")].status}=True', '--timeout=120s'];
     await kubectl(cluster, [
       'wait',
       `${kind.toLowerCase()}.${API_VERSION.split('/')[0]}/${metadata.name}`,
@@ -250,7 +250,7 @@ test('REST and kubectl result in the same state in Redis, even with a different 
   const same = async () => controlDiff(first, await readControlLines(twin.redis.url, rest.sluice)) === '';
   // Each object has its own Ready condition. Changes which the last object causes in other objects happen shortly
   // after.
-  await eventually('both states are equal', same, { withinMs: 30_000 }).catch(() => undefined);
+  await eventually('both states are equal', same, { withinMs: 60_000 }).catch(() => undefined);
   expect(controlDiff(first, await readControlLines(twin.redis.url, rest.sluice)), context).toBe('');
 
   // The comparison includes the complete state, which is not empty.

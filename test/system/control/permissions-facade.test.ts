@@ -54,7 +54,7 @@ test('a partner is invited and accepts, which creates a free account and a works
   expectStatus(invited, 201);
   const { cluster } = world.installation;
   const secrets = ['-n', 'shop', '--field-selector=type=sluice.dev/invitation'];
-  const written = ['--for=condition=InvitationSent', 'integrations', '--all', '-n', 'shop', '--timeout=30s'];
+  const written = ['--for=condition=InvitationSent', 'integrations', '--all', '-n', 'shop', '--timeout=120s'];
   await kubectl(cluster, ['wait', ...written]);
   const token = await kubectl(cluster, ['get', 'secrets', ...secrets, '-o', 'jsonpath={.items[0].data.token}']);
   const accepting = { token: Buffer.from(token, 'base64').toString() };

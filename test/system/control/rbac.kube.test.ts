@@ -78,7 +78,7 @@ beforeAll(async () => {
   ];
   for (const [user, resource, namespace] of has) {
     const known = () => authorizer.may({ user }, { verb: 'list', resource, namespace });
-    await eventually(`the binding of ${user} is in effect`, known, { withinMs: 20_000 });
+    await eventually(`the binding of ${user} is in effect`, known, { withinMs: 45_000 });
   }
 });
 
@@ -273,7 +273,7 @@ describe('sluice-admin', () => {
     try {
       expect(await kubectl(['apply', '-f', '-'], { stdin: policy })).toMatchObject({ code: 0 });
       const isRefused = async () => (await create('redis-operator', `--as=${PLATFORM}`)).stderr;
-      await expect.poll(isRefused, { timeout: 20_000 }).toContain('the name of a Workspace must start with ws-');
+      await expect.poll(isRefused, { timeout: 45_000 }).toContain('the name of a Workspace must start with ws-');
       expect(await create('ws-acme', `--as=${PLATFORM}`)).toMatchObject({ code: 0 });
       expect(await create('redis-operator')).toMatchObject({ code: 0 });
     } finally {

@@ -50,7 +50,7 @@ const holder = () => kubectl(world.cluster, ['get', ...LEASE, '-o', 'jsonpath={.
 
 describe('sluice uninstall', () => {
   it('does not change the objects of another installation', async () => {
-    await eventually('all finalizers', async () => (await finalizers()).free.length === 0, { withinMs: 20_000 });
+    await eventually('all finalizers', async () => (await finalizers()).free.length === 0, { withinMs: 60_000 });
     const { code, stdout } = await uninstall([], { SLUICE_INSTANCE: 'blue', SLUICE_NAMESPACE: 'blue-system' });
     expect(stdout).toContain('There is nothing to do');
     expect(stdout).toMatch(
@@ -62,7 +62,7 @@ describe('sluice uninstall', () => {
 
   it('refuses while there are undelivered events, and does not change anything', async () => {
     await apply(world.cluster, [pkg(PRODUCER, 'all', [QUEUE])]);
-    await eventually('all finalizers', async () => (await finalizers()).free.length === 0, { withinMs: 20_000 });
+    await eventually('all finalizers', async () => (await finalizers()).free.length === 0, { withinMs: 60_000 });
     world.receiver.behave(() => 500);
     expect((await world.publisher.post(makeSample('late', 'key', 'late'))).status).toBe(202);
     const leader = await holder();
@@ -91,7 +91,7 @@ describe('sluice uninstall', () => {
     await world.sluice.restart();
     await eventually('all finalizers', async () => (await finalizers()).free.length === 0, { withinMs: 90_000 });
     await eventually('the event is delivered', async () => world.receiver.attempts.some(({ id }) => id === 'late'), {
-      withinMs: 30_000,
+      withinMs: 60_000,
     });
   });
 
@@ -117,8 +117,8 @@ describe('sluice uninstall', () => {
   it('namespaces and kinds can be deleted afterwards without a controller', async () => {
     await world.sluice.kill();
     expect((await finalizers()).held).toEqual([]);
-    await kubectl(world.cluster, ['delete', '-f', join(ROOT, 'crds'), '--timeout=60s']);
-    await kubectl(world.cluster, ['delete', 'namespace', PRODUCER, 'ada', '--timeout=60s']);
+    await kubectl(world.cluster, ['delete', '-f', join(ROOT, 'crds'), '--timeout=120s']);
+    await kubectl(world.cluster, ['delete', 'namespace', PRODUCER, 'ada', '--timeout=120s']);
     expect((await uninstall()).stdout).toContain('There is nothing to do');
   });
 });

@@ -39,12 +39,12 @@ afterAll(async () => {
 it('an invitation that is still waiting for the mail server is issued again when its root key is removed', async () => {
   const invited = { workspace: undefined, invitedEmail: 'ada@partner.example' };
   await apply(installed.cluster, [...tenant('shop'), integration('shop', 'ada', invited)]);
-  await observer.until(['Integration', 'ada', 'shop', 'InvitationSent', 'False/SmtpFailed'], 40_000);
+  await observer.until(['Integration', 'ada', 'shop', 'InvitationSent', 'False/SmtpFailed']);
   const tokenHash = () =>
     kubectl(installed.cluster, ['get', 'intg', 'ada', '-n', 'shop', '-o', 'jsonpath={.status.invitation.tokenHash}']);
   const before = await tokenHash();
   await rm(join(keys.path, 'root.key.2'));
-  await eventually('the invitation is issued again', async () => (await tokenHash()) !== before, { withinMs: 30_000 });
+  await eventually('the invitation is issued again', async () => (await tokenHash()) !== before, { withinMs: 60_000 });
   const mail = await startMailServer({ port: mailPort, login: LOGIN });
   try {
     const { value } = await eventually('the invitation is sent', async () => mail.received[0]?.body, {

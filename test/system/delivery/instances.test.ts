@@ -155,12 +155,12 @@ describe('two installations in one cluster', () => {
     const [, stray] = workspaceOf('blue', issuer, 'blue-stray', shopOf('')) as [Manifest, Manifest];
     await apply(cluster, [stray]);
     await observer.until(['Workspace', 'blue-stray', undefined, 'Ready', 'Unknown/WaitingForAccount']);
-    await kubectl(cluster, ['delete', 'workspace/blue-stray', 'namespace/blue-stray', '--timeout=60s']);
+    await kubectl(cluster, ['delete', 'workspace/blue-stray', 'namespace/blue-stray', '--timeout=120s']);
     for (const producer of ['no-such-shop', shopOf('')]) {
       const name = `${producer}-orders`;
       await apply(cluster, [subscription(partnerOf('blue'), producer, 'orders', undefined)]);
       await observer.until(['Subscription', name, partnerOf('blue'), 'Ready', 'Unknown/WaitingForGrant']);
-      await kubectl(cluster, ['delete', 'subscription', name, '-n', partnerOf('blue'), '--timeout=60s']);
+      await kubectl(cluster, ['delete', 'subscription', name, '-n', partnerOf('blue'), '--timeout=120s']);
     }
   });
 
@@ -223,22 +223,22 @@ describe('two installations in one cluster', () => {
     await observer.until(['Workspace', 'plain-late', undefined, 'Ready', 'False/NamespaceNotAdopted']);
     await kubectl(cluster, ['label', 'namespace', 'plain-late', `${INSTANCE_LABEL}-`]);
     await observer.until(['Workspace', 'plain-late', undefined, 'Ready', 'True/NamespaceReady']);
-    await kubectl(cluster, ['delete', 'workspace/plain-late', 'namespace/plain-late', '--timeout=60s']);
+    await kubectl(cluster, ['delete', 'workspace/plain-late', 'namespace/plain-late', '--timeout=120s']);
   });
 
   test('tenants of one installation can be deleted while the other is stopped, even a workspace before its namespace', async () => {
     const { cluster } = installed;
     await plain.stop();
     const before = await versionsOf(installed.cluster, '');
-    await kubectl(cluster, ['delete', 'workspace', shopOf('blue'), '--timeout=60s']);
-    await kubectl(cluster, ['delete', 'namespace', shopOf('blue'), partnerOf('blue'), '--timeout=60s']);
-    await kubectl(cluster, ['delete', 'workspace', partnerOf('blue'), '--timeout=60s']);
+    await kubectl(cluster, ['delete', 'workspace', shopOf('blue'), '--timeout=120s']);
+    await kubectl(cluster, ['delete', 'namespace', shopOf('blue'), partnerOf('blue'), '--timeout=120s']);
+    await kubectl(cluster, ['delete', 'workspace', partnerOf('blue'), '--timeout=120s']);
     expect(await versionsOf(installed.cluster, '')).toEqual(before);
 
     await blue.stop();
     plain = await start('');
-    await kubectl(cluster, ['delete', 'workspace', shopOf(''), '--timeout=60s']);
-    await kubectl(cluster, ['delete', 'namespace', shopOf(''), partnerOf(''), '--timeout=60s']);
+    await kubectl(cluster, ['delete', 'workspace', shopOf(''), '--timeout=120s']);
+    await kubectl(cluster, ['delete', 'namespace', shopOf(''), partnerOf(''), '--timeout=120s']);
   });
 
   test('a second installation does not lead with the same Redis, and explains what to change', async () => {

@@ -53,7 +53,7 @@ describe('a Subscription without a grant', () => {
   const waiting = (name: string): Said => ['Subscription', name, 'eve', 'Ready', 'Unknown/WaitingForGrant'];
   const isGone = (name: string) =>
     eventually(`${name} is deleted`, async () => !(await world.observer.exists('Subscription', name, 'eve')), {
-      withinMs: 15_000,
+      withinMs: 60_000,
     });
 
   it('does not give any access, and cannot distinguish missing, foreign, revoked, blocked, and deprecated objects', async () => {

@@ -65,7 +65,7 @@ it('runs 75 hours of retries in seconds without calling the endpoint, charging t
     const now = await production();
     return isServed(now) && now;
   };
-  const { value: before } = await eventually('a dispatcher has checked the stream', served, { withinMs: 30_000 });
+  const { value: before } = await eventually('a dispatcher has checked the stream', served, { withinMs: 60_000 });
 
   expect(await publish('?runId=long&sb_fail_code=503', 'dies')).toEqual({
     status: 202,

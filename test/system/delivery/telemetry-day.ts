@@ -55,7 +55,7 @@ export async function liveOneDay({ world, sluice, receiver }: Place, name: strin
   await publisher.close();
   const attempts = (id: string) => receiver.attempts.filter(attempt => attempt.id === `${name}.${id}`).length;
   await eventually('the last attempt is recorded', async () => attempts('late') === 2 && attempts('refused') === 2, {
-    withinMs: 20_000,
+    withinMs: 60_000,
   });
 
   const producer = await world.as(sluice, name);

@@ -155,7 +155,7 @@ it.each([
   expect((await passes()) - passesBefore).toBeLessThanOrEqual(2);
   for (const [at, [what]] of damages.entries()) {
     await eventually(`${what} is counted`, async () => (await counted(what)) > (counts[at] as number), {
-      withinMs: 10_000,
+      withinMs: 60_000,
     });
   }
   await world.observer.untilEvent(`Workspace/${PRODUCER} DriftRepaired`);
@@ -179,7 +179,7 @@ it('repairs all kinds of damage of a part and of the list of parts', async () =>
   await eventually('the control state is repaired', isWhole, repaired);
   for (const [at, what] of kinds.entries()) {
     await eventually(`${what} is counted`, async () => (await counted(what)) > (counts[at] as number), {
-      withinMs: 10_000,
+      withinMs: 60_000,
     });
   }
   // The dispatcher of the part may detect this before the audit.

@@ -68,7 +68,7 @@ beforeAll(async () => {
       );
       return replies.every(({ status }) => status === 200);
     },
-    { withinMs: 30_000 },
+    { withinMs: 60_000 },
   );
 });
 

@@ -65,7 +65,7 @@ async function compareRedis(): Promise<void> {
         const state = await readInbox(world, inbox);
         return state.open === 0 && state.claimed === 0 && state;
       },
-      { withinMs: 20_000, everyMs: 200 },
+      { withinMs: 60_000, everyMs: 200 },
     );
     expect(value.routed).toHaveLength(accepted.length);
     expect(new Set(value.routed.map(({ id }) => id)).size).toBe(accepted.length);
@@ -78,7 +78,7 @@ async function compareRedis(): Promise<void> {
       const counted = await readSeries(world.redis, PRODUCER);
       return counted.deliveries >= PARTNERS.length * accepted.length && counted.eventsIn >= accepted.length && counted;
     },
-    { withinMs: 30_000, everyMs: 200 },
+    { withinMs: 60_000, everyMs: 200 },
   );
   expect(series).toEqual({
     eventsIn: accepted.length,

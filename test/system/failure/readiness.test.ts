@@ -10,7 +10,7 @@ import { type Installation, install } from '../support/installation.ts';
 import { makeSample, type Publisher } from '../support/publisher.ts';
 import { type Running, settle } from '../support/small-world.ts';
 
-const WITHIN = { withinMs: 30_000 };
+const WITHIN = { withinMs: 60_000 };
 
 let installed: Installation;
 let issuer: Issuer;

@@ -5,7 +5,7 @@ import { type Sluice, type SluiceOptions, startSluice } from '../../support/slui
 import { eventually } from '../support/deadline.ts';
 
 const DATA_PLANE = ['ingress', 'dispatcher'] as const;
-const WITHIN = { withinMs: 30_000 };
+const WITHIN = { withinMs: 60_000 };
 
 async function redisOf(options: RedisOptions = {}): Promise<RedisServer> {
   const redis = await startRedis(options);

@@ -59,7 +59,7 @@ it('the leader continues when Redis is available again', async () => {
   await waitForAll(installed.cluster, 'catalogstream', 'late');
   expect(await standby.metric('sluice_controller_term_started')).toBe(1);
   const isWhole = async () => !(await impairments(standby)).includes('holds the Lease but cannot start its work');
-  await eventually('the replica is no longer impaired', isWhole, { withinMs: 20_000 });
+  await eventually('the replica is no longer impaired', isWhole, { withinMs: 60_000 });
 });
 
 it('a leader with the Redis of another cluster allows namespaces to be deleted, and does not write to this Redis', async () => {
@@ -109,5 +109,5 @@ it('a controller reports that its Lease namespace is missing, and leads when the
     everyMs: 200,
   });
   const isReady = async () => (await fetch(`${lost.opsUrl}/readyz`)).status === 200;
-  await eventually('it is ready', isReady, { withinMs: 20_000 });
+  await eventually('it is ready', isReady, { withinMs: 60_000 });
 });

@@ -88,7 +88,7 @@ test.each<[string, Manifest, string, RegExp]>([
       ]);
       return events === '' ? undefined : events;
     },
-    { withinMs: 20_000 },
+    { withinMs: 60_000 },
   );
   expect(value).toMatch(words);
   expect(value).not.toContain(key);
@@ -118,7 +118,7 @@ test.each<[string, Manifest, RegExp]>([
   const { value } = await eventually(
     `${name} has a status`,
     async () => (await kubectl(cluster, ['get', 'subscription', name, '-n', namespace, path])) || undefined,
-    { withinMs: 20_000 },
+    { withinMs: 60_000 },
   );
   expect(value).toMatch(words);
 });

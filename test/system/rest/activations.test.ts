@@ -107,7 +107,7 @@ describe('activating', () => {
     await arrived(await send('later', 'store-4'), 'late');
     expect(attempted('early', 'late')).toBe(false);
     await eventually('the activation is effective', async () => (await read('store-4', 'late')).reason === 'Routing', {
-      withinMs: 20_000,
+      withinMs: 60_000,
     });
   });
 
@@ -128,7 +128,7 @@ describe('activating', () => {
           const refused = await open('store-5', partner);
           return refused.body.code === 'integration_closed' && refused.body.detail?.includes(word);
         },
-        { withinMs: 20_000 },
+        { withinMs: 60_000 },
       );
     }
     expect(await world.small.observer.exists('Activation', ownName('store-5', 'shy'), PRODUCER)).toBe(false);

@@ -67,7 +67,7 @@ async function lineOf({ headers }: Reply): Promise<Line> {
   const { value } = await eventually(
     `there is an audit line of ${id}`,
     async () => (await lines()).find(({ requestId }) => requestId === id),
-    { withinMs: 20_000 },
+    { withinMs: 60_000 },
   );
   return value;
 }

@@ -171,7 +171,7 @@ async function eventOf(tenant: Tenant): Promise<string> {
       const list = await clients[tenant].get<{ data: { id: string }[] }>(path);
       return list.body.data[0]?.id;
     },
-    { withinMs: 20_000 },
+    { withinMs: 60_000 },
   );
   return value;
 }

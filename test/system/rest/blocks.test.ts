@@ -215,7 +215,7 @@ test('from Git remains: nothing changes, and the response names its manager', as
   expect(await exists(ofStream())).toBe(true);
   await kubectl(cluster, ['delete', 'block/from-git', '-n', PRODUCER]);
   await eventually('the Block is not in the cache', async () => (await owner.remove(pathOf.stream())).status === 204, {
-    withinMs: 20_000,
+    withinMs: 60_000,
   });
   expect(await exists(ofStream())).toBe(false);
   await live('True/Live');
@@ -263,7 +263,7 @@ test('pending and revoked integrations can be blocked, and deleted integrations 
     'the integration is not in the cache',
     async () => (await owner.get(blocksOf('pending'))).status === 404,
     {
-      withinMs: 20_000,
+      withinMs: 60_000,
     },
   );
   expect(await exists(ofStream('pending'))).toBe(true);
@@ -283,7 +283,7 @@ test('a package that is being deleted does not accept new blocks', async () => {
   expect([refused.status, refused.body.code]).toEqual([409, 'being_deleted']);
   await succeed(owner.post(pathOf.package('leaving')));
   await succeed(owner.remove(pathOf.package('leaving')));
-  await small.observer.untilGone(['Package', 'leaving', PRODUCER], 20_000);
+  await small.observer.untilGone(['Package', 'leaving', PRODUCER]);
 });
 
 test('refuses unknown, malformed, and foreign ids', async () => {

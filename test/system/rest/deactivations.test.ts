@@ -41,7 +41,7 @@ describe('with objects in Git', () => {
     await world.small.observer.until(['Activation', 'yes-store-7', PRODUCER, 'Effective', 'True/Routing']);
     await arrived(await send('store-7.git', 'store-7'));
     await eventually('the facade has received the change', async () => (await read('store-7')).effective, {
-      withinMs: 20_000,
+      withinMs: 60_000,
     });
     expect((await close('store-7')).status).toBe(204);
     expect(await passes('store-7')).toBe(false);
@@ -101,7 +101,7 @@ describe('deactivating', () => {
     expect((await open('store-10', 'gone')).status).toBe(200);
     await kubectl(world.facade.installation.cluster, ['delete', 'integration/gone', '-n', PRODUCER]);
     await eventually('the integration is not in the cache', async () => (await open('never', 'gone')).status === 404, {
-      withinMs: 20_000,
+      withinMs: 60_000,
     });
     expect((await close('store-10', 'gone')).status).toBe(204);
     expect(await field(ownName('store-10', 'gone'), '{.spec.revoked}')).toBe('true');

@@ -107,7 +107,7 @@ test('a subscription of kubectl can be rotated and read, but only its manager ca
       const reply = await ada.post<Entry>(`${root}/subscriptions`, body);
       return reply.status === 200 && reply;
     },
-    { withinMs: 20_000 },
+    { withinMs: 60_000 },
   );
   expect(found.value.body.publicId).toBe(id);
   const path = pathOf(id);

@@ -122,7 +122,7 @@ test('requires an account if the caller has a free account or cannot create one'
   await eventually(
     'the facade knows the account',
     async () => (await dora.get<{ data: unknown[] }>('/waas/accounts')).body.data.length === 1,
-    { withinMs: 20_000 },
+    { withinMs: 60_000 },
   );
   const unnamed = await accept(token, dora);
   expect(unnamed.status).toBe(409);
@@ -159,7 +159,7 @@ test('nothing is granted to a workspace that cannot be created; when this is pos
       const reply = await accept(token, barbara, publicId('Account', '', 'paying'));
       return reply.status === 200 && reply;
     },
-    { withinMs: 20_000 },
+    { withinMs: 60_000 },
   );
   expect(accepted.value.body.workspacePublicId).toBe(tenantId(receiver));
 });
@@ -249,7 +249,7 @@ test('invitations cannot be answered while the producer is paused', async () => 
   const grace = await as('grace');
   await annotate('=true');
   try {
-    await eventually('the facade has received the pause', isPaused, { withinMs: 20_000 });
+    await eventually('the facade has received the pause', isPaused, { withinMs: 60_000 });
     for (const reply of [await accept(token, grace), await decline(token, grace)]) {
       expect([reply.status, codeOf(reply)]).toEqual([409, 'workspace_paused']);
     }
@@ -257,7 +257,7 @@ test('invitations cannot be answered while the producer is paused', async () => 
     await annotate('-');
   }
   expect(Object.keys(await specOf('intg', name, 'shop'))).toEqual(['invitedEmail']);
-  await eventually('the pause has ended', async () => !(await isPaused()), { withinMs: 20_000 });
+  await eventually('the pause has ended', async () => !(await isPaused()), { withinMs: 60_000 });
   expect((await accept(token, grace)).status).toBe(200);
 });
 
@@ -287,7 +287,7 @@ test('a call only succeeds after its change was applied, and can be repeated', a
   }
   for (const [n, call] of calls.entries()) {
     const done = n === 4 ? 204 : 200;
-    await eventually(`call ${n} returns ${done}`, async () => (await call()).status === done, { withinMs: 40_000 });
+    await eventually(`call ${n} returns ${done}`, async () => (await call()).status === done, { withinMs: 60_000 });
   }
 });
 

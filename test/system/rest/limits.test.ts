@@ -50,7 +50,7 @@ async function makeTenant(name: string, account: object): Promise<string> {
   await apply(world.installation.cluster, ownedTenant(world.issuer, name, 'ada', account));
   for (const replica of replicas) {
     const known = async () => (await replica.get(`/waas/accounts/${accountId(name)}/limits`)).status === 200;
-    await eventually('a replica knows the account', known, { withinMs: 20_000 });
+    await eventually('a replica knows the account', known, { withinMs: 60_000 });
   }
   await waitForAll(world.installation.cluster, 'account', '');
   await waitForAll(world.installation.cluster, 'workspace', '');
@@ -118,7 +118,7 @@ test('a raised limit is immediately in force on each replica, even for the next 
   const streams = (await namesOf('catalogstream', 'shop')).length;
   for (const replica of replicas) {
     await eventually('the replica counts all streams', async () => (await used(replica)) === streams, {
-      withinMs: 20_000,
+      withinMs: 60_000,
     });
     expect(codeOf(await putStream(replica, second, 'one'))).toBe('409 limit_reached');
   }
@@ -151,7 +151,7 @@ test('the limits of an account are part of the quota of each of its workspaces, 
   };
   const until = async (hard: object) => {
     for (const namespace of ['counted', 'counted-2']) {
-      await expect.poll(() => quotaOf(namespace), { timeout: 20_000, interval: 100 }).toEqual(hard);
+      await expect.poll(() => quotaOf(namespace), { timeout: 60_000, interval: 100 }).toEqual(hard);
     }
   };
   // The ceiling of the installation is lower.
@@ -170,7 +170,7 @@ test('the status shows that a limit was reached, and is not written for each obj
   const condition = () => conditionOf(cluster, 'account/watched', undefined, 'LimitReached');
   const version = () => kubectl(cluster, ['get', 'account', 'watched', '-o', 'jsonpath={.metadata.resourceVersion}']);
   const until = (expected: string) =>
-    eventually(`the condition is ${expected}`, async () => (await condition()) === expected, { withinMs: 20_000 });
+    eventually(`the condition is ${expected}`, async () => (await condition()) === expected, { withinMs: 60_000 });
   const before = await version();
   for (const name of ['a', 'b']) expect(codeOf(await putStream(ofAda(), tenant, name))).toBe(200);
   expect([await version(), await condition()]).toEqual([before, '']);
@@ -214,7 +214,7 @@ test('defaults of the plan and the ceiling of the installation are in force, and
   expect(shown).toEqual(Object.fromEntries(inForce.map(([name, { limit }]) => [name, limit])));
   const ratio = (limit: string) =>
     sluice.metric('sluice_controller_account_limit_used_ratio', { account: accountId('free'), limit });
-  await expect.poll(() => ratio('streams'), { timeout: 20_000 }).toBe(1);
+  await expect.poll(() => ratio('streams'), { timeout: 60_000 }).toBe(1);
   expect(await ratio('blocks')).toBe(0);
 });
 
@@ -236,7 +236,7 @@ test('the account shows the stored bytes of all of its streams', async () => {
     const before = (await used()) ?? 0;
     const isAccepted = async () =>
       (await publisher.post(makeSample(queue, undefined, 'x'.repeat(1_000)))).status === 202;
-    await eventually('the ingress key works', isAccepted, { withinMs: 20_000 });
+    await eventually('the ingress key works', isAccepted, { withinMs: 60_000 });
     await publisher.close();
     return ((await used()) ?? 0) - before;
   };
@@ -274,7 +274,7 @@ test('calls which close something, and repeated calls, still work at the limit',
   const limits = async (client: RestClient) =>
     (await client.get<LimitsBody>(`/waas/accounts/${accountId('full')}/limits`)).body.limits;
   await eventually('the facade knows the limits', async () => (await limits(ofAda()))['blocks']?.limit === 0, {
-    withinMs: 20_000,
+    withinMs: 60_000,
   });
 
   const blocks = `/waas/producer/${tenant}/integrations/${integrationPublicId}/blocks`;
@@ -341,7 +341,7 @@ test('an account that is created for an invitation has the limits of the install
   const secret = async () =>
     cluster.kubectl(['get', 'secret', `${name}-invitation`, '-n', 'inviting', '-o', 'jsonpath={.data.token}']);
   const { value } = await eventually('there is a token', async () => ((await secret()).stdout || undefined) ?? false, {
-    withinMs: 10_000,
+    withinMs: 60_000,
   });
   const grace = await world.as(sluice, 'grace');
   const token = Buffer.from(value, 'base64').toString();

@@ -43,7 +43,7 @@ async function untilRole(by: RestClient | undefined, role: string | undefined): 
       const { status, body } = await (by as RestClient).get<{ role?: string }>(`/waas/accounts/${account}`);
       return role === undefined ? status === 403 : body.role === role;
     },
-    { withinMs: 20_000 },
+    { withinMs: 60_000 },
   );
 }
 
@@ -126,7 +126,7 @@ test('members of an account that was created with kubectl cannot be changed usin
   ]);
   const to = `/waas/accounts/${publicId('Account', '', 'from-git')}/members`;
   await eventually('the facade knows the account', async () => (await at.ada.get(to)).status === 200, {
-    withinMs: 20_000,
+    withinMs: 60_000,
   });
   expect((await put(at.ada, owners, to)).status).toBe(200);
   const refused = await put(at.ada, [...owners, member('eve', 'Admin')], to);

@@ -46,7 +46,7 @@ test('a test event is signed, free, needs no activation, and shows its result', 
   const { value: attempt } = await eventually(
     'the test event is delivered',
     async () => receiver.attempts.find(({ headers }) => headers['ce-type'] === 'sluice.test'),
-    { withinMs: 20_000 },
+    { withinMs: 60_000 },
   );
   const { secret } = (await ada.get<{ secret: string }>(`${root}/subscriptions/${pushed}/secret`)).body;
   const { value: detail } = await eventually(
@@ -55,7 +55,7 @@ test('a test event is signed, free, needs no activation, and shows its result', 
       const event = await read(id);
       return event.state === 'delivered' && event;
     },
-    { withinMs: 20_000 },
+    { withinMs: 60_000 },
   );
   expect(detail).toMatchObject({
     eventId: id,
@@ -78,7 +78,7 @@ test('a test event is signed, free, needs no activation, and shows its result', 
   receiver.behave(() => 500);
   const failing = (await ada.post<{ id: string }>(`${root}/subscriptions/${pushed}/test`)).body.id;
   await eventually('the test event has failed once', async () => (await read(failing)).state === 'dead', {
-    withinMs: 20_000,
+    withinMs: 60_000,
   });
   expect(await read(failing)).toMatchObject({ attempts: 1, reason: '500' });
   receiver.behave(() => 204);
@@ -92,7 +92,7 @@ test('a test event is sent once for an Idempotency-Key', async () => {
   const sent = await send(pushed);
   expect(sent.status).toBe(202);
   await eventually('the test event is delivered', async () => (await read(sent.body.id)).state === 'delivered', {
-    withinMs: 20_000,
+    withinMs: 60_000,
   });
   const again = await send(pushed);
   expect([again.status, again.body, again.headers.get('location')]).toEqual([
@@ -120,7 +120,7 @@ test('recovered events are sent immediately, in order, and free of charge', asyn
       const event = await eventIn('away.0', 'retrying');
       return Date.parse(event.nextAttemptAt ?? '') > Date.now() + 1_000_000 && event;
     },
-    { withinMs: 20_000 },
+    { withinMs: 60_000 },
   );
   expect(retrying.value.attempts).toBe(2);
   receiver.clear();
@@ -168,10 +168,10 @@ test('a replay has a price, is charged once to the partner, and is marked; a Fre
   for (let n = 0; n < 3; n++) expect((await replay()).body).toEqual(first.body);
   expect(expectDeclared('getReplay', await ada.get(`${root}/replays/once-more`)).body).toEqual(first.body);
   expect(await used()).toBe(before + 2);
-  await eventually('the replay is delivered', async () => receiver.delivered('ada').has('third'), { withinMs: 20_000 });
+  await eventually('the replay is delivered', async () => receiver.delivered('ada').has('third'), { withinMs: 60_000 });
   expect(receiver.attempts.map(({ headers }) => headers['webhook-replay'])).toEqual(['once-more']);
   await eventually('the replay is recorded', async () => (await read(third.id)).replays[0]?.state === 'delivered', {
-    withinMs: 20_000,
+    withinMs: 60_000,
   });
   expect(receiver.attempts).toHaveLength(1);
 
@@ -217,7 +217,7 @@ test('a blocked stream refuses replays without charging anything, but still retu
     'the replay is allowed',
     async () => (await ada.post(`${root}/replay`, { ...range, dryRun: true })).status === 200,
     {
-      withinMs: 20_000,
+      withinMs: 60_000,
     },
   );
   const deactivated = activation('shop', 'ada', 'red', { revoked: true });
@@ -225,6 +225,6 @@ test('a blocked stream refuses replays without charging anything, but still retu
   await eventually(
     'the group key is inactive',
     async () => ((await ada.post(`${eventPath(second.id)}/replay`)) as Problem).body.code === 'group_key_inactive',
-    { withinMs: 20_000 },
+    { withinMs: 60_000 },
   );
 });

@@ -35,7 +35,7 @@ const header = (value?: string) => endpointWith([{ name: 'Authorization', ...(va
 
 async function arrivedWith(id: string): Promise<string | undefined> {
   await inbox.publisher.publish(makeSample(id, 'red', id));
-  await eventually(`${id} is delivered`, async () => inbox.receiver.delivered('ada').has(id), { withinMs: 15_000 });
+  await eventually(`${id} is delivered`, async () => inbox.receiver.delivered('ada').has(id), { withinMs: 60_000 });
   return inbox.receiver.attempts.findLast(attempt => attempt.id === id)?.headers['authorization'] as string | undefined;
 }
 
@@ -83,7 +83,7 @@ test('a sealed value that was copied to another subscription or header is not se
   await eventually(
     'the copy cannot be decrypted',
     async () => (await read('shop-stock', `${live}.reason}`)) === 'HeaderNotReadable',
-    { withinMs: 20_000 },
+    { withinMs: 60_000 },
   );
   const message = await read('shop-stock', `${live}.message}`);
   expect(message).toContain('Set the value again using the REST API');
@@ -99,7 +99,7 @@ test('a sealed value that was copied to another subscription or header is not se
     'a value that was set again is used',
     async () => (await read('shop-stock', `${live}.status}`)) === 'True',
     {
-      withinMs: 20_000,
+      withinMs: 60_000,
     },
   );
 });
@@ -124,7 +124,7 @@ test('the value of a new subscription cannot be used in any other subscription',
     'the copy cannot be decrypted',
     async () => (await read('shop-copied', reason)) === 'HeaderNotReadable',
     {
-      withinMs: 20_000,
+      withinMs: 60_000,
     },
   );
   expect(await read(fresh, reason)).toBe('Live');
@@ -142,7 +142,7 @@ test('a value that was moved to another header holds events until it is set agai
   await kubectl(cluster, line, JSON.stringify(moved));
   const shown = async () => (await inbox.ada.get<{ reason: string }>(path)).body.reason;
   await eventually('the subscription is paused', async () => (await shown()) === 'HeaderNotReadable', {
-    withinMs: 20_000,
+    withinMs: 60_000,
   });
   await inbox.publisher.publish(makeSample('held', 'red', 'held'));
   await inbox.eventIn('held', 'pending');
@@ -150,7 +150,7 @@ test('a value that was moved to another header holds events until it is set agai
   const changed = await inbox.ada.put(path, header('Bearer second'));
   expect(changed.status, JSON.stringify(changed.body)).toBe(200);
   await eventually('the held event is delivered', async () => inbox.receiver.delivered('ada').has('held'), {
-    withinMs: 15_000,
+    withinMs: 60_000,
   });
   expect(inbox.receiver.attempts.findLast(({ id }) => id === 'held')?.headers).toMatchObject({
     authorization: 'Bearer second',

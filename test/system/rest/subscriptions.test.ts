@@ -52,7 +52,7 @@ beforeAll(async () => {
     world.as(sluice, 'eve'),
   ]);
   await eventually('both facades know the partner', async () => (await elsewhere.get(receiving())).status === 200, {
-    withinMs: 20_000,
+    withinMs: 60_000,
   });
 });
 afterAll(() => world?.stop());
@@ -200,7 +200,7 @@ test('while a stream is blocked, subscribing is refused and existing subscriptio
       const { body } = await ada.get<Entry>(pathOf('orders'));
       return body.status === 'Paused' && body.reason === 'Blocked';
     },
-    { withinMs: 20_000 },
+    { withinMs: 60_000 },
   );
   const catalog = await ada.get<{ data: Record<string, unknown>[] }>(`${receiving()}/catalog`);
   expect(catalog.body.data.filter(({ blocked }) => blocked).map(({ key }) => key)).toEqual(['orders', 'visits']);
@@ -209,7 +209,7 @@ test('while a stream is blocked, subscribing is refused and existing subscriptio
 
   await kubectl(world.installation.cluster, ['delete', 'block', 'kept', '-n', 'shop']);
   await eventually('the subscription is not blocked', async () => (await subscribe(ada, 'visits')).status === 201, {
-    withinMs: 20_000,
+    withinMs: 60_000,
   });
 });
 
@@ -240,7 +240,7 @@ test('a deprecated stream does not accept new subscriptions, and existing subscr
       const { body } = await ada.get<{ data: Record<string, unknown>[] }>(`${receiving()}/catalog`);
       return body.data.find(({ key }) => key === 'refunds')?.['status'] === 'Deprecated';
     },
-    { withinMs: 20_000 },
+    { withinMs: 60_000 },
   );
   expect((await subscribe(ada, 'refunds')).body).toMatchObject({ status: 'Live' });
   expect((await ada.get<Entry>(pathOf('refunds'))).body.status).toBe('Live');
@@ -257,7 +257,7 @@ test('a subscription of kubectl that was not admitted is refused with the reason
     'the subscription is reconciled',
     async () => (await read('subscription/shop-old', '{.status.conditions}')) !== '',
     {
-      withinMs: 20_000,
+      withinMs: 60_000,
     },
   );
   const refused = await deprecated();
@@ -269,7 +269,7 @@ test('a subscription of kubectl that was not admitted is refused with the reason
       const reply: Problem = await ada.put(waiting, { suspended: true });
       return reply.body.detail?.includes('stream') && reply;
     },
-    { withinMs: 20_000 },
+    { withinMs: 60_000 },
   );
   expect([value.status, value.body.code]).toEqual([404, 'unknown_resource']);
   expect(await read('subscription/shop-planned', '{.spec.suspended}')).toBe('');
@@ -309,10 +309,10 @@ test('a subscription from Git remains, and the response names its manager; while
   const { name } = fromGit.metadata;
   const path = `${subscriptions}/${publicId('Subscription', 'ada', name)}`;
   await eventually('REST returns the subscription', async () => (await ada.get(path)).status === 200, {
-    withinMs: 20_000,
+    withinMs: 60_000,
   });
   // The version changes until the controller has written the status.
-  const accepted = ['--for=condition=Ready=false', `subscription/${name}`, '-n', 'ada', '--timeout=20s'];
+  const accepted = ['--for=condition=Ready=false', `subscription/${name}`, '-n', 'ada', '--timeout=120s'];
   await kubectl(cluster, ['wait', ...accepted]);
   const version = await versionOf(name);
   const refused: Problem = await ada.remove(path);
@@ -340,7 +340,7 @@ test('a revoked integration does not accept subscriptions', async () => {
   await eventually(
     'the partner sees the revocation',
     async () => (await eve.get<{ status: string }>(receiving('eve'))).body.status === 'Revoked',
-    { withinMs: 20_000 },
+    { withinMs: 60_000 },
   );
   expect(((await eve.get(`${receiving('eve')}/catalog`)) as Problem).body.code).toBe('integration_not_active');
   const path = `${receiving('eve')}/subscriptions/${kept.body.publicId}`;

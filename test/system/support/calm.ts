@@ -16,7 +16,7 @@ export async function writesOf(redis: Pick<RedisServer, 'command'>): Promise<num
  * followed by one more check.
  */
 const CALM_MS = 7_000;
-const WITHIN_MS = 40_000;
+const WITHIN_MS = 120_000;
 
 /**
  * Waits until the result of `count` has not changed for a few seconds, which means that all writes caused by events

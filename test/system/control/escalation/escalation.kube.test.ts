@@ -91,7 +91,7 @@ beforeAll(async () => {
   credentials = openCredentials({ kubeconfig }, systemClock.nowMs);
   const workspaces = { method: 'GET', path: '/apis/sluice.dev/v1alpha1/workspaces' } as const;
   const isBound = async () => (await send(workspaces)).status === 200;
-  await eventually('the role binding is in effect', isBound, { withinMs: 20_000 });
+  await eventually('the role binding is in effect', isBound, { withinMs: 45_000 });
 });
 
 afterAll(async () => {
@@ -161,7 +161,7 @@ describe('an administrator of the platform can', () => {
   it('give itself access to the Secrets of a workspace, and nowhere else', async () => {
     const body = bindingOf('sluice-tenant-secrets', TARGETS.subject, 'own');
     expect(await send({ method: 'POST', path: bindings(WORKSPACE), body })).toMatchObject({ status: 201 });
-    await expect.poll(async () => (await readTreasure(WORKSPACE)).status, { timeout: 20_000 }).toBe(200);
+    await expect.poll(async () => (await readTreasure(WORKSPACE)).status, { timeout: 45_000 }).toBe(200);
     for (const namespace of TARGETS.foreign) expect((await readTreasure(namespace)).status).toBe(403);
     // The account now has the permissions of these roles, but only in the workspace.
     const others: readonly Attempt[] = foreignBindings(TARGETS);

@@ -155,5 +155,5 @@ export async function readInvitationTokens(
     const tokens = text.split(' ').flatMap(each => (each === '' ? [] : [Buffer.from(each, 'base64').toString()]));
     return tokens.length >= count && tokens;
   };
-  return (await eventually(`${count} tokens`, read, { withinMs: 30_000 })).value;
+  return (await eventually(`${count} tokens`, read, { withinMs: 60_000 })).value;
 }

@@ -62,7 +62,7 @@ async function readToken(mail: MailServer, email: string): Promise<string> {
   const { value } = await eventually(
     `there is an email to ${email}`,
     async () => mail.received.find(({ to }) => to.includes(email))?.body.match(/sinv_[\w-]{43}/)?.[0],
-    { withinMs: 30_000 },
+    { withinMs: 60_000 },
   );
   return value;
 }
@@ -114,7 +114,7 @@ export async function openInvitationWorld(facadeEnv: Readonly<Record<string, str
     makeReceiver: async (integration, account) => {
       const name = receivingWorkspaceName('shop', integration, account);
       await apply(cluster, [{ apiVersion: API_VERSION, kind: 'Workspace', metadata: { name }, spec: { account } }]);
-      await inCluster(['wait', 'workspace', name, '--for=condition=Ready', '--timeout=20s']);
+      await inCluster(['wait', 'workspace', name, '--for=condition=Ready', '--timeout=120s']);
     },
     startFacade,
     mail,
