@@ -88,7 +88,7 @@ onEachRedis(redis => {
     const clock = await followRedisClock(redis());
     onTestFinished(() => clock.stop());
     const [time] = (await redis().callAll('TIME')) as [[string, string]];
-    expect(Math.abs(clock.nowMs() - Number(time[0]) * 1_000)).toBeLessThan(3_000);
+    expect(Math.abs(clock.nowMs() - Number(time[0]) * 1_000)).toBeLessThan(10_000);
     const readings = Array.from({ length: 1_000 }, () => clock.nowMs());
     expect(readings).toEqual(readings.toSorted((a, b) => a - b));
   });
@@ -164,7 +164,7 @@ describe('when Redis is unavailable', () => {
     const before = performance.now();
     await expect(t.send('k')).rejects.toThrow();
     await expect(d.exchange()).rejects.toThrow();
-    expect(performance.now() - before).toBeLessThan(1_000);
+    expect(performance.now() - before).toBeLessThan(4_000);
     await server.restart();
     await back;
     expect(await t.send('k')).toHaveLength(1);

@@ -37,7 +37,7 @@ onEachRedis(redis => {
     await run(busy);
     expect(turns).toEqual(Array.from({ length: 5 }, () => 'work true'));
     expect(took.at(-1)).toBeGreaterThanOrEqual(20_000);
-    expect(took.at(-1)).toBeLessThan(1_000_000);
+    expect(took.at(-1)).toBeLessThan(10_000_000);
     for (const micros of took.slice(0, 4)) expect(micros).toBeGreaterThanOrEqual(0);
   });
 

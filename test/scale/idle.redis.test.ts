@@ -94,32 +94,32 @@ afterAll(async () => {
   await server?.stop();
 });
 
-/** Counts the commands of clients by name during the given time. */
-async function countCommands(forMs: number): Promise<ReadonlyMap<string, number>> {
+/** Counts the commands of clients by name during the given time or, on a busy machine, a longer time. */
+async function countCommands(
+  forMs: number,
+): Promise<{ readonly counts: ReadonlyMap<string, number>; readonly perSecond: number }> {
   const counts = new Map<string, number>();
   const close = await monitorRedis(server.url, (args, source) => {
     if (source === 'lua') return;
     const name = nameCommand(args) ?? 'time, ping, info';
     counts.set(name, (counts.get(name) ?? 0) + 1);
   });
+  const startedMs = performance.now();
   await delay(forMs);
   close();
-  return counts;
+  const sum = [...counts.values()].reduce((total, count) => total + count, 0);
+  return { counts, perSecond: (sum * 1_000) / (performance.now() - startedMs) };
 }
-
-const perSecond = (counts: ReadonlyMap<string, number>, ms: number): number =>
-  ([...counts.values()].reduce((sum, count) => sum + count, 0) * 1_000) / ms;
 
 const title = `idle with ${TENANTS * QUEUES_EACH} streams and ${TENANTS * QUEUES_EACH * INTEGRATIONS_EACH} subscriptions`;
 test(`${title}: at most ${MOST_A_SECOND} commands per second, and no writes of control state`, async () => {
   // Each dispatcher reads all of its parts once when it starts.
-  const looked = async () => perSecond(await countCommands(1_000), 1_000) < MOST_A_SECOND;
+  const looked = async () => (await countCommands(1_000)).perSecond < MOST_A_SECOND;
   await eventually('every part was read once', looked, { withinMs: 50_000, everyMs: 200 });
   await delay(SWEPT_AGAIN_MS);
-  const counts = await countCommands(MEASURED_MS);
-  const aSecond = perSecond(counts, MEASURED_MS);
-  console.log(`${Math.round(aSecond)} commands per second:`, Object.fromEntries(counts));
-  expect(aSecond).toBeLessThanOrEqual(MOST_A_SECOND);
+  const { counts, perSecond } = await countCommands(MEASURED_MS);
+  console.log(`${Math.round(perSecond)} commands per second:`, Object.fromEntries(counts));
+  expect(perSecond).toBeLessThanOrEqual(MOST_A_SECOND);
   // The dispatchers are alive: each one sends a heartbeat once a second.
   expect(counts.get('cluster-beat')).toBeGreaterThan(0);
   for (const name of ['patch', 'act', 'lead', 'gate', 'exchange']) expect(counts.has(name), name).toBe(false);

@@ -1,3 +1,4 @@
+import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect, test, vi } from 'vitest';
 import type { PartWorkerDeps } from './part-worker-deps.ts';
@@ -7,6 +8,7 @@ import { startSink } from './testing/sink.ts';
 
 const soon = { timeout: 30_000, interval: 10 };
 const LATE_MS = 600;
+const MOST_STALL_MS = 150;
 const KEYS = Array.from({ length: 10 }, (_, i) => `g${i}`);
 
 const own = useOwnRedis({ appendonly: true });
@@ -35,6 +37,16 @@ function late({ exchange, readBodies, pushes }: PartWorkerDeps): Partial<PartWor
   };
 }
 
+/** Records the longest time for which this process did not run, in milliseconds. */
+function recordStall(): () => number {
+  const histogram = monitorEventLoopDelay({ resolution: 20 });
+  histogram.enable();
+  return () => {
+    histogram.disable();
+    return histogram.max / 1e6;
+  };
+}
+
 /** Starts a worker with delayed data from Redis. Counts its exchanges, and the claims that it returns. */
 async function startLate(world: PartWorld) {
   const counts = { exchanges: 0, returned: 0 };
@@ -56,6 +68,7 @@ test('sends each event once if everything from Redis arrives 600 ms late, with f
   const world = await createPartWorld(own.redis, own.server.url);
   const sink = await startSink();
   await world.subscribe('a', sink, KEYS, { cap: 64 });
+  const longestStall = recordStall();
   const counts = await startLate(world);
   // This connects to the endpoint.
   const bodies = await world.send('g0');
@@ -63,7 +76,8 @@ test('sends each event once if everything from Redis arrives 600 ms late, with f
   for (let round = 0; round < 4; round++) bodies.push(...(await world.send(...KEYS)));
   await vi.waitFor(async () => expect(await world.isEmpty()).toBe(true), soon);
   for (const key of KEYS) expect(sink.of(key)).toEqual(bodies.filter(body => body.startsWith(key)));
-  // A busy machine adds to these 600 ms.
+  // Claims become old after a second. A busy machine adds to these 600 ms.
+  if (longestStall() > MOST_STALL_MS) return;
   expect(counts.returned).toBeLessThan(bodies.length / 4);
   expect(counts.exchanges).toBeLessThan(bodies.length);
 });
@@ -75,6 +89,7 @@ test('sends each large event once if everything from Redis arrives 600 ms late',
   const world = await createPartWorld(own.redis, own.server.url);
   const sink = await startSink();
   await world.subscribe('a', sink, KEYS, { cap: 64 });
+  const longestStall = recordStall();
   const counts = await startLate(world);
   // This connects to the endpoint.
   await world.send('g0');
@@ -92,7 +107,7 @@ test('sends each large event once if everything from Redis arrives 600 ms late',
   for (const key of KEYS) {
     expect(arrived.filter(each => each.startsWith(key))).toEqual(sent.filter(each => each.startsWith(key)));
   }
-  expect(counts.returned).toBeLessThan(sent.length / 4);
+  if (longestStall() <= MOST_STALL_MS) expect(counts.returned).toBeLessThan(sent.length / 4);
 });
 
 test('does not send a large event whose gate was closed before its body was read', async () => {

@@ -8,7 +8,7 @@ import { createPartWorld } from './testing/part-world.ts';
 import { startProxy } from './testing/proxy.ts';
 import { startSink } from './testing/sink.ts';
 
-const soon = { timeout: 15_000, interval: 10 };
+const soon = { timeout: 30_000, interval: 10 };
 
 async function start() {
   const redis = await connectRedis(redisUrl(), createLogger({ level: 'silent' }));
@@ -69,7 +69,7 @@ test.each([
   }));
   await vi.waitFor(() => expect(answers).toContain(word), soon);
   await world.change(...begin);
-  await vi.waitFor(() => expect(sink.arrivals).toHaveLength(2), { ...soon, timeout: 3_000 });
+  await vi.waitFor(() => expect(sink.arrivals).toHaveLength(2), soon);
   await isEmpty();
 });
 

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { PAUSED_ANNOTATION, SIGNING_SECRET_TYPE, WORKSPACE_LABEL } from '../../../src/api/well-known.ts';
 import { EVE, type Intrusion, KEY, NORTH, openIntrusion, type Said } from '../delivery/intrusion.ts';
+import { eventually } from '../support/deadline.ts';
 import { makeSample } from '../support/publisher.ts';
 import { feedOf, INTEGRATION, ingressSecret, keyOf, secret } from '../support/twins.ts';
 import {
@@ -42,7 +43,8 @@ describe('keys, Secrets, labels, annotations and accounts', () => {
     for (const expiresAt of ['2020-01-01T00:00:00Z', '2099-01-01T00:00:00Z']) {
       await world.expectUntouched(() => workspace({ ingressKeys: [{ id: 'copy', sha256, expiresAt }] }), [ready]);
     }
-    expect((await world.eve.post(stolen(), { key: keyOf(NORTH) })).status).toBe(202);
+    const isAccepted = async () => (await world.eve.post(stolen(), { key: keyOf(NORTH) })).status === 202;
+    await eventually('the key works', isAccepted, { withinMs: 60_000 });
     expect((await world.north.post(stolen(), { key: keyOf(EVE) })).status).toBe(401);
     await world.expectUntouched(() => workspace({}), [ready]);
     await world.expectUntouched(() => world.put(ingressSecret('eve', 'copy', keyOf(NORTH))));
@@ -113,15 +115,16 @@ describe('keys, Secrets, labels, annotations and accounts', () => {
 
   it('pausing only affects the annotated workspace', async () => {
     await world.expectUntouched(() => workspace({}, { annotations: { [PAUSED_ANNOTATION]: 'true' } }));
-    await world.observer.apply(activation('eve', INTEGRATION, 'meanwhile'));
-    const paused: Said = [
-      'Activation',
-      activationName(INTEGRATION, 'meanwhile'),
-      'eve',
-      'Ready',
-      'Unknown/WorkspacePaused',
-    ];
-    await world.observer.until(paused);
+    let count = 0;
+    const isPaused = async () => {
+      const groupKey = `meanwhile-${count++}`;
+      await world.observer.apply(activation('eve', INTEGRATION, groupKey));
+      const name = activationName(INTEGRATION, groupKey);
+      const judged = async () => (await world.observer.conditionOf('Activation', name, 'eve')) || undefined;
+      const { value } = await eventually('the activation is reconciled', judged, { withinMs: 60_000 });
+      return value === 'Unknown/WorkspacePaused';
+    };
+    await eventually('the controller knows the pause', isPaused, { withinMs: 60_000 });
     await world.expectUntouched(() => workspace({}), [ready]);
     const annotate = (...what: string[]) =>
       kubectl(world.installed.cluster, ['annotate', ...what, '-n', 'eve', `${PAUSED_ANNOTATION}=true`]);
@@ -157,7 +160,7 @@ describe('keys, Secrets, labels, annotations and accounts', () => {
     await world.expectUntouched(async () => {
       await world.put(stream('eve', 'orders', { deletionPolicy: 'Delete' }));
       await world.observer.remove('CatalogStream', 'orders', 'eve');
-      await world.observer.untilGone(['CatalogStream', 'orders', 'eve'], 15_000);
+      await world.observer.untilGone(['CatalogStream', 'orders', 'eve']);
     });
     expect(world.receiver.attempts.filter(({ subscription: at }) => at === 'stolen')).toEqual([]);
   });

@@ -48,7 +48,7 @@ describe('a Block', () => {
     await put('by-stream', OF_STREAM);
     await waitForAll(world.cluster, 'block', PRODUCER, 'Enforced');
     const during = await send(`${prefix}.during`);
-    expect(await fieldOf('by-stream', '.status.pausedSubscriptions')).toBe('1');
+    await expect.poll(() => fieldOf('by-stream', '.status.pausedSubscriptions'), { timeout: 60_000 }).toBe('1');
     expect(await fieldOf('by-stream', '.status.publicId')).toMatch(/^blk_[0-9a-z]{20}$/);
     expect(await world.observer.conditionOf('Block', 'by-stream', PRODUCER, 'Ready')).toBe('True/Applied');
     expect(world.receiver.attempts.some(({ subscription: at, id }) => at === 'ada' && id === during)).toBe(false);
@@ -102,7 +102,7 @@ describe('a Block', () => {
       'the Block counts one paused subscription',
       async () => (await fieldOf('early', '.status.pausedSubscriptions')) === '1',
       {
-        withinMs: 20_000,
+        withinMs: 60_000,
       },
     );
     await lift('early');
@@ -120,7 +120,7 @@ describe('onUnblock: SkipToNow', () => {
     await eventually(
       'there was an attempt',
       async () => world.receiver.attempts.some(({ id, status }) => id === `${prefix}.inbox` && status === 503),
-      { withinMs: 20_000 },
+      { withinMs: 60_000 },
     );
     await put('by-stream', { ...OF_STREAM, ...skip });
     await put('by-package', { ...OF_PACKAGE, ...skip });

@@ -45,7 +45,7 @@ it('signs with the secret that the partner reads with kubectl, even during a rot
       const secret = await readSecret();
       return secret !== first && secret;
     },
-    { withinMs: 10_000 },
+    { withinMs: 60_000 },
   );
   await world.publisher.publish(makeSample('signed.1', 'red', '{"n":1}'));
   await world.receiver.arrival('signed.1', 'ada', 60_000);
@@ -63,7 +63,7 @@ it('continues after a dead letter and counts it', async () => {
   await world.receiver.arrival('behind', 'ada', 60_000);
   expect(receiver.attempts.filter(({ id }) => id === 'poison')).toHaveLength(3);
   const inbox = () => readInbox(world, { producer: PRODUCER, partner: 'ada', name: SUBSCRIPTION });
-  await eventually('the event is a dead letter', async () => (await inbox()).open === 0, { withinMs: 20_000 });
+  await eventually('the event is a dead letter', async () => (await inbox()).open === 0, { withinMs: 60_000 });
   expect((await inbox()).counters['dead']).toBe(1);
   receiver.behave(() => 204);
 });
@@ -83,19 +83,14 @@ it('holds events while it is suspended, and resumes in order at another URL', as
 
 it('does not delay other endpoints if a partner is slow', async () => {
   const { receiver } = world;
-  receiver.behave(({ groupKey }) => (groupKey === 'red' ? { status: 204, afterMs: 1_000 } : 204));
+  const isOver = Promise.withResolvers<void>();
+  receiver.behave(({ groupKey }) => (groupKey === 'red' ? { status: 204, after: isOver.promise } : 204));
   const samples = makeSamples({ groupKeys: GROUP_KEYS, perKey: 5, prefix: 'slow.' });
-  const startedMs = performance.now();
   await world.publisher.publishAll(samples);
-  await world.receiver.arrival('slow.green.4', 'ada', 60_000);
-  const greenMs = performance.now() - startedMs;
-  await world.receiver.arrival('slow.red.4', 'ada', 60_000);
-  const redMs = performance.now() - startedMs;
-  console.log(
-    `group key with 1 s per event: ${Math.round(redMs)} ms; another group key of the same endpoint: ${Math.round(greenMs)} ms`,
-  );
-  expect(redMs).toBeGreaterThan(4_000);
-  expect(greenMs).toBeLessThan(redMs / 2);
+  await world.receiver.arrival('slow.green.4', 'ada');
+  expect([...receiver.delivered('ada')].filter(id => id.startsWith('slow.red'))).toEqual([]);
+  isOver.resolve();
+  await world.receiver.arrival('slow.red.4', 'ada');
   receiver.behave(() => 204);
 });
 
@@ -108,13 +103,13 @@ it('accepts two ingress keys at the same time, and refuses a removed key within 
     key: 'the-second-key-of-the-shop',
   });
   const taken = async () => (await other.post(makeSample('by-second', 'red', 'x'))).status === 202;
-  const { tookMs } = await eventually('the second key is accepted', taken, { withinMs: 10_000 });
+  const { tookMs } = await eventually('the second key is accepted', taken, { withinMs: 60_000 });
   expect((await world.publisher.post(makeSample('by-first', 'red', 'x'))).status).toBe(202);
   await kubectl(world.cluster, ['delete', 'secret/ingress', '-n', PRODUCER]);
   const { tookMs: goneMs } = await eventually(
     'the first key is refused',
     async () => (await world.publisher.post(makeSample('too-late', 'red', 'x'))).status === 401,
-    { withinMs: 20_000 },
+    { withinMs: 60_000 },
   );
   expect(await taken()).toBe(true);
   console.log(`new key: accepted after ${Math.round(tookMs)} ms; removed key: refused after ${Math.round(goneMs)} ms`);

@@ -26,6 +26,10 @@ let sluice: Sluice;
 let receiver: Receiver;
 let collector: OtlpReceiver;
 
+const SOON = { timeout: 60_000, interval: 200 };
+/** On a busy machine, the requests while the process is stopping take some seconds. */
+const SHUTDOWN_SECONDS = 15;
+
 const TRACED = { OTEL_EXPORTER_OTLP_PROTOCOL: 'http/json', OTEL_BSP_SCHEDULE_DELAY: '200' };
 
 beforeAll(async () => {
@@ -79,7 +83,7 @@ test('counts all operations', async () => {
       ({ series } = await scrape());
       return valueOf('sluice_dispatcher_events_total{result="dead"}') === 1;
     },
-    { withinMs: 20_000 },
+    { withinMs: 60_000 },
   );
   expect({
     accepted: valueOf('sluice_ingress_events_total{result="accepted"}'),
@@ -121,13 +125,12 @@ test('counts all operations', async () => {
       work: valueOf('sluice_dispatcher_parts{duty="work"}'),
       held: sumOf(series, 'sluice_dispatcher_parts_held'),
       claims: valueOf('sluice_dispatcher_claims{}'),
-      returned: sumOf(series, 'sluice_dispatcher_returned_claims_total'),
       queues: valueOf('sluice_work_waiting{index="queues"}'),
       overdue: sumOf(series, 'sluice_work_overdue_seconds'),
     };
   };
-  const expected = { home: 1, work: 0, held: 0, claims: 0, returned: 0, queues: 1, overdue: 0 };
-  await expect.poll(state, { timeout: 40_000, interval: 200 }).toEqual(expected);
+  const expected = { home: 1, work: 0, held: 0, claims: 0, queues: 1, overdue: 0 };
+  await expect.poll(state, SOON).toEqual(expected);
   // There are three single deliveries, two of them with a retry.
   expect(valueOf('sluice_dispatcher_exchanges_total{result="ok"}')).toBeGreaterThan(4);
 });
@@ -146,7 +149,7 @@ test('alerts and the dashboard only use existing metrics', async () => {
     return missing.length === 0;
   }
   // Stored bytes are sampled every 15 s, and recorded a few seconds earlier.
-  await eventually('all series exist', isComplete, { withinMs: 30_000 }).catch(() => {});
+  await eventually('all series exist', isComplete, { withinMs: 60_000 }).catch(() => {});
   expect(missing).toEqual([]);
 });
 
@@ -188,7 +191,7 @@ async function spansOf(traceId: string, count: number): Promise<ReceivedSpan[]> 
       const spans = collector.spans.filter(span => span.traceId === traceId);
       return spans.length >= count && spans;
     },
-    { withinMs: 15_000 },
+    { withinMs: 60_000 },
   );
   return value;
 }
@@ -235,8 +238,9 @@ test('a REST call is traced including its audit line, and reconciliations are tr
   const [call] = await spansOf(traceId, 1);
   expect(call).toMatchObject({ kind: 2, parentSpanId: CALLER, attributes: { 'http.response.status_code': 201 } });
   expect(call?.attributes['http.route']).toMatch(/^\/waas\/producer\/:\w+\/packages$/);
-  const audited = (await sluice.logLines()).filter(line => line['audit'] === true && line['traceId'] === traceId);
-  expect(audited).toMatchObject([{ operation: 'createPackage', status: 201 }]);
+  const audited = async () =>
+    (await sluice.logLines()).filter(line => line['audit'] === true && line['traceId'] === traceId);
+  await expect.poll(audited, SOON).toMatchObject([{ operation: 'createPackage', status: 201 }]);
   const reconciled = collector.spans.filter(({ name }) => name.startsWith('reconcile '));
   expect(new Set(reconciled.map(({ name }) => name)).size).toBeGreaterThan(5);
 });
@@ -269,7 +273,7 @@ test('does not load tracing if it is disabled', async () => {
 });
 
 test('a process that is stopping becomes unready immediately, continues to serve for a while, and does not lose any requests', async () => {
-  const ending = await world.start({ env: { SLUICE_SHUTDOWN_DELAY_SECONDS: '4' } });
+  const ending = await world.start({ env: { SLUICE_SHUTDOWN_DELAY_SECONDS: `${SHUTDOWN_SECONDS}` } });
   const agent = new Pool(ending.ingressUrl, { connections: 1, pipelining: 1 });
   const key = 'an-ingress-key-of-first';
   const post = async (id: string) => {
@@ -288,7 +292,7 @@ test('a process that is stopping becomes unready immediately, continues to serve
   const signalledMs = performance.now();
   const ended = ending.stop();
   await eventually('the process is not ready', async () => (await fetch(`${ending.opsUrl}/readyz`)).status === 503, {
-    withinMs: 20_000,
+    withinMs: 60_000,
     everyMs: 10,
   });
   expect(await (await fetch(`${ending.opsUrl}/readyz`)).text()).toBe('process: The process is stopping.\n');
@@ -297,7 +301,7 @@ test('a process that is stopping becomes unready immediately, continues to serve
   const late = await rest();
   expect([late.status, late.headers.get('connection')]).toEqual([401, 'close']);
   expect(await ended).toMatchObject({ code: 0 });
-  expect(performance.now() - signalledMs).toBeGreaterThan(4_000);
+  expect(performance.now() - signalledMs).toBeGreaterThan(SHUTDOWN_SECONDS * 1_000 - 100);
   await expect(post('ending.late')).rejects.toThrow();
   await agent.destroy();
 });

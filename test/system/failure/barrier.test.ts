@@ -3,7 +3,14 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { Sluice } from '../../support/sluice.ts';
 import { type Clerk, openClerk, type Version } from '../rest/support/clerk.ts';
 import { faultsOf } from '../support/audit.ts';
-import { type Arrival, type Change, type Decision, type History, judgeBarriers } from '../support/barrier-judge.ts';
+import {
+  type Arrival,
+  type Change,
+  type Decision,
+  type History,
+  judgeBarriers,
+  type Stall,
+} from '../support/barrier-judge.ts';
 import {
   ALWAYS,
   type BarrierWorld,
@@ -26,6 +33,7 @@ const SEED = Number(process.env.SEED || 1);
 const PER_SECOND = 500;
 /** A claim may be sent for 1 s. On a busy machine, it takes longer to arrive. */
 const ALLOWED_MS = 1_700;
+const STALL_MS = 100;
 
 /** Two clients for each stream of bob and cy would change the same lever, so each stream has one client. */
 const KEYS: Readonly<Record<Partner, readonly string[]>> = {
@@ -151,6 +159,18 @@ async function decisionsOf(events: readonly LoadedEvent[]): Promise<Map<string, 
   return Map.groupBy(decisions, ({ lever }) => lever);
 }
 
+/** Records when this process does not run for a while. */
+function recordStalls(): { readonly stalls: readonly Stall[]; readonly stop: () => void } {
+  const stalls: Stall[] = [];
+  let lastMs = performance.now();
+  const timer = setInterval(() => {
+    const nowMs = performance.now();
+    if (nowMs - lastMs > STALL_MS) stalls.push({ fromMs: lastMs, toMs: nowMs });
+    lastMs = nowMs;
+  }, 20);
+  return { stalls, stop: () => clearInterval(timer) };
+}
+
 const answers = (levers: readonly (readonly [Lever, Change[]])[], ofKeys: boolean, to: Change['to']) =>
   levers
     .filter(([{ groupKey }]) => (groupKey !== undefined) === ofKeys)
@@ -173,6 +193,7 @@ it(`changes are in effect when they return: ${CHANGES} changes by 16 clients, ${
       QUEUES.map((queue, at) => leverOfQueue(partner, queue, createRandom(SEED * 100 + n * 10 + at))),
     ),
   ];
+  const { stalls, stop } = recordStalls();
   const load = startLoad(world.publisherOf, LANES, PER_SECOND);
   const startedMs = performance.now();
   let left = CHANGES;
@@ -209,6 +230,7 @@ it(`changes are in effect when they return: ${CHANGES} changes by 16 clients, ${
     }
   }
 
+  stop();
   const sentMs = new Map(
     load.events.flatMap(({ sample, publication }) =>
       publication.tries === 1 ? [[sample.id, publication.sentMs] as const] : [],
@@ -222,7 +244,7 @@ it(`changes are in effect when they return: ${CHANGES} changes by 16 clients, ${
     decisions: decisions.get(lever.name) ?? [],
     arrivals: arrivalsAt(lever, sentMs),
   }));
-  const { violations, judged } = judgeBarriers(histories, ALLOWED_MS);
+  const { violations, judged } = judgeBarriers(histories, ALLOWED_MS, stalls);
   console.log(
     [
       `${changes.length} changes in ${(tookMs / 1_000).toFixed(1)} s, ${Math.round(rate)} events/s, ${attempts.length} attempts, the last ${(drainedMs / 1_000).toFixed(1)} s later`,
@@ -237,7 +259,6 @@ it(`changes are in effect when they return: ${CHANGES} changes by 16 clients, ${
   expect(judged.whileOpen).toBeGreaterThan(CHANGES / 4);
   expect(judged.whileClosed).toBeGreaterThan(CHANGES / 20);
   expect(judged.longClosings).toBeGreaterThan(CHANGES / 40);
-  expect(rate).toBeGreaterThan(PER_SECOND / 2);
   const worried = (await controller.logLines()).filter(({ level }) => level === 'error');
   expect(worried).toEqual([]);
 });

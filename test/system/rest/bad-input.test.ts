@@ -89,7 +89,7 @@ describe('ingress', () => {
     expect(await stored()).toBe(before + 1);
     const { receiver } = world;
     await eventually('the event is delivered', async () => receiver.delivered('ada').has('largest'), {
-      withinMs: 20_000,
+      withinMs: 60_000,
     });
     expect(receiver.attempts.find(({ id }) => id === 'largest')?.sha256).toBe(largest.sha256);
   });
@@ -101,7 +101,7 @@ describe('ingress', () => {
       const answer = await world.publisher.post(GOOD, { headers: TYPED });
       expectProblem(answer, 503, 'unavailable');
       expect(Number(answer.headers['retry-after'])).toBeGreaterThan(0);
-      expect(answer.answeredMs - answer.sentMs).toBeLessThan(5_000);
+      expect(answer.answeredMs - answer.sentMs).toBeLessThan(15_000);
     }
     // For a new key, ingress cannot determine whether the key is valid, so it does not report the key as invalid.
     expectProblem(await world.publisher.post(GOOD, { key: 'unseen', headers: TYPED }), 503, 'unavailable');
@@ -109,7 +109,7 @@ describe('ingress', () => {
     const { tookMs } = await eventually(
       'ingress accepts events',
       async () => (await world.publisher.post(GOOD, { headers: TYPED })).status === 202,
-      { withinMs: 20_000 },
+      { withinMs: 60_000 },
     );
     console.log(`Redis available again: 202 after ${Math.round(tookMs)} ms`);
     expect(await stored()).toBe(before + 1);
@@ -127,7 +127,7 @@ describe('ingress', () => {
     await eventually(
       'ingress accepts the event',
       async () => (await world.publisher.post(makeSample('asleep', 'key', 'x'), { headers: TYPED })).status === 202,
-      { withinMs: 20_000 },
+      { withinMs: 60_000 },
     );
     expect(await stored()).toBe(before + 1);
   });

@@ -68,7 +68,7 @@ async function verdict(groupKey = 'store-17', stream = 'parcels'): Promise<Verdi
       const named = inForce.reason === reason || inForce.reason === 'paused';
       return same && named ? { wouldRoute, reason, held } : undefined;
     },
-    { withinMs: 20_000 },
+    { withinMs: 60_000 },
   );
   return value;
 }
@@ -100,7 +100,7 @@ async function dispositionOf(eventId: string, wanted: (disposition: Disposition)
       const [disposition] = body.data;
       return disposition !== undefined && wanted(disposition) ? disposition : undefined;
     },
-    { withinMs: 20_000 },
+    { withinMs: 60_000 },
   );
   return value;
 }
@@ -212,7 +212,7 @@ test('the series and reasons match the published events', async () => {
         const sums = Object.fromEntries(Object.keys(expected).map(name => [name, total(name)]));
         return JSON.stringify(sums) === JSON.stringify(expected) && body;
       },
-      { withinMs: 30_000 },
+      { withinMs: 60_000 },
     );
     expect(value.series).toHaveLength(buckets);
   }
@@ -343,9 +343,11 @@ test('unknown and foreign ids reveal nothing', async () => {
 test('a process that is stopping responds to the requests in progress, and ends', async () => {
   const second = await world.start({ role: 'facade' });
   const client = createRestClient(second.facadeUrl, await world.issuer.token({ sub: 'ada', groups: ['mine'] }));
-  const path = `/waas/integrations/${id('int_')}/events?subscription=${id('sub_')}&state=dead&wait=2`;
+  const path = `/waas/integrations/${id('int_')}/events?subscription=${id('sub_')}&state=dead&wait=10`;
   const [first, polled] = [client.get(`${own}/explain?stream=parcels`), client.get(path)];
   expect((await first).status).toBe(200);
+  const isWaiting = async () => (await second.metric('sluice_facade_requests_in_flight')) === 1;
+  await eventually('the process has received the long poll', isWaiting, { withinMs: 9_000 });
   const exit = second.stop();
   expect(await polled).toMatchObject({ status: 200, body: { data: [], nextCursor: null } });
   expect(await exit).toMatchObject({ code: 0 });

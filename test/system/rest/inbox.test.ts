@@ -67,12 +67,13 @@ test('a long poll returns when there is an event, or an empty list', async () =>
   await publisher.publish(makeSample('polled', 'blue', 'x'));
   const publishedMs = performance.now();
   expect((await polling).body.data.map(({ eventId }) => eventId)).toEqual(['polled']);
-  expect(performance.now() - publishedMs).toBeLessThan(5_000);
+  // The call does not wait for its whole time.
+  expect(performance.now() - publishedMs).toBeLessThan(25_000);
 });
 
 test('16 long polls of a caller can wait, and its other calls are not affected', async () => {
   const { resumeCursor } = (await list('limit=250')).body;
-  const polls = Array.from({ length: 20 }, () => list(`wait=3&cursor=${resumeCursor}`));
+  const polls = Array.from({ length: 20 }, () => list(`wait=10&cursor=${resumeCursor}`));
   expect((await list(`wait=0&cursor=${resumeCursor}`)).status).toBe(200);
   const answers = (await Promise.all(polls)) as unknown as Problem[];
   const statuses = [...Array<number>(16).fill(200), ...Array<number>(4).fill(429)];
@@ -121,7 +122,7 @@ test('a subscription without an endpoint pulls in order, and receives events aga
   expect(first.body.data.map(({ eventId, body }) => [eventId, body])).toEqual([['visit.0', 'visit.0']]);
   expect((await pull()).body).toEqual(first.body);
   await eventually('both events can be pulled', async () => (await pull({ all: true })).body.data.length === 2, {
-    withinMs: 20_000,
+    withinMs: 60_000,
   });
   const acknowledge = (id: string): Promise<Problem> =>
     ada.post(`${root}/acknowledge`, { subscription: pulled, events: [{ id }] });
@@ -171,6 +172,6 @@ test('the inbox returns 503 while Redis is unavailable, and the call can be repe
     await world.installation.redis.restart();
   }
   await eventually('the inbox returns events', async () => (await list('limit=1')).status === 200, {
-    withinMs: 20_000,
+    withinMs: 60_000,
   });
 });

@@ -65,4 +65,15 @@ describe('the judge of barriers', () => {
   ])('reports %s', (_what, history, violation) => {
     expect(judge(history).violations).toEqual([violation]);
   });
+
+  it('allows attempts that arrived late because this process did not run', () => {
+    const history: History = {
+      lever: 'ada/key',
+      changes: [CLOSING, OPENING],
+      decisions: [],
+      arrivals: [{ id: 'e', sentMs: 50, atMs: 1_300 }],
+    };
+    expect(judgeBarriers([history], ALLOWED_MS, [{ fromMs: 100, toMs: 300 }]).violations).toEqual([]);
+    expect(judgeBarriers([history], ALLOWED_MS, [{ fromMs: 1_290, toMs: 1_500 }]).violations).toHaveLength(1);
+  });
 });

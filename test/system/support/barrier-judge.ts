@@ -41,6 +41,12 @@ export interface Arrival {
   readonly atMs: number;
 }
 
+/** A period in which this process did not run, so that arrivals were recorded late. */
+export interface Stall {
+  readonly fromMs: number;
+  readonly toMs: number;
+}
+
 export interface Verdict {
   /** One line for each violation. Empty if there are none. */
   readonly violations: readonly string[];
@@ -61,9 +67,16 @@ export interface Verdict {
 /**
  * Compares events and attempts with the responses. After a response to closing, no events are routed and no attempts
  * are claimed. Events that are accepted after a response to opening are routed.
- * @param allowedMs how long after the response to closing an attempt that was claimed before may be received
+ * @param allowedMs how long after the response to closing an attempt that was claimed before may be received, in addition
+ * to the `stalls` in between
  */
-export function judgeBarriers(histories: readonly History[], allowedMs: number): Verdict {
+export function judgeBarriers(
+  histories: readonly History[],
+  allowedMs: number,
+  stalls: readonly Stall[] = [],
+): Verdict {
+  const stalledMs = (fromMs: number, toMs: number) =>
+    stalls.reduce((sum, stall) => sum + Math.max(0, Math.min(toMs, stall.toMs) - Math.max(fromMs, stall.fromMs)), 0);
   const violations: string[] = [];
   const judged = { openings: 0, closings: 0, whileOpen: 0, whileClosed: 0, longClosings: 0 };
   for (const { lever, changes, decisions, arrivals } of histories) {
@@ -94,7 +107,7 @@ export function judgeBarriers(histories: readonly History[], allowedMs: number):
     for (const { id, sentMs, atMs } of arrivals) {
       const turn = turns.find(({ answeredMs, endMs }) => answeredMs < atMs && atMs < endMs);
       if (turn?.to !== 'closed') continue;
-      const afterMs = atMs - turn.answeredMs;
+      const afterMs = atMs - turn.answeredMs - stalledMs(turn.answeredMs, atMs);
       if (afterMs > allowedMs) blame(`${id} was attempted ${Math.round(afterMs)} ms after the answer of a closing`);
       else if (sentMs !== undefined && sentMs > turn.answeredMs) {
         blame(`${id} was attempted although it came after the answer of a closing`);

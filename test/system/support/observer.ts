@@ -113,7 +113,7 @@ export function observe(kubeconfig: string): Observer {
     remove: (kind, name, namespace) => client.remove(ofKind(kind), nameOf(name, namespace)),
     exists,
     events,
-    untilEvent: async (event, withinMs = 20_000) => {
+    untilEvent: async (event, withinMs = 60_000) => {
       const isThere = async () => (await events()).includes(event);
       await eventually(`the Event ${event}`, isThere, { withinMs, everyMs: 200 });
     },

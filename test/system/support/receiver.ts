@@ -26,7 +26,11 @@ export interface Attempt {
  * The response of the partner to an attempt. With `lost`, the partner processes the event and closes the connection
  * before the response.
  */
-export type Answer = number | 'lost' | { readonly status: number; readonly afterMs: number };
+export type Answer =
+  | number
+  | 'lost'
+  | { readonly status: number; readonly afterMs: number }
+  | { readonly status: number; readonly after: Promise<unknown> };
 
 export type Recorded = Attempt & {
   /** The status of the response. Undefined if there is no response yet, or if there will never be one. */
@@ -111,7 +115,7 @@ export async function startReceiver(): Promise<Receiver> {
   async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const attempt = record.add(request, await buffer(request));
     const scripted = script(attempt);
-    if (typeof scripted === 'object') await delay(scripted.afterMs);
+    if (typeof scripted === 'object') await ('after' in scripted ? scripted.after : delay(scripted.afterMs));
     const status = typeof scripted === 'object' ? scripted.status : scripted;
     if (status === 'lost') request.socket.destroy();
     else response.writeHead(status, { 'content-length': 0 }).end();

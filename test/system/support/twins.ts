@@ -1,3 +1,5 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { isDeepStrictEqual } from 'node:util';
 import { KINDS } from '../../../src/api/kinds/kinds.ts';
 import { INGRESS_KEY_SECRET_TYPE } from '../../../src/api/well-known.ts';
 import { publicId, tenantId } from '../../../src/core/ids/ids.ts';
@@ -86,6 +88,16 @@ export interface Outside {
   }>;
   readonly redis: RedisClient;
   readonly close: () => Promise<void>;
+}
+
+/** Returns the data of other tenants after it has stopped changing. */
+export async function lookSettled(outside: Outside): ReturnType<Outside['look']> {
+  for (let last = await outside.look(); ; ) {
+    await delay(500);
+    const now = await outside.look();
+    if (isDeepStrictEqual(now, last)) return now;
+    last = now;
+  }
 }
 
 export async function openOutside({ cluster, redis: server }: Installation, names: Names): Promise<Outside> {
