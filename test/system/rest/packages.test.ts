@@ -231,7 +231,8 @@ test('a list that is managed in Git is not changed, and the response names its m
   await applyAs('argocd', pkg('shop', 'from-git', ['orders']));
   const path = `${pathOf('from-git')}/streams`;
   // The version changes until the controller has written the status.
-  await kubectl(world.installation.cluster, ['wait', '--for=condition=Ready', 'package/from-git', '-n', 'shop']);
+  const isReady = ['wait', '--for=condition=Ready', 'package/from-git', '-n', 'shop', '--timeout=120s'];
+  await kubectl(world.installation.cluster, isReady);
   const version = await versionOf('from-git');
   for (const reply of [
     await ada.post<Problem['body']>(path, { catalogEntryPublicId: cat('carts') }),
@@ -304,6 +305,7 @@ test('a package that is deleted during a Block cannot be changed, and keeps its 
     '-n',
     'shop',
     '--for=jsonpath={.status.conditions[?(@.type=="Ready")].reason}=StillBlocking',
+    '--timeout=120s',
   ]);
   const path = `${pathOf('leaving')}/streams`;
   const refused: Problem[] = [
