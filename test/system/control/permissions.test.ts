@@ -48,7 +48,7 @@ async function isDelivered(id: string, groupKey = 'key'): Promise<void> {
 async function refused(): Promise<string[]> {
   const lines = (await Promise.all(controllers.map(controller => controller.logLines()))).flat();
   expect(lines.length).toBeGreaterThan(0);
-  return lines.map(line => JSON.stringify(line)).filter(line => /forbidden|\b403\b/i.test(line));
+  return lines.map(line => JSON.stringify(line)).filter(line => /forbidden|"(?:status|code)":403\b/i.test(line));
 }
 
 it('all kinds become ready, and an event is delivered', async () => {
