@@ -15,7 +15,7 @@ test('an event that is claimed alone does not wait for the claims of other endpo
   const fast = await startSink();
   const hanging = await startSink(() => {});
   const keys = Array.from({ length: 40 }, (_, i) => `h${i}`);
-  const slow = { url: hanging.url, timeoutMs: 60_000, retryMs: [100, 100, 100, 100] };
+  const slow = { url: hanging.url, timeoutMs: 30_000, retryMs: [100, 100, 100, 100] };
   await world.subscribe('hanging', slow, keys, { cap: 40 });
   await world.subscribe('fast', fast, ['k'], { cap: 4 });
 
@@ -36,5 +36,5 @@ test('an event that is claimed alone does not wait for the claims of other endpo
   await world.startWorker('third');
   await expect.poll(() => hanging.control.inFlight, { timeout: 30_000 }).toBeGreaterThan(0);
   await world.change(world.rowOf('fast', { send: 'open', cap: 4 }));
-  await expect.poll(() => fast.arrivals.length, { timeout: 40_000 }).toBe(3);
+  await expect.poll(() => fast.arrivals.length, { timeout: 25_000 }).toBe(3);
 }, 120_000);
