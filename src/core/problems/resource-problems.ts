@@ -135,7 +135,7 @@ export const RESOURCE_PROBLEMS = {
     status: 409,
     title: 'The subscription has an endpoint',
     remedy:
-      'Only pulled events can be acknowledged. With an endpoint, a 2xx response ends the delivery. To discard events, skip them.',
+      'Events are sent to the endpoint, and a 2xx response ends the delivery. To pull and acknowledge events instead, remove the endpoint. To discard events, skip them.',
   },
   group_key_inactive: {
     status: 409,

@@ -72,6 +72,11 @@ test('a test event is signed, free, needs no activation, and shows its result', 
   ]);
   const verified = new Webhook(secret).verify(detail.body ?? '', Object.fromEntries(signed) as Record<string, string>);
   expect(verified).toMatchObject({ type: 'sluice.test', data: { subscription: pushed } });
+  const replayed: Problem = await ada.post(`${eventPath(id)}/replay`);
+  expect([replayed.status, replayed.body.detail]).toEqual([
+    410,
+    'Test events cannot be replayed. Send another test event.',
+  ]);
   expect(await used()).toBe(before);
   expect((await list('limit=250')).body.data.some(event => event.id === id)).toBe(false);
 
@@ -227,4 +232,55 @@ test('a blocked stream refuses replays without charging anything, but still retu
     async () => ((await ada.post(`${eventPath(second.id)}/replay`)) as Problem).body.code === 'group_key_inactive',
     { withinMs: 60_000 },
   );
+});
+
+test('a disabled endpoint does not receive test events, and the response contains the call that enables it', async () => {
+  const subscription = `${root}/subscriptions/${pushed}`;
+  receiver.behave(() => 410);
+  await publisher.publish(makeSample('disables', 'green', 'x'));
+  await eventually(
+    'the endpoint is disabled',
+    async () => (await ada.get<{ reason: string }>(subscription)).body.reason === 'EndpointDisabled',
+    { withinMs: 20_000 },
+  );
+  const refused: Problem = await ada.post(`${subscription}/test`);
+  expect([refused.status, refused.body.code]).toEqual([409, 'subscription_not_live']);
+  expect(refused.body.detail).toMatch(/^The endpoint is disabled\. .*\/enable\.$/);
+  receiver.behave(() => 204);
+  expect((await ada.post(`${subscription}/enable`)).status).toBe(200);
+  await eventIn('disables', 'delivered');
+});
+
+test('with an endpoint, events cannot be pulled', async () => {
+  const refused: Problem = await ada.post(`${root}/pull`, { subscription: pushed });
+  expect([refused.status, refused.body.code]).toEqual([409, 'has_endpoint']);
+  expect(refused.body.detail).toContain('To pull and acknowledge events instead, remove the endpoint.');
+});
+
+test('a subscription whose stream has been deleted is not live, and does not ask for a retry', async () => {
+  const [known] = (await list('limit=1')).body.data;
+  const ofDeleted = (known?.id ?? '').replace(pushed.slice('sub_'.length), pulled.slice('sub_'.length));
+  await kubectl(world.installation.cluster, ['delete', 'catalogstream', 'visits', '-n', 'shop']);
+  const range = { subscription: pulled, since: ago(600_000), until: ago(0) };
+  for (const [path, body] of [
+    [`${root}/pull`, { subscription: pulled }],
+    [`${root}/subscriptions/${pulled}/test`, undefined],
+    [`${root}/subscriptions/${pulled}/recover`, { since: ago(600_000) }],
+    [`${root}/replay`, range],
+    [`${root}/replay`, { ...range, dryRun: true }],
+    [`${eventPath(ofDeleted)}/replay`, undefined],
+  ] as const) {
+    const { value: refused } = await eventually(
+      `${path} is refused because the stream does not exist`,
+      async () => {
+        const answer: Problem = await ada.post(path, body);
+        return answer.body.code === 'subscription_not_live' && answer;
+      },
+      { withinMs: 20_000 },
+    );
+    expect([refused.status, refused.body.detail], path).toEqual([
+      409,
+      'The producer does not have the stream of this subscription. It may have been deleted.',
+    ]);
+  }
 });

@@ -5,7 +5,7 @@ import { PATH_PARAMETERS } from '../../contract/fields.ts';
 import { defineRoute } from '../../contract/route.ts';
 import { fromRedis } from '../../objects/redis-failures.ts';
 import { instant } from './events.ts';
-import { inboxRefusal, openInbox } from './inbox-access.ts';
+import { inboxRefusal, type OpenInbox, openInbox } from './inbox-access.ts';
 
 const SentTest = z.object({ id: PATH_PARAMETERS.event }).meta({ id: 'SentTest' });
 
@@ -34,6 +34,15 @@ const Recovered = z
 const PAGE_POINTS = 30;
 /** The number of seconds after which one of the running tests has probably ended. */
 const TESTS_END_AFTER_SECONDS = '15';
+
+/** Returns the problem for an endpoint to which nothing can be sent. */
+function heldRefusal({ subscription }: Pick<OpenInbox, 'subscription'>): Refusal {
+  const detail =
+    subscription.status?.endpoint?.disabledAt === undefined
+      ? 'Nothing can be sent to the endpoint. For the reason, see the status of the subscription.'
+      : 'The endpoint is disabled. To enable it, use POST /waas/integrations/{integration}/subscriptions/{subscription}/enable.';
+  return new Refusal('subscription_not_live', detail);
+}
 
 const sendTest = defineRoute({
   method: 'POST',
@@ -66,15 +75,9 @@ const sendTest = defineRoute({
       case 'PULLED':
         // Refused endpoints aren't passed to the data plane, so they appear to be missing.
         if (opened.subscription.spec.endpoint === undefined) throw new Refusal('no_endpoint');
-        throw new Refusal(
-          'subscription_not_live',
-          'The endpoint is not allowed. For the reason, see the status of the subscription.',
-        );
+        throw heldRefusal(opened);
       case 'HELD':
-        throw new Refusal(
-          'subscription_not_live',
-          'The endpoint is not allowed. For the reason, see the status of the subscription.',
-        );
+        throw heldRefusal(opened);
       case 'MANY':
         throw new Refusal('rate_limited', {
           detail:

@@ -80,7 +80,15 @@ export function inboxRefusal(
       return new Refusal('event_open');
     case 'BAD_CURSOR':
       return new Refusal('malformed_cursor');
-    case 'CLOSED':
+    case 'CLOSED': {
+      const { producer: namespace, stream: name } = subscription.spec;
+      if (caches.get('CatalogStream', { namespace, name }) === undefined) {
+        return new Refusal(
+          'subscription_not_live',
+          'The producer does not have the stream of this subscription. It may have been deleted.',
+        );
+      }
       return new Refusal('unavailable', 'Sluice is restoring its state in Redis. Try again.');
+    }
   }
 }

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { Replay } from '../../../accounts/replays.ts';
+import { isTestRef } from '../../../core/events/test-event.ts';
 import { publicId } from '../../../core/ids/ids.ts';
 import { replayIdOf } from '../../../core/ids/replay-id.ts';
 import { Refusal } from '../../../http/refusal.ts';
@@ -120,6 +121,12 @@ async function startReplay(
       throw new Refusal('invalid_request', {
         errors: [{ header: 'idempotency-key', detail: 'is not a valid replay id' }],
       });
+    case 'EXPIRED':
+    case 'OPEN_EVENT':
+      if ('ref' in selection && isTestRef(selection.ref)) {
+        throw new Refusal('event_expired', 'Test events cannot be replayed. Send another test event.');
+      }
+      throw inboxRefusal(facade, opened, answer.answer);
     default:
       throw inboxRefusal(facade, opened, answer.answer);
   }
