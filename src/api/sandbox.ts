@@ -61,7 +61,7 @@ export const AcceptedEvent = z
 export const SandboxAcceptedEvent = AcceptedEvent.extend({
   sandbox: z
     .literal(true)
-    .meta({ description: 'Always true, which indicates that no endpoints are called and no tokens are charged.' }),
+    .meta({ description: 'Always true. Sandbox calls do not send requests to endpoints or charge tokens.' }),
   runId: z.string().meta({ description: 'The run that contains the event.' }),
   run: z.string().meta({ description: 'The path of the run report.' }),
 }).meta({ id: 'SandboxAcceptedEvent' });

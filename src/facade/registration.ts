@@ -30,7 +30,7 @@ declare module 'fastify' {
 type Incoming = FastifyRequest<{ Params: Record<string, string>; Querystring: Record<string, unknown> }>;
 
 /** The reason for ending a call. Without one, each call would create an exception with a stack. */
-const GONE = 'the response has been sent, or the client has left';
+const GONE = 'the call has ended';
 
 /** The prefix of all paths. Added by the scope. */
 const PREFIX = '/waas';

@@ -105,7 +105,7 @@ export const REQUEST_PROBLEMS = {
   ambiguous_request: {
     status: 400,
     title: 'The body and the query contain different values',
-    remedy: 'Send each field once, in the body or as a query parameter, or with the same value in both.',
+    remedy: 'Send each field either in the body or as a query parameter. If you send both, use the same value.',
   },
   forbidden: {
     status: 403,

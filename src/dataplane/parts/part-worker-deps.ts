@@ -43,7 +43,7 @@ export interface PartWorkerDeps extends SlotOpening, PartCalls, Omit<DeliverDeps
   readonly name: string;
   readonly pushes: Pick<PushConnection, 'listen' | 'fence' | 'leave'>;
   readonly room: Room;
-  /** The bytes of large bodies that this process is able to hold during its attempts. */
+  /** The memory that this process may use for large bodies during attempts, in bytes. */
   readonly bodyRoom: Room;
   /**
    * Reports activity in the part. If the part is held back, `hold` is the reason for this, as returned by an exchange.

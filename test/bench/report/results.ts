@@ -99,7 +99,7 @@ function neighbourFigure(of: string, { alone, beside }: Neighbour): Figure {
 }
 
 export function sickNeighboursFigure(runs: Neighbour): Figure {
-  return neighbourFigure('47 endpoints, beside one that hangs, one dead, one that resets', runs);
+  return neighbourFigure('47 healthy endpoints while one hangs, one is dead, and one resets', runs);
 }
 
 /** Returns the rates with many subscriptions that do not match, compared with a single subscription. */
@@ -165,7 +165,7 @@ export function figuresOf(measured: Measured): Figure[] {
       value: spreadOf(half[k].map(run => run.p99Ms)),
       detail: `p50 ${ms(half[k], run => run.p50Ms)} ms; accepted in p50 ${ms(half[k], run => run.acceptP50Ms)} p99 ${ms(half[k], run => run.acceptP99Ms)} ms; at ${half[k][0]?.rate ?? 0}/s`,
     })),
-    neighbourFigure('nine endpoints, beside one that hangs', neighbour),
+    neighbourFigure('nine healthy endpoints while a tenth hangs', neighbour),
     sickNeighboursFigure(sickNeighbours),
     cpu(1, 'at 200 events/s', low, 0.75),
     cpu(10, 'at 100 events/s', low),

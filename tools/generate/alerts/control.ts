@@ -37,7 +37,7 @@ export const control: AlertGroup = {
       severity: 'warning',
       summary: 'The role {{ $labels.role }} is not limited by the admission policies.',
       impact:
-        'Sluice continues to work, but an attacker with access to the service account of this role can write more than the role requires, such as Secrets of any type.',
+        'Sluice continues to work, but its service account has more permissions than the role requires. An attacker could use it to write Secrets of any type, for example.',
       steps: [
         'Run `kubectl get validatingadmissionpolicies,validatingadmissionpolicybindings` and apply `config/rbac` if the policies are missing.',
         'Compare the user in the log message `the admission policies do not apply to this service account` with the user name in the `matchConditions` of the policies. Both names must be the same.',

@@ -21,7 +21,7 @@ export const ingress: AlertGroup = {
       expr: `${p99('sluice_ingress_request_duration_seconds')} > 1`,
       for: '10m',
       severity: 'warning',
-      summary: 'Accepting an event takes more than one second for 1 % of all events.',
+      summary: '1 % of all events take more than one second to be accepted.',
       impact: 'Producers have to wait longer, or their requests time out and are retried.',
       steps: [
         'Run `redis-cli SLOWLOG GET` and see SluiceRedisSlow. For each event, Redis runs one command and one disk write.',
