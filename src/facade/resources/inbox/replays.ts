@@ -42,7 +42,10 @@ const ReplayEntry = z
     taken: z.int().meta({ description: 'The number of events that have been added to the inbox so far.' }),
     refunded: z
       .int()
-      .meta({ description: 'The number of tokens refunded for events whose retention period has ended.' }),
+      .meta({
+        description:
+          'The number of tokens refunded for events that could not be added to the inbox, for example because their retention period has ended.',
+      }),
     nextCursor,
   })
   .meta({ id: 'Replay' });
