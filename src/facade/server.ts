@@ -149,7 +149,7 @@ export function createFacadeServer(options: {
   /** Authentication and the rate limit run in this order for every `/waas` request, before the body is read. */
   async function registerScope(scope: FastifyInstance): Promise<void> {
     await registerAuthentication(scope, { onRefused: metrics.refused, ...options.authentication });
-    const rateLimit = registerRateLimit(scope, rates);
+    const rateLimit = registerRateLimit(scope, { ...rates, nowMs: () => facade.clock.nowMs() });
     scope.setNotFoundHandler(server.answerUnrouted);
     const { requireScopes = false } = options.authentication;
     const turns = createTurns({ onWaiting: metrics.waiting, onRefused: metrics.limited });

@@ -16,7 +16,6 @@ import { startIssuer, type TestIssuer } from '../../../test/support/facade/issue
 import { exchange, type RawAnswer } from '../../../test/support/facade/raw-exchange.ts';
 import { publicId } from '../../core/ids/ids.ts';
 import { Refusal } from '../../http/refusal.ts';
-import { systemClock } from '../../time/clock.ts';
 import { quotaOf } from './rate-limit.ts';
 
 /** Enough for a busy machine. */
@@ -186,7 +185,7 @@ describe('a list that looks at many pages', () => {
     };
     const subscription = { metadata: { uid: 'u' }, spec: { producer: 'shop', integration: 'shop' } };
     const caches = { assertCurrent: () => undefined, find: async () => subscription };
-    const parts = { inboxes: { list }, caches, clock: systemClock };
+    const parts = { inboxes: { list }, caches };
     const limits = { eventLoopDelayMs: 0, pointsPerMinute, accountPointsPerMinute: () => accountPointsPerMinute };
     facade = await facades.start(limits, undefined, undefined, parts);
     return looked;

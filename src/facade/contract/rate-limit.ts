@@ -95,14 +95,15 @@ export interface RateLimit {
  * same fields for `"account"` after an account has been charged. Calls beyond a limit cause a Refusal 429
  * `rate_limited` with Retry-After.
  */
-export function registerRateLimit(scope: FastifyInstance, { limits, onRefused }: Options): RateLimit {
+export function registerRateLimit(scope: FastifyInstance, options: Options): RateLimit {
+  const { limits } = options;
   const chargeCaller = createCharge(
     'caller',
     () => limits.perCaller,
     () => '',
-    onRefused,
+    options,
   );
-  const chargeAccount = createCharge('account', limits.ofAccount, account => remedyOf(account, limits), onRefused);
+  const chargeAccount = createCharge('account', limits.ofAccount, account => remedyOf(account, limits), options);
   const costOf = ({ routeOptions }: FastifyRequest) => routeOptions.config.cost ?? 1;
   scope.addHook('onRequest', async (request, reply) =>
     chargeCaller.charge(reply, callerKey(identityOf(request)), costOf(request)),
@@ -130,13 +131,15 @@ function remedyOf(name: string, { ofAccount, accountCeiling }: PointLimits): str
 interface Options {
   readonly limits: PointLimits;
   readonly onRefused: (limit: CallLimit) => void;
+  /** Monotonic clock in milliseconds. */
+  readonly nowMs: () => number;
 }
 
 function createCharge(
   name: CallLimit,
   perMinute: (key: string) => number | undefined,
   remedy: (key: string) => string,
-  onRefused: Options['onRefused'],
+  { onRefused, nowMs }: Options,
 ) {
   const quota = (key: string): Quota | undefined => {
     const points = perMinute(key);
@@ -146,7 +149,7 @@ function createCharge(
     capacity: key => quota(key)?.points ?? Number.POSITIVE_INFINITY,
     refillMs: key => (quota(key)?.windowSeconds ?? 1) * 1_000,
     entries: ENTRIES,
-    nowMs: () => performance.now(),
+    nowMs,
   });
   const charge = (reply: FastifyReply, key: string, cost: number) => {
     const limit = quota(key);

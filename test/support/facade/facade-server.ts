@@ -7,6 +7,7 @@ import { createFacadeServer, type FacadeLimits, type FacadeServer } from '../../
 import { createClientAddress, createConnectionAddress } from '../../../src/http/client-address.ts';
 import { createLogger } from '../../../src/telemetry/log.ts';
 import { createRegistry, type Registry } from '../../../src/telemetry/metrics.ts';
+import { createManualClock } from '../manual-clock.ts';
 import { type AuditFields, collectAudit } from './collect-audit.ts';
 import { AUDIENCE, type TestIssuer } from './issuer.ts';
 import { exchange, type RawAnswer } from './raw-exchange.ts';
@@ -75,6 +76,8 @@ export function createFacadeServers(issuer: TestIssuer): FacadeServers {
         caches: { assertCurrent: () => undefined, get: () => undefined, list: () => [] },
         ceilings: {},
         limits: { pointsPerMinuteOf: accountPointsPerMinute },
+        // Without a test that moves the clock, no points come back.
+        clock: createManualClock(),
         ownership: { tenant: owned, integration: owned, account: owned },
         ...parts,
       } as unknown as Facade;

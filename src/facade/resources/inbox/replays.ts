@@ -40,12 +40,10 @@ const ReplayEntry = z
         'Whether all events have been added to the inbox. If this is false, the replay has been charged, but is still in progress.',
     }),
     taken: z.int().meta({ description: 'The number of events that have been added to the inbox so far.' }),
-    refunded: z
-      .int()
-      .meta({
-        description:
-          'The number of tokens refunded for events that could not be added to the inbox, for example because their retention period has ended.',
-      }),
+    refunded: z.int().meta({
+      description:
+        'The number of tokens refunded for events that could not be added to the inbox, for example because their retention period has ended.',
+    }),
     nextCursor,
   })
   .meta({ id: 'Replay' });
