@@ -81,10 +81,7 @@ export function partKeys(part: Part) {
     lists: key('in'),
     /** HASH: slot, ref → ids of its replays. */
     replays: key('rp'),
-    /**
-     * HASH: slot → time of the first dead letter in the last hour with dead letters, in ms; its ref; and the newest ref
-     * of all dead letters.
-     */
+    /** HASH: slot → first dead letter in the last hour with dead letters (ms, ref); newest ref of all. */
     deadLetters: key('dead'),
     /** ZSET by lex: slot, ref (and `:replay`) of dead, skipped and expired ones. */
     final: key('fin'),
@@ -98,6 +95,8 @@ export function partKeys(part: Part) {
     skipped: key('skipped'),
     /** ZSET: slot of a deleted subscription → time at which its remains are removed, in ms. */
     dropped: key('drop'),
+    /** HASH: slot of a deleted subscription → end of its retention (13 digits, in ms), and its inbox. */
+    former: key('former'),
     /** HASH: dispatcher → until, limit, held, pushed, room in bytes, bytes pushed. */
     ready: key('ready'),
     /** The channel that is used for pushes. */

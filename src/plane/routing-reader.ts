@@ -60,6 +60,8 @@ export interface RoutingReader {
     queue: string,
     wanted: { readonly eventId: string } | { readonly ref: string },
   ) => Promise<FoundEvent | undefined>;
+  /** Returns the inboxes of deleted subscriptions that an event was routed to. They can be looked up like the event. */
+  readonly readFormerInboxes: (tenant: string, queue: string, ref: string) => Promise<readonly InboxRef[]>;
   /** @param inbox inbox of a subscription that receives no more events; earlier results are read from it */
   readonly readDisposition: (
     tenant: string,

@@ -44,7 +44,7 @@ export const SubscriptionSpec = withTransitions(
       .enum(['Retain', 'Delete'])
       .default('Retain')
       .describe(
-        'What happens to the inbox when you delete the subscription. All deliveries stop. `Retain` keeps the records until the end of the retention period. `Delete` removes the inbox immediately. Defaults to Retain.',
+        'What happens to the inbox when you delete the subscription. In both cases, all deliveries stop, and the inbox can no longer be read. With `Retain`, the producer can look up the state of each event until the end of its retention period. `Delete` removes waiting events immediately. The producer can still look up that they were routed, but not their state. Defaults to Retain.',
       ),
   }),
   immutable('producer'),

@@ -21,6 +21,11 @@ test.each<[string, Partial<DispositionFacts>, EventDisposition]>([
     { progress, integration: 'closed' },
     { disposition: 'routed', progress },
   ],
+  [
+    'it was in an inbox that was removed',
+    { wasRouted: true, noted: 'not_activated', subscription: undefined },
+    { disposition: 'routed' },
+  ],
   ['routing noted why not', { noted: 'not_activated' }, { disposition: 'not_routed', reason: 'not_activated' }],
   ['it has no group key', { groupKey: '' }, { disposition: 'not_routed', reason: 'missing_group_key' }],
   ['routing has not come there', { cursor: '10-0' }, { disposition: 'waiting' }],

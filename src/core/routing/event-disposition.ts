@@ -25,6 +25,8 @@ export interface DispositionFacts {
   readonly nowMs: number;
   /** The event progress in the inbox. Undefined if the event was never added to the inbox. */
   readonly progress: EventProgress | undefined;
+  /** True if it was added to the inbox of a subscription that was deleted since. Its progress may have been removed. */
+  readonly wasRouted?: boolean;
   /** Reason recorded when the event wasn't routed. */
   readonly noted: NotRoutedReason | undefined;
 }
@@ -35,6 +37,7 @@ export interface DispositionFacts {
  */
 export interface EventDisposition {
   readonly disposition: 'routed' | 'waiting' | 'not_routed';
+  /** If the event was routed and this is missing, the inbox has been removed. */
   readonly progress?: EventProgress;
   /** This is only present if the event wasn't routed. */
   readonly reason?: NotRoutedReason;
@@ -47,6 +50,7 @@ export interface EventDisposition {
 export function dispositionOf(facts: DispositionFacts): EventDisposition {
   const { id, groupKey, cursor, integration, subscription, progress, noted } = facts;
   if (progress !== undefined) return { disposition: 'routed', progress };
+  if (facts.wasRouted === true) return { disposition: 'routed' };
   if (noted !== undefined) return { disposition: 'not_routed', reason: noted };
   if (groupKey === '') return { disposition: 'not_routed', reason: 'missing_group_key' };
   const passed = subscription?.behindAt ?? cursor;

@@ -1,5 +1,5 @@
 import type { SubscriptionRoute, TenantRoutes } from '../../core/routing/routes.ts';
-import type { InboxRef } from '../../plane/inbox-ref.ts';
+import { type InboxRef, inboxMember } from '../../plane/inbox-ref.ts';
 import type { ControlRecord, ControlStore } from '../../record/control-store.ts';
 import { withoutSubscription } from '../../record/tenant-index.ts';
 import type { RedisClient } from '../../redis/client.ts';
@@ -119,7 +119,7 @@ export function createPartsControl(redis: RedisClient, record: ControlRecord, no
         const recorded = (await record.readActivations(inbox.integration)).keys();
         const groupKeys = new Set([...recorded, ...pairs.of(inbox.integration)]);
         const closing = [...groupKeys].map(groupKey => ({ kind: 'off' as const, slot, groupKey }));
-        await writer.change(place.part, fence, [...closing, { kind: 'drop', slot, ...how }]);
+        await writer.change(place.part, fence, [...closing, { kind: 'drop', slot, inbox: inboxMember(inbox), ...how }]);
         known.drop(inbox);
       }
       await forgetInbox(fence, tenant, inbox);

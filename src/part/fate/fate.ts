@@ -1,12 +1,13 @@
-import { parseInboxMember } from '../../plane/inbox-ref.ts';
+import { type InboxRef, parseInboxMember } from '../../plane/inbox-ref.ts';
 import { tenantKeys } from '../../redis/keys.ts';
 import { readNamedScript } from '../../redis/named-scripts.ts';
 import { callScript, type ScriptClient } from '../call.ts';
 import { parseRow, type SubscriptionRow } from '../gate/subscription-row.ts';
 import type { PartClient, SlotOfPart } from '../inbox/find-part.ts';
-import { partKeys } from '../keys.ts';
+import { type Part, partKeys } from '../keys.ts';
 
 const FATE = readNamedScript(new URL('fate.lua', import.meta.url));
+const FORMER = readNamedScript(new URL('former.lua', import.meta.url));
 
 /** The data that is used to decide if the events of a group key are sent to a slot. */
 export interface Fate {
@@ -31,6 +32,12 @@ export async function readFate(redis: ScriptClient, { part, slot }: SlotOfPart, 
     position: position === '' ? undefined : (position as string),
     since: since === '' ? undefined : (since as string),
   };
+}
+
+/** The inboxes of deleted subscriptions that an event was routed to. */
+export async function readFormer(redis: ScriptClient, part: Part, ref: string): Promise<InboxRef[]> {
+  const [word, ...members] = await callScript(redis, FORMER, { keys: partKeys(part), args: { gen: part.gen, ref } });
+  return word === 'OK' ? members.map(member => parseInboxMember(member as string)) : [];
 }
 
 /**

@@ -1,12 +1,15 @@
 import { expect, test } from 'vitest';
-import { event } from '../../../test/support/part/part.ts';
+import { event, row } from '../../../test/support/part/part.ts';
 import { createPartInbox, type InboxShort } from '../../../test/support/part/part-inbox.ts';
 import { dispositionOf } from '../../core/routing/event-disposition.ts';
+import { inboxMember } from '../../plane/inbox-ref.ts';
 import { integrationKeys, tenantKeys } from '../../redis/keys.ts';
 import { onEachRedis } from '../../redis/testing/each-redis.ts';
 import { inboxRefOf } from '../inbox/ref-names.ts';
+import { HOUR_MS, slotOf } from '../keys.ts';
 import { streamIdOf } from '../lanes/ref.ts';
 import { eventIdOf } from '../log/event-id.ts';
+import { sweepAll } from '../sweep/testing/sweep-all.ts';
 import { createPartGateReader } from './gate-reader.ts';
 import { createPartRoutingReader } from './routing-reader.ts';
 
@@ -25,9 +28,18 @@ onEachRedis(redis => {
     /** Returns the routing as REST does. */
     async function fate(ref: string, groupKey = 'k', of = integration) {
       const found = await reader.findEvent(tenant, queue, { ref });
-      const reading = await reader.readDisposition(tenant, queue, of, { ref, groupKey });
+      const former = await reader.readFormerInboxes(tenant, queue, ref);
+      const deleted = former.findLast(inbox => inbox.integration === of);
+      const reading = await reader.readDisposition(tenant, queue, of, { ref, groupKey }, deleted);
       const { cursor } = await reader.readQueue(tenant, queue);
-      const facts = { id: found?.id ?? '', groupKey, cursor, integration: 'active', nowMs: inbox.t.nowMs() } as const;
+      const facts = {
+        id: found?.id ?? '',
+        groupKey,
+        cursor,
+        integration: 'active',
+        nowMs: inbox.t.nowMs(),
+        wasRouted: deleted !== undefined,
+      } as const;
       const { disposition, reason, progress } = dispositionOf({ ...facts, ...reading });
       return reason ?? progress?.state ?? disposition;
     }
@@ -36,11 +48,11 @@ onEachRedis(redis => {
     /**
      * Records a group key as the controller does: after the parts that it closes, and before the parts that it opens.
      */
-    async function record(groupKey: string, isActive: boolean) {
+    async function record(groupKey: string, isActive: boolean, sinceMs = 1) {
       const i = integrationKeys(integration);
       await redis().call('hset', i.meta, 'ready', '1', 'state', 'active');
       await redis().call('hset', tenantKeys(tenant).index, `i:${integration}`, '');
-      if (isActive) await redis().call('hset', i.act, groupKey, 1);
+      if (isActive) await redis().call('hset', i.act, groupKey, sinceMs);
       else await redis().call('hdel', i.act, groupKey);
     }
     await record('k', true);
@@ -197,5 +209,63 @@ onEachRedis(redis => {
     await say({ sub: { route: 'closed' } });
     const [refused] = (await publish(['k'])) as [string];
     expect(await fate(refused)).toBe('not_subscribed');
+  });
+
+  test('an event from before the subscription was skipped, unless its group key was not active', async () => {
+    const { fate, publish, t, part, slot, say, record } = await start();
+    await part.change({ kind: 'off', slot, groupKey: 'k' }, { kind: 'drop', slot });
+    const [early, other] = (await publish(['k', 'other'])) as [string, string];
+    expect(await fate(early)).toBe('not_subscribed');
+    await say({});
+    await t.activate('x', 'k');
+    await t.activate('x', 'other');
+    await record('other', true, t.clock.ms);
+    expect(await fate(early)).toBe('skipped_to_now');
+    expect(await fate(other, 'other')).toBe('not_activated');
+    await say({ sub: { route: 'closed' } });
+    expect(await fate(early)).toBe('not_subscribed');
+  });
+
+  test.each([
+    ['Retain', undefined, 'pending'],
+    ['Delete', 'delete', 'routed'],
+  ] as const)('an event that was routed stays routed after its subscription is deleted: %s', async (_, how, open) => {
+    const w = await start();
+    const { fate, publish, drain, part, slot, inbox } = w;
+    const { sub, integration } = inbox;
+    await part.change({ kind: 'meta', field: 'retentionMs', value: String(24 * HOUR_MS) });
+    const [done] = (await publish(['k'])) as [string];
+    await drain();
+    part.clock.ms += HOUR_MS;
+    const [waits, other] = (await publish(['k', 'other'])) as [string, string];
+    const drop = { kind: 'drop', slot, inbox: inboxMember(inbox), ...(how && { how }) } as const;
+    await part.change({ kind: 'off', slot, groupKey: 'k' }, drop);
+    const subs = tenantKeys(w.tenant).subs(w.queue);
+    await redis().call('hdel', subs, integration);
+    await sweepAll(part);
+    const fates = async () => [await fate(done), await fate(waits), await fate(other, 'other')];
+    expect(await fates()).toEqual(['delivered', open, 'not_subscribed']);
+    expect(await fate(done, 'k', 'int_other')).toBe('not_subscribed');
+
+    const again = slotOf(sub, 'inc2');
+    await part.change(
+      { kind: 'row', slot: again, row: row({ integration }) },
+      { kind: 'on', slot: again, groupKey: 'k' },
+    );
+    await redis().call('hset', subs, integration, `${sub}.inc2`);
+    expect(await fates()).toEqual(['delivered', open, 'not_activated']);
+
+    part.clock.ms += 24 * HOUR_MS - 1;
+    await sweepAll(part);
+    expect(await fate(waits)).toBe(open);
+    part.clock.ms += 1;
+    await sweepAll(part);
+    expect(await redis().call('exists', part.keys.former, part.keys.dropped)).toBe(0);
+  });
+
+  test('a deleted subscription to which nothing was routed does not leave anything behind', async () => {
+    const { part, slot, inbox } = await start();
+    await part.change({ kind: 'drop', slot, inbox: inboxMember(inbox) });
+    expect(await redis().call('exists', part.keys.former)).toBe(0);
   });
 });

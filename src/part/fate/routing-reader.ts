@@ -1,21 +1,34 @@
 import type { NotRoutedReason } from '../../core/routing/reasons.ts';
-import type { InboxRef } from '../../plane/inbox-ref.ts';
+import { type InboxRef, inboxMember } from '../../plane/inbox-ref.ts';
 import type { DispositionReading, GateReading, QueueReading, RoutingReader } from '../../plane/routing-reader.ts';
 import type { Reply } from '../../redis/client.ts';
+import { integrationKeys } from '../../redis/keys.ts';
+import type { SubscriptionRow } from '../gate/subscription-row.ts';
 import { createReadDetails } from '../inbox/details.ts';
 import { type PartClient, readPart } from '../inbox/find-part.ts';
 import { partRefOf } from '../inbox/ref-names.ts';
 import { PART_NUMBER, type Part, partKeys, slotOf } from '../keys.ts';
 import { msOfRef, streamIdOf } from '../lanes/ref.ts';
-import { type Fate, isTenantReady, readFate, readSubscriber } from './fate.ts';
+import { type Fate, isTenantReady, readFate, readFormer, readSubscriber } from './fate.ts';
 import { createFindEvent } from './find-event.ts';
 
 const NO_EVENT = '0-0';
+/** The maximum clock difference between the controller, which records activations, and Redis. */
+const GRACE_MS = 2_000;
 
 const text = (reply: Reply | undefined): string | undefined => (typeof reply === 'string' ? reply : undefined);
 
 /** The integration state. Parts do not contain it. */
 export type StateOfIntegration = (integration: string) => 'pending' | 'active' | 'closed';
+
+/**
+ * Returns true if a group key was already active for the integration when an event was accepted. The part only knows
+ * since when it is active for a subscription. For a new subscription, this is not earlier than the subscription itself.
+ */
+async function wasActive(redis: PartClient, { integration }: SubscriptionRow, groupKey: string, ref: string) {
+  const sinceMs = text(await redis.call('hget', integrationKeys(integration).act, groupKey));
+  return sinceMs !== undefined && Number(sinceMs) + GRACE_MS <= msOfRef(ref);
+}
 
 /**
  * The reason why an event was not routed, or will not be routed. If it is still possible that it will be routed, this
@@ -32,8 +45,12 @@ async function notedOf(
   const passed = fate.position ?? (text(hold) === undefined ? ref : (text(held) ?? ''));
   if (!fate.isWhole || fate.row === undefined || groupKey === '') return undefined;
   // Also of an event that waits: what is activated from now on is active for later ones.
-  if (fate.since === undefined || ref <= fate.since) return 'not_activated';
-  if (ref > passed) return undefined;
+  if (fate.since === undefined) return 'not_activated';
+  if (ref <= fate.since) {
+    if (!(await wasActive(redis, fate.row, groupKey, ref))) return 'not_activated';
+  } else if (ref > passed) {
+    return undefined;
+  }
   // It is closed, or its integration is not active: that is the reason.
   return fate.row.route === 'closed' ? undefined : 'skipped_to_now';
 }
@@ -50,27 +67,28 @@ async function readQueue(redis: PartClient, tenant: string, queue: string): Prom
   };
 }
 
-/** Reads the routing state of parts and past decisions. This is the same as `createRoutingReader`. */
-export function createPartRoutingReader(
-  redis: PartClient,
-  nowMs: () => number,
-  stateOf: StateOfIntegration,
-): RoutingReader {
+function createReadDisposition(redis: PartClient) {
   const readDetails = createReadDetails(redis);
 
-  async function readDisposition(
+  async function progressIn(part: Part, { sub, inc }: InboxRef, ref: string) {
+    const details = await readDetails({ part, slot: slotOf(sub, inc) }, [{ ref }]);
+    return details === 'GONE' ? undefined : details[0]?.progress;
+  }
+
+  return async function readDisposition(
     part: Part,
     asked: InboxRef | undefined,
     former: InboxRef | undefined,
     { ref, groupKey }: { readonly ref: string; readonly groupKey: string },
   ): Promise<DispositionReading> {
-    const inbox = asked ?? former;
-    const at = inbox && { part, slot: slotOf(inbox.sub, inbox.inc) };
-    const [details, fate] = await Promise.all([
-      at === undefined ? [] : readDetails(at, [{ ref }]),
-      asked === undefined || at === undefined ? undefined : readFate(redis, at, groupKey),
+    const at = asked && { part, slot: slotOf(asked.sub, asked.inc) };
+    const [own, fate] = await Promise.all([
+      asked && progressIn(part, asked, ref),
+      at === undefined ? undefined : readFate(redis, at, groupKey),
     ]);
-    const progress = details === 'GONE' ? undefined : details[0]?.progress;
+    const isOther = former !== undefined && inboxMember(former) !== (asked && inboxMember(asked));
+    const earlier = own === undefined && isOther ? await progressIn(part, former, ref) : undefined;
+    const progress = own ?? earlier;
     const behindAt = fate?.position && streamIdOf(fate.position);
     return {
       subscription: asked && { id: asked.sub, behindAt },
@@ -78,7 +96,16 @@ export function createPartRoutingReader(
       activatedSinceMs: fate?.since === undefined ? undefined : msOfRef(fate.since),
       noted: progress === undefined && fate !== undefined ? await notedOf(redis, part, fate, ref, groupKey) : undefined,
     };
-  }
+  };
+}
+
+/** Reads the routing state of parts and past decisions. This is the same as `createRoutingReader`. */
+export function createPartRoutingReader(
+  redis: PartClient,
+  nowMs: () => number,
+  stateOf: StateOfIntegration,
+): RoutingReader {
+  const readDisposition = createReadDisposition(redis);
 
   return {
     readQueue: (tenant, queue) => readQueue(redis, tenant, queue),
@@ -106,6 +133,12 @@ export function createPartRoutingReader(
     },
 
     findEvent: createFindEvent(redis, nowMs),
+
+    async readFormerInboxes(tenant, queue, ref) {
+      const part = await readPart(redis, tenant, queue);
+      const own = partRefOf(ref);
+      return part === undefined || own === undefined ? [] : readFormer(redis, part, own);
+    },
 
     async readDisposition(tenant, queue, integration, { ref, groupKey }, former) {
       const [part, subscriber] = await Promise.all([

@@ -1,7 +1,7 @@
 #!lua flags=allow-oom
 -- Applies the changes of the controller to a part. Either all of them are applied, or none. They apply to all later
 -- routing and claims.
---@keys meta log keys subs endpoints positions claims lanes pending waiting turns retries tries off counts dropped skips skipped channel
+--@keys meta log keys subs endpoints positions claims lanes pending waiting turns retries tries off counts dropped former skips skipped channel
 --@args fence gen ...
 -- More: (operation, a, b, c)*, where each is one of
 --   begin               begins a generation, and removes the counts of the one before. Only as the first operation
@@ -12,8 +12,8 @@
 --   row    slot row how sets a row of P:subs. `how`, for a row that opens: '' continues from its position, or else from now
 --                       on; behind starts at the tail, and opens once it has caught up; skip continues from now on
 --   endpoint slot text  sets a sealed endpoint; '' removes it
---   drop   slot how     removes the row and the endpoint. The sweep removes the events in its lanes after the retention, or
---                       at once if `how` is delete
+--   drop   slot how inbox  removes the row and the endpoint. The sweep removes the events in its lanes after the
+--                       retention, or at once if `how` is delete. inbox: '' if unknown
 --   on     slot key since  activates a group key. since: '' for the ref of the tail
 --   off    slot key    deactivates a group key
 -- Returns {OK, number of changes, ref of the tail, 1 if the call must be repeated to unpark more}, or one word: FENCED (a
@@ -257,8 +257,12 @@ for i = FIRST, #ARGV, 4 do
     set(KEY_SUBS, a, '')
     set(KEY_ENDPOINTS, a, '')
     redis.call('HDEL', KEY_SKIPPED, a)
-    local keptMs = b == 'delete' and 0 or tonumber(redis.call('HGET', KEY_META, 'retentionMs') or LONGEST_MS)
-    redis.call('ZADD', KEY_DROPPED, 'NX', string.format('%.0f', now + keptMs), a)
+    local retentionMs = tonumber(redis.call('HGET', KEY_META, 'retentionMs') or LONGEST_MS)
+    redis.call('ZADD', KEY_DROPPED, 'NX', string.format('%.0f', now + (b == 'delete' and 0 or retentionMs)), a)
+    -- If nothing was routed to it, there are no events to look up.
+    if c ~= '' and redis.call('HEXISTS', KEY_COUNTS, a) == 1 then
+      redis.call('HSETNX', KEY_FORMER, a, string.format('%013.0f', now + retentionMs) .. c)
+    end
     rowsChanged = true
   elseif operation == 'on' then activate(a, b, c)
   elseif operation == 'off' then deactivate(a, b)

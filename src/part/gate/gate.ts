@@ -49,9 +49,9 @@ export type GateChange =
   | { readonly kind: 'endpoint'; readonly slot: string; readonly sealed: string }
   /**
    * `how`: if this is set, events which are waiting are removed immediately and not at the end of their retention
-   * period.
+   * period. `inbox`: the result of `inboxMember`. Absent if it is not known, so its events can't be looked up any more.
    */
-  | { readonly kind: 'drop'; readonly slot: string; readonly how?: 'delete' }
+  | { readonly kind: 'drop'; readonly slot: string; readonly how?: 'delete'; readonly inbox?: string }
   /** `since`: absent for now; else a position. */
   | { readonly kind: 'on'; readonly slot: string; readonly groupKey: string; readonly since?: string }
   | { readonly kind: 'off'; readonly slot: string; readonly groupKey: string };
@@ -90,7 +90,7 @@ function argumentsOf(change: GateChange): [string, string, string, string] {
     case 'endpoint':
       return [change.kind, change.slot, change.sealed, ''];
     case 'drop':
-      return [change.kind, change.slot, change.how ?? '', ''];
+      return [change.kind, change.slot, change.how ?? '', change.inbox ?? ''];
     case 'on':
       return [change.kind, change.slot, change.groupKey, change.since ?? ''];
     case 'off':

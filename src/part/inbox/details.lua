@@ -1,6 +1,6 @@
 #!lua flags=no-writes
 -- Returns the details of deliveries to a slot. It only returns as many as are possible in a short call.
---@keys meta log subs claims pending tries records*
+--@keys meta log subs former claims pending tries records*
 --@args gen slot ...
 -- More: (ref, replay or '', index in KEYS of the records of its ref)*
 -- Returns {OK, (group key, metadata and bytes, or '' if retention has removed the event; state)*}, or GONE. If there are too
@@ -12,7 +12,7 @@
 --@include open-state.lua
 local MOST_BYTES, MOST_CHUNKS, CHUNKS_AT_ONCE = 524288, 256, 16
 if redis.call('HGET', KEY_META, 'gen') ~= ARG_GEN then return { 'GONE' } end
-if redis.call('HEXISTS', KEY_SUBS, ARG_SLOT) == 0 then return { 'GONE' } end
+if redis.call('HEXISTS', KEY_SUBS, ARG_SLOT) + redis.call('HEXISTS', KEY_FORMER, ARG_SLOT) == 0 then return { 'GONE' } end
 local slot = struct.pack('>I5', tonumber(ARG_SLOT, 32))
 
 -- Returns the record for this slot from a chunk.

@@ -1,7 +1,7 @@
 #!lua flags=allow-oom
 -- Removes the data of a subscription that was deleted. Each call processes a single slice. P:dropped contains the time
 -- at which this should be done. This is either immediately or after the retention.
---@keys meta log subs counts claims lanes pending waiting turns retries tries off health final answers lists replays deadLetters dropped
+--@keys meta log subs counts claims lanes pending waiting turns retries tries off health final answers lists replays deadLetters dropped former
 --@args gen
 -- Returns {OK, 1 if there is more to do}, or GONE.
 --@include ../lanes/clock.lua
@@ -19,6 +19,7 @@ if not slot then return { 'OK', 0 } end
 -- In the meantime, the subscription has been created again.
 if redis.call('HEXISTS', KEY_SUBS, slot) == 1 then
   redis.call('ZREM', KEY_DROPPED, slot)
+  redis.call('HDEL', KEY_FORMER, slot)
   return { 'OK', 1 }
 end
 local function membersOf(key)
@@ -85,6 +86,13 @@ if flight ~= '0' and redis.call('EXISTS', KEY_CLAIMS) == 1 then
   redis.call('ZADD', KEY_DROPPED, string.format('%.0f', now + CLAIMED_MS), slot)
 else
   redis.call('HDEL', KEY_COUNTS, slot)
-  redis.call('ZREM', KEY_DROPPED, slot)
+  -- If the inbox was removed immediately, its events can still be looked up until the end of their retention.
+  local former = string.sub(redis.call('HGET', KEY_FORMER, slot) or '0', 1, 13)
+  if now < tonumber(former) then
+    redis.call('ZADD', KEY_DROPPED, former, slot)
+  else
+    redis.call('ZREM', KEY_DROPPED, slot)
+    redis.call('HDEL', KEY_FORMER, slot)
+  end
 end
 return { 'OK', 1 }

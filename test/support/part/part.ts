@@ -72,8 +72,9 @@ export interface TestDispatcher {
 }
 
 /** A separate part with its own clock. */
-export function createTestPart(redis: RedisClient) {
-  const part: Part = { tenant: `ten_${randomBytes(8).toString('hex')}`, queue: 'orders', gen: 'gen1', number: 0 };
+export function createTestPart(redis: RedisClient, place: Partial<Pick<Part, 'tenant' | 'queue'>> = {}) {
+  const tenant = `ten_${randomBytes(8).toString('hex')}`;
+  const part: Part = { tenant, queue: 'orders', gen: 'gen1', number: 0, ...place };
   const keys = partKeys(part);
   const clock = { ms: START_MS };
   const client = withClock(redis, () => clock.ms);

@@ -318,6 +318,12 @@ test('an event is described, and can be found by its id in an inbox', async () =
   );
   const went = inbox.body.data.find(({ eventId }) => eventId === 'went');
   expect((await ada.get(`${own}/events/${went?.id}`)).body).toEqual(byId.body);
+  // The id belongs to the inbox of a single subscription, and to its stream.
+  const foreign = [id('act_'), id('int_')].map(other => `${went?.id.slice(0, -20)}${other.slice(4)}`);
+  for (const path of [...foreign, `${went?.id}?stream=refunds`]) {
+    const unknown: Problem = await ada.get(`${own}/events/${path}`);
+    expect([path, unknown.status, unknown.body.code]).toEqual([path, 404, 'unknown_event']);
+  }
 });
 
 test('unknown and foreign ids reveal nothing', async () => {
@@ -360,4 +366,15 @@ test('a revoked integration does not receive events, and its deliveries are stil
   await publish('too-late', 'store-17');
   expect(await dispositionOf('too-late', isNot)).toMatchObject({ reason: 'integration_closed' });
   expect(await dispositionOf('went', isRouted)).toMatchObject({ state: 'pending' });
+});
+
+test('after a subscription is deleted, the producer can still look up the events that were routed to it', async () => {
+  const inbox = `/waas/integrations/${id('int_')}`;
+  const { body } = await ada.get<{ data: { id: string }[] }>(`${inbox}/events?subscription=${id('sub_')}&limit=1`);
+  const went = await dispositionOf('went', isRouted);
+  expect((await ada.remove(`${inbox}/subscriptions/${id('sub_')}`)).status).toBe(204);
+  expect((await ada.get(`${inbox}/events/${body.data[0]?.id}`)).status).toBe(404);
+  expect(await dispositionOf('went', () => true)).toEqual(went);
+  expect((await ada.get(`${own}/events/${body.data[0]?.id}`)).status).toBe(200);
+  expect(await dispositionOf('too-late', () => true)).toMatchObject({ disposition: 'not_routed' });
 });

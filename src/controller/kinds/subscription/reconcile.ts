@@ -107,8 +107,8 @@ export function reconcileSubscription(
 }
 
 /**
- * Finalizes a subscription which is being deleted. Its routes are closed first. The Delete policy then removes the
- * inbox immediately, whereas with Retain it can be read until its retention ends.
+ * Finalizes a subscription which is being deleted. Its routes are closed first. The Delete policy then removes waiting
+ * events immediately, whereas with Retain the producer can look up their state until their retention ends.
  */
 export function finalizeSubscription(context: Context) {
   return async (subscription: Cached<'Subscription'>): Promise<Finalization<SubscriptionStatus>> => {

@@ -104,8 +104,7 @@ const getMetricsSeries = defineRoute({
 const ABOUT: Record<CountedReason, string> = {
   missing_group_key: 'The event did not have a group key. This reason is only counted once per event.',
   not_activated: 'The group key was not activated for the integration.',
-  skipped_to_now:
-    'The event was accepted before the subscription was created, or during a pause after which events were skipped.',
+  skipped_to_now: 'The event was accepted during a pause after which events were skipped.',
   expired: 'The retention period of the event ended while the subscription was paused or delayed.',
 };
 

@@ -2,13 +2,10 @@ import { z } from 'zod';
 import { EVENT_STATES } from '../../../core/events/event-state.ts';
 import { tokensOf } from '../../../core/events/tokens.ts';
 import { generationOf, publicId } from '../../../core/ids/ids.ts';
-import { parsePublicEventId } from '../../../core/ids/public-event-id.ts';
 import { dispositionOf, type EventDisposition } from '../../../core/routing/event-disposition.ts';
 import { type GateVerdict, judgeGate } from '../../../core/routing/gate-verdict.ts';
 import type { HeldReason } from '../../../core/routing/reasons.ts';
-import { Refusal } from '../../../http/refusal.ts';
 import type { InboxRef } from '../../../plane/inbox-ref.ts';
-import type { FoundEvent } from '../../../plane/routing-reader.ts';
 import { publicIdField } from '../../contract/fields.ts';
 import { PageQuery, pageOf, paginate } from '../../contract/page.ts';
 import { defineRoute } from '../../contract/route.ts';
@@ -18,9 +15,7 @@ import { gateOfObjects, integrationRoute } from '../../objects/gate-of-objects.t
 import { fromRedis } from '../../objects/redis-failures.ts';
 import { chooseIntegrations, chooseStream, StreamChoice, StreamName, streamName } from '../streams/stream-choice.ts';
 import { IntegrationName, Reason, shortage } from './explain.ts';
-
-/** The maximum number of queues to search in parallel. */
-const QUEUES_AT_ONCE = 20;
+import { findEvent } from './find-event.ts';
 
 const time = (description: string) =>
   z
@@ -32,7 +27,8 @@ const DispositionEntry = z
     integrationPublicId: publicIdField('Integration'),
     integrationName: IntegrationName,
     subscriptionPublicId: publicIdField('Subscription').nullable().meta({
-      description: "The integration's subscription to the stream, if it has one.",
+      description:
+        "The integration's subscription to the stream, if it has one, or the deleted subscription to which the event was routed.",
     }),
     disposition: z.enum(['routed', 'waiting', 'not_routed']).meta({
       description:
@@ -40,12 +36,12 @@ const DispositionEntry = z
     }),
     reason: Reason.nullable().meta({
       description:
-        'The reason why this event is not routed or is still waiting. This is null if the event has been routed or is about to be routed.',
+        'The reason why this event is not routed or is still waiting. This is null if the event has been routed or is about to be routed. skipped_to_now means that the group key was active, but the event was accepted before the subscription was created, or during a pause after which events were skipped.',
     }),
-    state: z
-      .enum(EVENT_STATES)
-      .nullable()
-      .meta({ description: 'The current state of the delivery, if the event was routed.' }),
+    state: z.enum(EVENT_STATES).nullable().meta({
+      description:
+        'The state of the delivery, if the event was routed. After the subscription has been deleted, this is the last state, or null if the inbox was removed before the delivery ended.',
+    }),
     attempts: z.int().meta({ description: 'The number of times delivery has been attempted so far.' }),
     nextAttemptAt: time('When the next attempt is due').nullable(),
     endedAt: time('When the delivery ended').nullable(),
@@ -93,32 +89,6 @@ function dispositionEntry(
 }
 
 /**
- * Looks up an event along with its stream. If several streams contain the event, the first by key wins.
- *
- * @throws Refusal 404 `unknown_event`
- */
-async function findEvent(
-  facade: Facade,
-  tenant: string,
-  streams: readonly Cached<'CatalogStream'>[],
-  eventId: string,
-): Promise<{ readonly stream: Cached<'CatalogStream'>; readonly event: FoundEvent }> {
-  const ref = parsePublicEventId(eventId)?.ref;
-  const look = async (stream: Cached<'CatalogStream'>) => {
-    const find = (wanted: { eventId: string } | { ref: string }) =>
-      facade.routing.findEvent(tenant, stream.metadata.name, wanted);
-    const event = (await find({ eventId })) ?? (ref === undefined ? undefined : await find({ ref }));
-    return event === undefined ? undefined : { stream, event };
-  };
-  for (let at = 0; at < streams.length; at += QUEUES_AT_ONCE) {
-    const found = await fromRedis(Promise.all(streams.slice(at, at + QUEUES_AT_ONCE).map(look)));
-    const first = found.find(each => each !== undefined);
-    if (first !== undefined) return first;
-  }
-  throw new Refusal('unknown_event');
-}
-
-/**
  * Returns the inbox of the pair's oldest subscription in the receiving workspace. The subscription may no longer be in
  * effect.
  */
@@ -154,7 +124,7 @@ const getProducedEvent = defineRoute({
   tag: 'Events',
   summary: 'Find out where an event went',
   description:
-    "Returns an accepted event and its disposition for each integration, including the delivery state if it was routed, or the reason if it was not routed. You can look up events by the producer's id for at least 24 hours, or by inbox id (`evt_` and 35 characters) until the end of their retention period. If the same id was used several times, the most recent event is returned.",
+    "Returns an accepted event and its disposition for each integration, including the delivery state if it was routed, or the reason if it was not routed. You can look up events by the producer's id for at least 24 hours, or by inbox id (`evt_` and 35 characters) until the end of their retention period. If the same id was used several times, also in different streams, the most recent event is returned.",
   query: PageQuery.extend({
     stream: StreamChoice.optional().meta({
       description: 'The public id or key of the stream. If not specified, all streams are searched.',
@@ -179,33 +149,45 @@ const getProducedEvent = defineRoute({
             .toSorted((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1))
         : [await chooseStream(facade, tenant.name, query.stream)];
     const integrations = await chooseIntegrations(facade, tenant.name, query.integration);
-    const { stream, event } = await findEvent(facade, tenant.publicId, streams, params.eventId);
+    const { stream, event } = await findEvent(facade, tenant, streams, params.eventId);
     const page = paginate(integrations, ({ metadata }) => publicId('Integration', tenant.name, metadata.name), query);
     const name = stream.metadata.name;
     const { id, ref, meta, bytes } = event;
     const { groupKey } = meta;
-    const [{ cursor }, short] = await Promise.all([
+    const [{ cursor }, former, short] = await Promise.all([
       fromRedis(facade.routing.readQueue(tenant.publicId, name)),
+      fromRedis(facade.routing.readFormerInboxes(tenant.publicId, name, ref)),
       shortage(facade, tenant, name),
     ]);
     const data = await Promise.all(
       page.data.map(async integration => {
         const to = publicId('Integration', tenant.name, integration.metadata.name);
-        const inbox = formerInbox(facade, integration, to, name);
+        const deleted = former.findLast(inbox => inbox.integration === to);
+        const inbox = deleted ?? formerInbox(facade, integration, to, name);
         const read = await fromRedis(
           facade.routing.readDisposition(tenant.publicId, name, to, { ref, groupKey }, inbox),
         );
         const state = integrationRoute(integration, facade.wallMs());
-        const disposition = dispositionOf({ id, groupKey, cursor, integration: state, nowMs: facade.nowMs(), ...read });
+        const disposition = dispositionOf({
+          id,
+          groupKey,
+          cursor,
+          integration: state,
+          nowMs: facade.nowMs(),
+          wasRouted: deleted !== undefined,
+          ...read,
+        });
         const question = { tenant, stream, integration, groupKey, nowMs: facade.wallMs() };
         const waits =
           disposition.disposition === 'waiting'
             ? waitsFor(judgeGate(gateOfObjects(facade.caches, question)), short)
             : undefined;
-        const subscription = read.subscription?.id ?? inbox?.sub ?? null;
+        const subscription = deleted?.sub ?? read.subscription?.id ?? inbox?.sub ?? null;
         return {
           integrationName: integration.metadata.name,
           ...dispositionEntry(to, subscription, disposition, waits),
+          // There are no more attempts for a deleted subscription.
+          ...(deleted === undefined ? {} : { nextAttemptAt: null }),
         };
       }),
     );

@@ -216,7 +216,7 @@ const unsubscribe = defineRoute({
   tag: 'Receiving',
   summary: 'Delete a subscription',
   description:
-    "Deletes a subscription, which stops all deliveries and removes the inbox. The response is the same if it doesn't exist. If you subscribe again, you get a new signing secret. A subscription that is also managed by another tool, such as Git or kubectl, has to be deleted with this tool.",
+    "Deletes a subscription, which stops all deliveries. You can't read its inbox any more. If you subscribe again, you get a new inbox without any events, and a new signing secret. The producer can still look up to which integrations an event was routed. The response is the same if the subscription doesn't exist. A subscription that is also managed by another tool, such as Git or kubectl, has to be deleted with this tool.",
   closes: true,
   answers: { 204: { description: 'The subscription has been deleted or did not exist.' } },
   problems: ['managed_elsewhere'],
