@@ -19,7 +19,10 @@ export interface EventProgress {
   readonly state: EventState;
   /** The number of attempts that have been made so far. */
   readonly attempts: number;
-  /** The last 20 failed attempts, and the attempt that ended the delivery. Oldest first. */
+  /**
+   * The last 20 failed attempts, and the attempt that ended the delivery. Oldest first. If the owner ended the delivery
+   * during an attempt, this includes the attempt.
+   */
   readonly history: readonly Attempt[];
   /**
    * The time of the next attempt, in milliseconds. This is only present if the event is being retried and the endpoint

@@ -41,7 +41,7 @@ do
     local isListed = addRecord(at, name, ref, slot, outcome, attempts, note, failed)
     if text then redis.call('HDEL', KEY_TRIES, entry) end
     if isListed then redis.call('ZADD', KEY_FINAL, 0, slot .. name) end
-    if answer then keepAnswer(slot, entry, attempts, ARGV[answer + 1], ARGV[answer + 2]) end
+    if answer then keepAnswer(slot, entry, earlierOf(failed) + attempts, ARGV[answer + 1], ARGV[answer + 2]) end
     if not isTesting then addCount(slot, outcome, 1) end
     if outcome == 'x' and not isTesting then noteDeath(slot, ref) end
     -- The name of a replay's records is longer than its ref.
@@ -103,7 +103,7 @@ do
       failed = noteFailed(failed, ageOf(ref) .. ' ' .. note, counts)
       writeTries(entry, attempts, lapses, due, failed)
       hasTries = true
-      if answer then keepAnswer(slot, entry, attempts, ARGV[answer + 1], ARGV[answer + 2]) end
+      if answer then keepAnswer(slot, entry, earlierOf(failed) + attempts, ARGV[answer + 1], ARGV[answer + 2]) end
       noteOutcome(slot, entry, 'failed')
       if outcome == 'g' then noteOutcome(slot, entry, 'gone') end
       if counts then missed = missed + 1 end
@@ -193,6 +193,8 @@ do
       if outcome == 'r' then giveToBucket(slot) end
       if isEnded(claim) then
         noteOutcome(slot, entry, 'released')
+        local attempts = string.byte(note, -1) ~= NOT_SENT and addLateAttempt(recordsKey, name, ref, slot, note)
+        if attempts and answer then keepAnswer(slot, entry, attempts, ARGV[answer + 1], ARGV[answer + 2]) end
         return 'g', true
       end
       if not FINAL[outcome] then

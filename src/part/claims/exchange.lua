@@ -27,6 +27,7 @@
 --@include ../stored/add-bytes.lua
 --@include ../stored/open-cost.lua
 --@include ../records/records.lua
+--@include ../records/late-attempt.lua
 --@include ../../redis/scripts/lib/traffic.lua
 local MOST_DISPATCHERS = 4
 local meta = redis.call('HMGET', KEY_META, 'ready', 'gen', 'version', 'out', 'hold', 'back', 'bytes')

@@ -31,8 +31,10 @@ export function parseProgress(ref: string, text: string): EventProgress | undefi
     return attemptOf(age, result, latency);
   });
   if (OPEN.includes(text[0] as string)) {
-    const [attempts, , due] = last.split(' ').map(each => Number.parseInt(each, 10));
-    const progress = { state, attempts: attempts ?? 0, history };
+    const [attempts = 0, , due] = last.split(' ').map(each => Number.parseInt(each, 10));
+    // The attempts before it was recovered. The first field only counts the attempts of the current retry schedule.
+    const earlier = Number(last.split('*')[1] ?? 0);
+    const progress = { state, attempts: earlier + attempts, history };
     // If the response was a 410, there is nothing due until the endpoint has been enabled again.
     return state === 'retrying' && due !== 0 ? { ...progress, dueMs: due as number } : progress;
   }

@@ -1,11 +1,12 @@
 -- Entry of an open event in P:try: attempts, lapsed claims, due time of the next attempt (ms; 0: at once), and the last
 -- 20 failed attempts in the format of records: (',' age ' ' reason ' ' latency)*. If the event is a dead letter that
--- was recovered, they are preceded by *. It is included in `failed`.
+-- was recovered, they are preceded by * and the number of its attempts before that. Both are included in `failed`.
 local function readTries(text)
   if not text then return 0, 0, 0, '' end
   local attempts, lapses, due, failed = string.match(text, '^(%d+) (%d+) (%d+)(.*)$')
   return tonumber(attempts), tonumber(lapses), tonumber(due), failed
 end
+local function earlierOf(failed) return tonumber(string.match(failed, '^%*(%d+)') or '0') end
 local function writeTries(entry, attempts, lapses, due, failed)
   redis.call('HSET', KEY_TRIES, entry, string.format('%.0f %.0f %.0f', attempts, lapses, due) .. failed)
 end

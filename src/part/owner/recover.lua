@@ -62,9 +62,9 @@ for i = FIRST, #ARGV, 3 do
       if record then
         -- The slot and the last character are not included.
         failedBytes[at] = (failedBytes[at] or 0) - failedCost(#record + 6)
-        local age, note, failed = string.match(record, '^x(%x+) %x+ ([^,]+)(.*)$')
+        local age, attempts, note, failed = string.match(record, '^x(%x+) (%x+) ([^,]+)(.*)$')
         if string.sub(note, -2) ~= ' -' then failed = addFailed(failed, age .. ' ' .. note) end
-        failed = RECOVERED .. failed
+        failed = RECOVERED .. tonumber(attempts, 16) .. failed
         addBytes(openCost(failed))
         writeTries(entry, 0, 0, 0, failed)
         hasTries = true

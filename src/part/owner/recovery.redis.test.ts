@@ -72,6 +72,34 @@ onEachRedis(redis => {
       expect(await inbox.part.members('final')).toEqual([]);
     });
 
+    test('continues to count the attempts of a dead letter', async () => {
+      const inbox = await start();
+      const [ref] = (await inbox.publish(['a'])) as [string];
+      const responseBody = Buffer.from('no');
+      const failOnce = async (end: Parameters<typeof inbox.end>[1]) => {
+        const [claim] = (await inbox.claim()) as [Claim];
+        await inbox.end(claim, { ...end, responseBody });
+        await inbox.forgive();
+        inbox.t.clock.ms += HOUR_MS;
+      };
+      const shown = async () => {
+        const found = await inbox.reader.inspect(inbox.inbox, ref);
+        if (found.answer !== 'OK') throw new Error(found.answer);
+        const { progress, responses } = found.event;
+        return [progress.state, progress.attempts, progress.history.length, responses.map(({ attempt }) => attempt)];
+      };
+      await failOnce(later(inbox));
+      await failOnce(DEAD);
+      expect(await shown()).toEqual(['dead', 2, 2, [1, 2]]);
+      await inbox.recovery.recover(inbox.inbox, all);
+      expect(await shown()).toEqual(['pending', 2, 2, [1, 2]]);
+      await failOnce(later(inbox));
+      expect(await shown()).toEqual(['retrying', 3, 3, [1, 2, 3]]);
+      await failOnce(DEAD);
+      expect(await shown()).toEqual(['dead', 4, 4, [1, 2, 3, 4]]);
+      expect(await inbox.recovery.recover(inbox.inbox, all)).toMatchObject({ recovered: 0, replayRequired: 1 });
+    });
+
     test('opens a dead letter once, and requires a replay afterwards', async () => {
       const inbox = await start();
       await inbox.setAccount('Metered', 0);

@@ -51,8 +51,9 @@ end
 -- Adds a record, unless there is no room for it. `note`: reason, ' ', latency. `failed` has the same format as in
 -- lanes/tries.lua. It returns whether it is listed in P:final.
 local function addRecord(at, name, ref, slot, outcome, attempts, note, failed)
-  if string.byte(failed) == 42 then
-    failed = string.sub(failed, 2)
+  local earlier, others = string.match(failed, '^%*(%d*)(.*)$')
+  if earlier then
+    attempts, failed = attempts + (tonumber(earlier) or 0), others
     if outcome == 'x' then outcome = 'X' end
   end
   local head = string.format('%x %x ', math.max(0, now - msOf(ref)), attempts)

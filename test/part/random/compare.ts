@@ -32,9 +32,9 @@ function compareOpen(of: Reference, dump: Dump): void {
     return [entry, `${head}, ${failed.length} failed`];
   });
   const tried = [...of.open.values()].filter(each => each.tried);
-  const expected = mapOf(tried, ({ entry, attempts, lapses, dueMs, failed, recovered }) => [
+  const expected = mapOf(tried, ({ entry, attempts, earlier, lapses, dueMs, failed, recovered }) => [
     entry,
-    `${attempts} ${lapses} ${dueMs}${recovered ? '*' : ''}, ${failed} failed`,
+    `${attempts} ${lapses} ${dueMs}${recovered ? `*${earlier}` : ''}, ${failed} failed`,
   ]);
   sameMap('tries', tries, expected);
 }

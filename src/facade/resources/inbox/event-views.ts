@@ -51,9 +51,11 @@ const body = {
 const progress = {
   state: z.enum(EVENT_STATES).meta({
     description:
-      'The state of the event. The state is pending until the first attempt, inflight during an attempt, and retrying while waiting for the next attempt. All other states are final.',
+      'The state of the event. The state is pending until the first attempt (or the next attempt, if the event was recovered), inflight during an attempt, and retrying while waiting for the next attempt. All other states are final.',
   }),
-  attempts: z.int().meta({ description: 'The number of times delivery has been attempted so far.' }),
+  attempts: z.int().meta({
+    description: 'The number of times delivery has been attempted so far, including attempts before a recovery.',
+  }),
   nextAttemptAt: time('When the next attempt is due').nullable(),
   endedAt: time('When the delivery ended').nullable(),
   reason: z
@@ -86,10 +88,15 @@ const Attempt = z
   })
   .meta({ id: 'Attempt' });
 
+const history = z.array(Attempt).meta({
+  description:
+    'A list of the most recent attempts, oldest first. If the event was skipped or acknowledged during an attempt, the attempt is added when it ends.',
+});
+
 const Delivery = z.object({
   replayId,
   ...progress,
-  history: z.array(Attempt).meta({ description: 'A list of the most recent attempts, oldest first.' }),
+  history,
 });
 
 export const EventDetail = EventEntry.extend({
@@ -98,7 +105,7 @@ export const EventDetail = EventEntry.extend({
     description:
       "A reason code indicating why the body is withheld. This is only set if the event has not been delivered and can't be delivered at the moment. Otherwise null.",
   }),
-  history: z.array(Attempt).meta({ description: 'A list of the most recent attempts, oldest first.' }),
+  history,
   replays: z.array(Delivery).meta({
     description: 'A list of replays of this event, consisting of the 20 most recent replays and all open replays.',
   }),

@@ -48,6 +48,11 @@ function complete(of: Reference, completion: Completion, by: string, of_: Outcom
   if (isHeld && claim.ended) {
     of.claims.delete(lane);
     of_.entries.add(claim.delivery.entry);
+    const { record } = claim.delivery;
+    if (record !== undefined && latencyMs !== undefined) {
+      claim.delivery.record = { ...record, attempts: record.attempts + 1 };
+      addFailed(claim.delivery);
+    }
     return { answer: 'ended', isLast: true };
   }
   const waiting = outcome === 'delivered' ? pendingOf(of, lane).find(each => each.ref === ref) : undefined;

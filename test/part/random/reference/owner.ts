@@ -90,6 +90,7 @@ export function recover(of: Reference, slot: string, before: Dump): { recovered:
     if (each.ref <= cut) continue;
     if (each.record?.outcome === 'dead') {
       const wasSent = each.record.reason !== 'retention';
+      each.earlier = each.record.attempts;
       each.record = undefined;
       each.recovered = true;
       Object.assign(each, { tried: true, attempts: 0, lapses: 0, dueMs: 0 });

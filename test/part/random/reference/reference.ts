@@ -32,6 +32,8 @@ export interface Delivery {
   forgotten: boolean;
   /** Whether the owner has recovered the dead letter. */
   recovered: boolean;
+  /** The number of attempts before this. */
+  earlier: number;
   /** Whether there was an attempt or an expired claim. */
   tried: boolean;
   attempts: number;
@@ -201,6 +203,7 @@ export function openDelivery(
   const fresh = {
     forgotten: false,
     recovered: false,
+    earlier: 0,
     tried: false,
     attempts: 0,
     lapses: 0,
@@ -239,7 +242,7 @@ export function endDelivery(
   reason: string,
   attempts = delivery.attempts,
 ): void {
-  delivery.record = { outcome, attempts, endedMs: of.nowMs, reason };
+  delivery.record = { outcome, attempts: delivery.earlier + attempts, endedMs: of.nowMs, reason };
   delivery.tried = false;
   of.open.delete(delivery.entry);
   const counts = countsOf(of, delivery.slot);
