@@ -43,7 +43,7 @@ export const EndpointHeader = withRule(
     value: z
       .string()
       .max(1024)
-      .regex(/^[\t -~]*$/)
+      .regex(/^[\t -~]*$/, 'must consist of visible ASCII characters, spaces, and tabs')
       .describe(
         'The value in plain text, limited to 1,024 visible ASCII characters, spaces, and tabs. This value is visible to anyone who can read the Subscription.',
       )

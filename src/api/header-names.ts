@@ -67,7 +67,7 @@ export function mayForward(name: string): boolean {
  * Returns the schema for the name of a header (a token as defined in RFC 9110), which can have at most 128 characters.
  */
 export function headerName(): z.ZodString {
-  return z.string().min(1).max(128).regex(TOKEN);
+  return z.string().min(1).max(128).regex(TOKEN, 'must be a header name such as x-api-key');
 }
 
 /**

@@ -2,9 +2,13 @@ import { z } from 'zod';
 import { queryInteger } from './query-integer.ts';
 
 /** The id of a run, which is chosen by the caller. */
-export const RunId = z.string().regex(/^[A-Za-z0-9._-]{1,64}$/, 'must be 1 to 64 letters, digits, ".", "_" and "-"');
+export const RunId = z
+  .string()
+  .regex(/^[A-Za-z0-9._-]{1,64}$/, 'must be 1 to 64 letters, digits, ".", "_" and "-"')
+  // Clients remove such segments from the path of the report.
+  .refine(id => !/^\.+$/.test(id), 'must be more than dots: add a letter or digit');
 
-/** Query parameters of the sandbox route. Any other parameters will be rejected. */
+/** Query parameters of the sandbox route. Any other parameters are ignored, as in production. */
 export const SandboxQuery = z.object({
   sb_fail_code: queryInteger(/^[345]\d\d$/, 'must be a number from 300 to 599', {
     minimum: 300,
@@ -20,7 +24,7 @@ export const SandboxQuery = z.object({
   }),
   runId: RunId.optional().meta({
     description:
-      'Id of the run that this event should be added to. A run is created by its first event. If not specified, a new run will be created and its id returned in the response.',
+      'Id of the run that this event should be added to, with at least one character that is not a dot. A run is created by its first event. If not specified, a new run will be created and its id returned in the response.',
   }),
 });
 

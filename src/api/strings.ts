@@ -1,6 +1,9 @@
 import { z } from 'zod';
 import { withRule } from './rules.ts';
 
+/** The message for a text that is not a date and time. */
+export const MUST_BE_TIME = 'must be an RFC 3339 date and time such as 2026-01-31T12:00:00Z';
+
 /**
  * Returns the schema for a text with `min` to `max` characters. Kubernetes counts code points whereas zod counts UTF-16
  * units, so we use a check for code points and put the limits into the JSON Schema.
@@ -47,7 +50,7 @@ export function visibleAscii(max: number): z.ZodString {
     .string()
     .min(1)
     .max(max)
-    .regex(/^[!-~]+$/);
+    .regex(/^[!-~]+$/, 'must consist of visible ASCII characters, without spaces');
 }
 
 /** Returns the schema for the object name, which is a DNS label (RFC 1123) with at most 63 characters. */
@@ -74,7 +77,7 @@ export function sha256Hex(): z.ZodString {
 export function timestamp(): z.ZodString {
   return z
     .string()
-    .refine(value => !Number.isNaN(Date.parse(value)), 'must be an RFC 3339 date and time such as 2026-01-31T12:00:00Z')
+    .refine(value => !Number.isNaN(Date.parse(value)), MUST_BE_TIME)
     .meta({ format: 'date-time' });
 }
 

@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { Refusal } from '../../http/refusal.ts';
 import { instant } from '../resources/inbox/events.ts';
+import { PageQuery } from './page.ts';
 import { validate, validatePath } from './validate.ts';
 
 const Schema = z.strictObject({
@@ -55,6 +56,13 @@ describe('each fault says what to change', () => {
     [[], '', 'must be an object: { … }'],
   ])('%j', (value, pointer, detail) => {
     expect(faultsOf(() => validate('body', Schema, value))).toEqual([{ pointer, detail }]);
+  });
+
+  test('a parameter that is given twice', () => {
+    expect(faultsOf(() => validate('query', PageQuery, { limit: ['1', '2'], cursor: ['a', 'b'] }))).toEqual([
+      { parameter: 'limit', detail: 'may be given once' },
+      { parameter: 'cursor', detail: 'may be given once' },
+    ]);
   });
 
   test('contains the parameter of a query', () => {

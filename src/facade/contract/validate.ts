@@ -39,6 +39,9 @@ function errorsOf(where: Place, schema: z.ZodType, value: unknown, issues: reado
         detail: messageOfUnknown(sort, key, known),
       }));
     }
+    if (where === 'query' && Array.isArray(valueAt(value, issue.path))) {
+      return [{ ...place(where, issue.path), detail: 'may be given once' }];
+    }
     const missing = issue.path.length > 0 && valueAt(value, issue.path) === undefined;
     return [{ ...place(where, issue.path), detail: missing ? messageOfMissing(issue.message) : issue.message }];
   });

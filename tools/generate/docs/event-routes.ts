@@ -82,7 +82,7 @@ export const EVENT_ROUTES: readonly EventRoute[] = [
     tag: 'Sandbox',
     summary: 'Test an event in the sandbox',
     description:
-      'Adds an event to a sandbox run. The request, routing, ordering, signing, retries, and records are the same as in production, but no endpoints are called, and no tokens are needed or charged. Delays between attempts are 36,000 times shorter: an hour takes 100 ms. Duplicates are only detected within a run. Runs do not affect production or each other.',
+      'Adds an event to a sandbox run. The request, routing, ordering, signing, retries, and records are the same as in production, but no endpoints are called, and no tokens are needed or charged. Delays between attempts are 36,000 times shorter: an hour takes 100 ms. Duplicates are only detected within a run. Other query parameters are ignored, as in production, unless they are similar to those of the sandbox. Runs do not affect production or each other.',
     parameters: OfQueue,
     query: SandboxQuery,
     answer: { status: 202, description: 'The event has been added to the run.', schema: SandboxAcceptedEvent },

@@ -9,6 +9,8 @@ test.each([
   ['?sb_fail_code=599&sb_fail_count=20&runId=A-z.0_9', { failCode: 599, failCount: 20 }, 'A-z.0_9'],
   ['?%73b_fail_count=%32', { failCount: 2 }, undefined],
   [`?runId=${'r'.repeat(64)}`, {}, 'r'.repeat(64)],
+  ['?utm_source=x&runId=a&utm_source=y&id=1&a&=b&run=2', {}, 'a'],
+  ['?runId=...a', {}, '...a'],
 ])('%s requests %j', (query, simulation, runId) => {
   expect(readSandboxQuery(`/events/sandbox/t/q${query}`)).toEqual({ simulation, runId });
 });
@@ -33,6 +35,9 @@ test.each([
   ['runId=a b', 'runId'],
   ['runId=%C3%A4', 'runId'],
   [`runId=${'r'.repeat(65)}`, 'runId'],
+  ['runId=.', 'runId'],
+  ['runId=%2E.', 'runId'],
+  ['runId=...', 'runId'],
   ['runId=a&runId=b', 'runId'],
   ['RUNID=a', 'runId'],
   ['+runId=a', 'runId'],
@@ -59,8 +64,9 @@ test.each([
   ['sbfail=1', 'sbfail', 'sb_fail_count'],
   ['sb_fail_codes=503', 'sb_fail_codes', 'did you mean sb_fail_code?'],
   ['Run_Id=a', 'Run_Id', 'did you mean runId?'],
-  ['sb_fail_code=503&dry=1', 'dry', 'known: sb_fail_code, sb_fail_count, runId'],
-])('%s: an unknown parameter is refused', (query, parameter, words) => {
+  ['RUN-ID=a', 'RUN-ID', 'known: sb_fail_code, sb_fail_count, runId'],
+  ['sb_dry=1&dry=1', 'sb_dry', 'known: sb_fail_code, sb_fail_count, runId'],
+])('%s: a misspelled parameter is refused', (query, parameter, words) => {
   const read = readSandboxQuery(`/events/sandbox/t/q?${query}`);
   if (!('errors' in read)) throw new Error('the value was accepted');
   expect(read.errors).toEqual([{ parameter, detail: expect.stringContaining(words) }]);

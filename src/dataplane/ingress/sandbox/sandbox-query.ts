@@ -4,6 +4,10 @@ import { nearestName } from '../../../core/problems/nearest-name.ts';
 import type { ProblemError } from '../../../core/problems/problem.ts';
 import { findSandboxParameter } from '../sandbox-parameters.ts';
 
+const LONG_NAMES = ['sb_fail_code', 'sb_fail_count'];
+/** Matches names that are similar to those of sandbox parameters, and not used for anything else. */
+const SIMILAR = /^(sb[-_]|sbfail|run[-_]?id)/i;
+
 /** Query parameters of a sandbox request. */
 export interface SandboxRequest {
   readonly simulation: Simulation;
@@ -13,8 +17,9 @@ export interface SandboxRequest {
 
 /**
  * Reads the sandbox parameters from a request target. If they are invalid, this returns the errors. The name of a
- * parameter must be spelled exactly, so variants such as `RUNID` or ` runId` will be refused. So are any other
- * parameters: if we ignored them, the event might be simulated differently from what the sender expects.
+ * parameter must be spelled exactly, so variants such as `RUNID`, ` runId`, or `sb_fail_codes` will be refused: if we
+ * ignored them, the event might be simulated differently from what the sender expects. All other parameters are ignored,
+ * as in production.
  */
 export function readSandboxQuery(target: string): SandboxRequest | { readonly errors: readonly ProblemError[] } {
   const start = target.search(/[?#]/);
@@ -24,8 +29,9 @@ export function readSandboxQuery(target: string): SandboxRequest | { readonly er
     const parameter = findSandboxParameter(`?${pair}`);
     const [name, value = ''] = [...new URLSearchParams(pair)][0] ?? [];
     if (name === undefined) continue;
-    if (parameter === undefined) errors.push(unknownParameter(name, Object.keys(SandboxQuery.shape)));
-    else if (name !== parameter) errors.push({ parameter, detail: `must be spelled ${parameter}` });
+    if (parameter === undefined) {
+      if (isMisspelled(name)) errors.push(unknownParameter(name, Object.keys(SandboxQuery.shape)));
+    } else if (name !== parameter) errors.push({ parameter, detail: `must be spelled ${parameter}` });
     else if (values.has(name)) errors.push({ parameter, detail: 'may be given once' });
     else values.set(name, value);
   }
@@ -38,6 +44,10 @@ export function readSandboxQuery(target: string): SandboxRequest | { readonly er
     simulation: { ...(failCode === undefined ? {} : { failCode }), ...(failCount === undefined ? {} : { failCount }) },
     runId,
   };
+}
+
+function isMisspelled(name: string): boolean {
+  return SIMILAR.test(name) || nearestName(name.toLowerCase(), LONG_NAMES) !== undefined;
 }
 
 /** Returns the error to use for a query parameter that is not included in `known`. */

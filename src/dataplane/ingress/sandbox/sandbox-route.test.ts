@@ -96,6 +96,14 @@ describe('refused requests', () => {
     expect([theirs.status, published]).toEqual([404, []]);
   });
 
+  test('other query parameters are accepted, as in production', async () => {
+    for (const path of [production('?utm_source=x'), sandbox('?utm_source=x&runId=r1')]) {
+      const answer = await run.send({ path, headers: { 'x-sluice-group-key': 'a' }, body: 'x' });
+      expect([path, answer.status]).toEqual([path, 202]);
+    }
+    expect([run.store.stored.length, published.length]).toEqual([1, 1]);
+  });
+
   test.each(['sb_fail_code=200', 'sb_fail_count=21', 'runId=a%20b', 'RunID=a'])('%s: 422', async query => {
     const answer = await run.send({ path: sandbox(`?${query}`) });
     expect([answer.status, answer.document.code, published]).toEqual([422, 'invalid_request', []]);

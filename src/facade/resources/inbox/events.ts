@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { queryInteger } from '../../../api/query-integer.ts';
+import { MUST_BE_TIME } from '../../../api/strings.ts';
 import { EVENT_STATES, type EventState } from '../../../core/events/event-state.ts';
 import { Refusal } from '../../../http/refusal.ts';
 import type { EventList, ListedEvent } from '../../../plane/inbox-reader.ts';
@@ -20,7 +21,7 @@ const PAGES_AT_ONCE = 20;
 const PAGE_POINTS = 10;
 
 const Instant = z.iso
-  .datetime({ offset: true, error: 'must be an RFC 3339 date and time such as 2026-01-31T12:00:00Z' })
+  .datetime({ offset: true, error: MUST_BE_TIME })
   // The minimum is 1 because there are no events before the epoch, and a queue position can't be negative.
   .transform(text => Math.max(1, Date.parse(text)));
 

@@ -49,7 +49,7 @@ const Acknowledge = z
           id: PATH_PARAMETERS.event,
           replayId: z
             .string()
-            .regex(/^[\w-]{1,64}$/)
+            .regex(/^[\w-]{1,64}$/, 'must be 1 to 64 letters, digits, _ and -')
             .nullable()
             .optional()
             .meta({ description: 'The replayId, if the event is part of a replay.' }),

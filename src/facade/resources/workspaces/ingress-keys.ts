@@ -1,5 +1,6 @@
 import { createHmac, randomBytes } from 'node:crypto';
 import { z } from 'zod';
+import { MUST_BE_TIME } from '../../../api/strings.ts';
 import { crockford } from '../../../core/ids/ids.ts';
 import { formatIngressKey, hashIngressKey, INGRESS_KEY_BYTES } from '../../../core/ids/ingress-key.ts';
 import { Refusal } from '../../../http/refusal.ts';
@@ -15,11 +16,16 @@ const NewIngressKey = z
       description: 'A unique id for the key within the workspace. If not specified, an id is generated.',
       example: 'key-1',
     }),
-    expiresAt: z.iso.datetime({ offset: true }).optional().meta({
-      description:
-        'The time (RFC 3339) at which the key expires. Must be in the future. If this is not set, the key does not expire.',
-      example: '2099-12-31T00:00:00Z',
-    }),
+    expiresAt: z.iso
+      .datetime({ offset: true, error: MUST_BE_TIME })
+      // The API server does not accept years with more digits.
+      .refine(time => new Date(time).getUTCFullYear() <= 9_999, 'must be before the year 10000 in UTC')
+      .optional()
+      .meta({
+        description:
+          'The time (RFC 3339) at which the key expires. Must be in the future. If this is not set, the key does not expire.',
+        example: '2099-12-31T00:00:00Z',
+      }),
   })
   .meta({ id: 'NewIngressKey' });
 
