@@ -28,7 +28,8 @@ import { UNHANDLED_FILE } from './unhandled-errors.ts';
 const ROOT = join(import.meta.dirname, '..', '..', '..');
 
 const CHECKS: Readonly<Record<string, readonly string[]>> = {
-  types: ['tsc', '-p', '.'],
+  // By default, each of four threads checks the types of the libraries again.
+  types: ['tsc', '-p', '.', '--checkers', '1'],
   // Warnings are for editors. With --quiet, oxlint does not search for them.
   lint: ['oxlint', '--type-aware', '--quiet', '--allow=suspicious'],
   format: ['biome', 'check'],
@@ -43,11 +44,13 @@ const PROJECTS = ['unit', 'redis', 'kube', 'chart', 'image', 'system', 'waiting'
 const SHORT_NODE = 'test/node/install.test.ts';
 
 /**
- * Suites that start together with the first of these other suites and are printed in their own order. `waiting` uses
- * only a small part of the machine, and `image` uses it while `chart` is waiting for its API servers. `redis` contains
- * tests that need most of the machine, such as the failover of a Cluster, and `scale` requires all of it.
+ * Suites that start together with the first of these other suites and are printed in their own order. `types` uses one
+ * core. `waiting` uses only a small part of the machine, and `image` uses it while `chart` is waiting for its API
+ * servers. `redis` contains tests that need most of the machine, such as the failover of a Cluster, and `scale` requires
+ * all of it.
  */
 const BESIDE: Readonly<Record<string, readonly string[]>> = {
+  lint: ['types'],
   waiting: ['redis', 'kube', 'chart', 'image', 'system'],
   image: ['chart'],
 };
@@ -118,20 +121,6 @@ async function runProject(project: string, output?: number, files?: readonly str
   return tallyRepeated(project, first, await runVitest(project, output, failed));
 }
 
-/** Runs a suite and stores its output. Returns a function that prints it. */
-async function runUnseen(project: string): Promise<() => Promise<Result>> {
-  const log = join(folder.path, `${project}.log`);
-  const output = await open(log, 'w');
-  const started = performance.now();
-  const tally = await runProject(project, output.fd);
-  const tookMs = performance.now() - started;
-  await output.close();
-  return async () => {
-    console.log(await readFile(log, 'utf8'));
-    return { tally, tookMs };
-  };
-}
-
 async function runNode(): Promise<Tally> {
   const isFailed = addTallies(tallies).failed > 0;
   const reason = isFailed ? 'another suite failed' : nodeRefusal();
@@ -139,19 +128,33 @@ async function runNode(): Promise<Tally> {
   return tallySkipped('node', `${reason}. Sluice was not installed on a real node`);
 }
 
-async function runSeen(name: string): Promise<Result> {
+/** Runs a suite. Its output is written to a file descriptor, or to the output of this process. */
+async function runOne(name: string, output?: number): Promise<Result> {
   const started = performance.now();
   const [program, ...args] = CHECKS[name] ?? [];
   let tally: Tally;
   if (program !== undefined) {
-    tally = tallyCommand(name, await run(join(ROOT, 'node_modules', '.bin', program), args), REMEDIES[name]);
-  } else tally = name === 'node' ? await runNode() : await runProject(name);
+    const exitCode = await run(join(ROOT, 'node_modules', '.bin', program), args, { output });
+    tally = tallyCommand(name, exitCode, REMEDIES[name]);
+  } else tally = name === 'node' ? await runNode() : await runProject(name, output);
   return { tally, tookMs: performance.now() - started };
+}
+
+/** Runs a suite and stores its output. Returns a function that prints it. */
+async function runUnseen(name: string): Promise<() => Promise<Result>> {
+  const log = join(folder.path, `${name}.log`);
+  const output = await open(log, 'w');
+  const result = await runOne(name, output.fd);
+  await output.close();
+  return async () => {
+    console.log(await readFile(log, 'utf8'));
+    return result;
+  };
 }
 
 async function runSuite(name: string): Promise<Tally> {
   console.log(`\n== ${name}`);
-  const { tally, tookMs } = await (begun.get(name) ?? (() => runSeen(name)))();
+  const { tally, tookMs } = await (begun.get(name) ?? (() => runOne(name)))();
   console.log(`== ${name}: ${formatTally(tally)} (${(tookMs / 1_000).toFixed(1)} s)`);
   return tally;
 }
