@@ -4,7 +4,7 @@ import { publicId } from '../../../src/core/ids/ids.ts';
 import { eventually } from '../support/deadline.ts';
 import { makeSample } from '../support/publisher.ts';
 import type { Problem } from '../support/rest-client.ts';
-import { activation, apply, block, kubectl, waitForAll } from '../support/world.ts';
+import { activation, activationName, apply, block, conditionOf, kubectl, waitForAll } from '../support/world.ts';
 import { expectDeclared } from './support/declared-answer.ts';
 import { ago, openPartnerInbox, type PartnerInbox } from './support/partner-inbox.ts';
 
@@ -221,17 +221,14 @@ test('a blocked stream refuses replays without charging anything, but still retu
   await eventually(
     'the replay is allowed',
     async () => (await ada.post(`${root}/replay`, { ...range, dryRun: true })).status === 200,
-    {
-      withinMs: 60_000,
-    },
+    // Each call costs 100 points, and a caller without points is refused for up to a minute.
+    { withinMs: 60_000, everyMs: 1_000 },
   );
-  const deactivated = activation('shop', 'ada', 'red', { revoked: true });
-  await apply(cluster, [deactivated]);
-  await eventually(
-    'the group key is inactive',
-    async () => ((await ada.post(`${eventPath(second.id)}/replay`)) as Problem).body.code === 'group_key_inactive',
-    { withinMs: 60_000 },
-  );
+  await apply(cluster, [activation('shop', 'ada', 'red', { revoked: true })]);
+  const gate = () => conditionOf(cluster, `activation/${activationName('ada', 'red')}`, 'shop', 'Effective');
+  await eventually('the group key is inactive', async () => (await gate()) === 'False/Revoked', { withinMs: 60_000 });
+  const inactive: Problem = await ada.post(`${eventPath(second.id)}/replay`);
+  expect([inactive.status, inactive.body.code]).toEqual([409, 'group_key_inactive']);
 });
 
 test('a disabled endpoint does not receive test events, and the response contains the call that enables it', async () => {
