@@ -37,17 +37,38 @@ type HttpSocket = Socket & {
 /** Connections with an error that is waiting for the responses to earlier requests. */
 const waiting = new WeakSet<Socket>();
 
+/** The maximum number of connections that are closed in each iteration of the event loop because of a timeout. */
+export const MOST_TIMED_OUT = 16;
+
+/**
+ * Creates the function that responds to invalid HTTP, and to requests that did not arrive in time.
+ *
+ * Node looks for timeouts every few seconds, and reports all of them at once. A client that keeps thousands of incomplete
+ * requests open would otherwise block the process for several hundred milliseconds.
+ */
+export function createProtocolErrors(
+  count: (status: number) => void,
+): (error: NodeJS.ErrnoException, socket: Socket) => void {
+  const timedOut: { readonly error: NodeJS.ErrnoException; readonly socket: Socket }[] = [];
+  function closeNext(): void {
+    for (const { error, socket } of timedOut.splice(0, MOST_TIMED_OUT)) answerProtocolError(error, socket, count);
+    if (timedOut.length > 0) setImmediate(closeNext);
+  }
+  return (error, socket) => {
+    if (error.code !== 'ERR_HTTP_REQUEST_TIMEOUT') return answerProtocolError(error, socket, count);
+    // The rest of the request must not arrive until then.
+    socket.pause();
+    if (timedOut.push({ error, socket }) === 1) setImmediate(closeNext);
+  };
+}
+
 /**
  * Responds to invalid HTTP with a problem document and closes the connection. Earlier requests on this connection get
  * their responses first. Nothing is written if the response to the invalid request has already been started.
  * Connections on which nothing was received are closed without a response, because clients would take it for that of
  * the first request.
  */
-export function answerProtocolError(
-  error: NodeJS.ErrnoException,
-  socket: Socket,
-  count: (status: number) => void,
-): void {
+function answerProtocolError(error: NodeJS.ErrnoException, socket: Socket, count: (status: number) => void): void {
   const inProgress = (socket as HttpSocket)['_httpMessage'] ?? undefined;
   const owesEarlier = inProgress?.req?.complete === true;
   const hasLeft = owesEarlier && socket.readableEnded;

@@ -16,7 +16,7 @@ import { createArrivals } from './arrivals.ts';
 import type { ConnectionCount } from './connection-limit.ts';
 import { answerPlainly } from './problem-answers.ts';
 import { serveProblemPages } from './problem-pages.ts';
-import { answerProtocolError } from './protocol-errors.ts';
+import { createProtocolErrors } from './protocol-errors.ts';
 import type { Refusal, RefusalFacts } from './refusal.ts';
 import { traceRequests } from './traced-requests.ts';
 
@@ -132,7 +132,7 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
     return503OnClosing: false,
     forceCloseConnections: 'idle',
     ...serverOptions(http, options.certificate),
-    clientErrorHandler: (error, socket) => answerProtocolError(error, socket, onPlainAnswer),
+    clientErrorHandler: createProtocolErrors(onPlainAnswer),
     frameworkErrors: answerError,
   });
   const serveFirst = receiveRequests(app, onPlainAnswer);

@@ -4,7 +4,7 @@ import { PROBLEM_CONTENT_TYPE, problem } from '../../../src/core/problems/proble
 import { PROBLEMS, type ProblemCode } from '../../../src/core/problems/problems.ts';
 import { type AuthenticationOptions, registerAuthentication } from '../../../src/facade/auth/authentication.ts';
 import { type Identity, identityOf } from '../../../src/facade/auth/identity.ts';
-import { answerProtocolError } from '../../../src/http/protocol-errors.ts';
+import { createProtocolErrors } from '../../../src/http/protocol-errors.ts';
 import { Refusal } from '../../../src/http/refusal.ts';
 import { createLogger } from '../../../src/telemetry/log.ts';
 import { AUDIENCE } from './issuer.ts';
@@ -24,7 +24,7 @@ export async function startGuardedServer(options: GuardOptions) {
   const app = Fastify({
     logger: false,
     http: { maxHeaderSize: 16 * 1024, requireHostHeader: false },
-    clientErrorHandler: (error, socket) => answerProtocolError(error, socket, () => {}),
+    clientErrorHandler: createProtocolErrors(() => {}),
     frameworkErrors: (_error, _request, reply) => void answer(reply, 'malformed_request'),
   });
   const answer = (reply: FastifyReply, code: ProblemCode, facts: Refusal['facts'] = {}) => {
