@@ -224,6 +224,23 @@ test.each<[string, string]>([
   await limited.server.close();
 });
 
+test('clients whose calls are refused at a limited rate make room for others', async () => {
+  const limits = { eventLoopDelayMs: 0, connections: 4, pointsPerMinute: 1 };
+  const limited = await facades.start(limits, undefined, ['127.0.0.0/8']);
+  const of = (address: string) => [`X-Forwarded-For: ${address}`];
+  const refused = await facades.request(`GET ${CATALOG}`, of('192.0.2.1'), '', 'mallory');
+  const sockets = Array.from({ length: 4 }, () => connect(limited.port, '127.0.0.1').on('error', () => {}));
+  // The next request is already there when the response is sent, so that all connections wait for a response.
+  for (const socket of sockets) socket.resume().write(refused.repeat(60));
+  await Promise.all(sockets.map(socket => once(socket, 'data')));
+  for (const name of ['ada', 'bob', 'eve']) {
+    const other = await facades.request(`GET ${CATALOG}`, of('192.0.2.2'), '', name);
+    expect((await exchange(limited.port, other)).status).toBe(200);
+  }
+  for (const socket of sockets) socket.destroy();
+  await limited.server.close();
+});
+
 /** Starts an issuer that does not answer before `answer` is called, and a facade that trusts it. */
 async function startBehindSlowIssuer(parts: object) {
   const { promise, resolve: answer } = Promise.withResolvers<void>();

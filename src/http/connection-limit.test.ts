@@ -3,7 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { expect, test } from 'vitest';
 import { createConnectionAddress } from './client-address.ts';
-import { createConnectionLimit } from './connection-limit.ts';
+import { createConnectionLimit, markRefused } from './connection-limit.ts';
 
 const PROXY = '10.0.0.1';
 
@@ -21,6 +21,7 @@ function connectTo(limit: ReturnType<typeof createConnectionLimit>) {
       const response = Object.assign(new EventEmitter(), { req, writableEnded: false }) as unknown as ServerResponse;
       limit.serve(response);
       return {
+        response,
         /** Completes the response. The client has not read it yet. */
         end: () => void Object.assign(response, { writableEnded: true }),
         close: () => void response.emit('close'),
@@ -107,6 +108,19 @@ test('a connection is kept while an earlier request is processed and a later one
   expect([open('192.0.2.2').isAccepted, state.isDestroyed]).toEqual([false, false]);
   earlier.end();
   expect([open('192.0.2.2').isAccepted, state.isDestroyed]).toEqual([true, true]);
+});
+
+test('a connection whose request will be refused is closed for a new one', () => {
+  const limit = createConnectionLimit({ perAddress: 1, total: 2 });
+  const open = connectTo(limit);
+  const [processed, waiting] = [open('192.0.2.1'), open('192.0.2.1')];
+  processed.request();
+  markRefused(waiting.request().response);
+  // This request starts after the one that is refused.
+  waiting.request();
+  const others = [open('192.0.2.2'), open('192.0.2.2')];
+  expect(others.map(({ isAccepted }) => isAccepted)).toEqual([true, true]);
+  expect([processed, waiting, others[0]].map(each => each?.state.isDestroyed)).toEqual([false, true, true]);
 });
 
 test('without trusted proxies, and without a total, there is no limit', () => {

@@ -19,6 +19,17 @@ export interface ConnectionCount {
   readonly open: () => number;
 }
 
+/** Responses with a refusal that waits, e.g. for the rate of a client. */
+const refused = new WeakSet<ServerResponse>();
+
+/**
+ * Marks a request that will be refused later. Until then, its connection can be closed to make room for a new one, in the
+ * same way as connections that wait for their client.
+ */
+export function markRefused(response: ServerResponse): void {
+  refused.add(response);
+}
+
 /** An open connection. */
 interface Place {
   readonly socket: Socket;
@@ -102,10 +113,14 @@ export function createConnectionLimit(options: {
   };
 }
 
-/** Returns true if a request has arrived, and the client waits for us to respond. */
+/** Returns true if a request has arrived, and the client waits for us to respond with anything but a refusal. */
 function isProcessed({ responses }: Place): boolean {
-  for (const { req, writableEnded } of responses) if (req.complete && !writableEnded) return true;
-  return false;
+  let isAwaited = false;
+  for (const response of responses) {
+    if (refused.has(response)) return false;
+    isAwaited ||= response.req.complete && !response.writableEnded;
+  }
+  return isAwaited;
 }
 
 /** Returns the socket that was accepted. If a connection uses TLS, its requests have another one, which wraps it. */

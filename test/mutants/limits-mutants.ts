@@ -191,8 +191,8 @@ export const LIMITS_MUTANTS: readonly Mutant[] = [
     ],
     [
       'a request with a slow client is never closed',
-      'if (req.complete && !writableEnded)',
-      'if (!writableEnded)',
+      'isAwaited ||= response.req.complete && !response.writableEnded;',
+      'isAwaited ||= !response.writableEnded;',
       'src/http/connection-limit.test.ts',
     ],
     [

@@ -1,4 +1,5 @@
 import type { ServerResponse } from 'node:http';
+import { markRefused } from '../../http/connection-limit.ts';
 import { type Clock, systemClock } from '../../time/clock.ts';
 import { createFairTurns } from '../../time/fair-turns.ts';
 
@@ -19,7 +20,7 @@ export const MOST_REFUSED = 4_096;
 /**
  * Calls `refuse` at a limited rate for each client, unless the client has left by then. A client that waits for its
  * response before sending its next call does not use the CPU in the meantime. Closes the connection if there are too
- * many waiting calls.
+ * many waiting calls, or if the server needs its place for a new connection.
  */
 export type PacedRefusals = (client: unknown, response: ServerResponse, refuse: () => void) => void;
 
@@ -39,6 +40,7 @@ export function createPacedRefusals({
   });
   return (client, response, refuse) => {
     if (waiting >= MOST_REFUSED) return void response.req.socket.destroy();
+    markRefused(response);
     void turns.take(client, { isPatient: true }).then(leave => {
       if (!response.closed) refuse();
       else if (typeof leave === 'function') leave();
