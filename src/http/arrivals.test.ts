@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { once } from 'node:events';
+import { EventEmitter, once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
 import { afterEach, expect, test } from 'vitest';
@@ -9,11 +9,11 @@ import { BACKLOG, createHttpServer } from './server.ts';
 
 const CONNECTIONS = 50;
 
-let server: Server;
+let server: Server | undefined;
 const sockets: Socket[] = [];
 afterEach(() => {
   for (const socket of sockets.splice(0)) socket.destroy();
-  server.close();
+  server?.close();
 });
 
 /**
@@ -22,14 +22,15 @@ afterEach(() => {
  */
 async function acceptedBefore(options: Parameters<typeof createArrivals>[1]): Promise<number> {
   let accepted = 0;
-  server = createServer(socket => {
+  const counting = createServer(socket => {
     accepted++;
     sockets.push(socket);
   });
-  await once(server.listen(0, '127.0.0.1'), 'listening');
-  const { port } = server.address() as AddressInfo;
-  const afterArrivals = createArrivals(server, options);
-  const arrived = new Promise<void>(resolve => server.once('connection', () => afterArrivals(resolve)));
+  server = counting;
+  await once(counting.listen(0, '127.0.0.1'), 'listening');
+  const { port } = counting.address() as AddressInfo;
+  const afterArrivals = createArrivals(counting, options);
+  const arrived = new Promise<void>(resolve => counting.once('connection', () => afterArrivals(resolve)));
   for (let n = 0; n < CONNECTIONS; n++) sockets.push(connect(port, '127.0.0.1').on('error', () => {}));
   await arrived;
   return accepted;
@@ -44,6 +45,24 @@ test('connections that keep arriving only take a limited time', async () => {
   const accepted = await acceptedBefore({ mostMs: 5, nowMs: () => nowMs++ });
   expect(accepted).toBeGreaterThan(1);
   expect(accepted).toBeLessThan(CONNECTIONS / 2);
+});
+
+test('several functions wait for the same connections', async () => {
+  const counted = new EventEmitter();
+  const afterArrivals = createArrivals(counted as unknown as Server, { mostMs: Infinity });
+  const order: string[] = [];
+  let left = 5;
+  const arrive = () => {
+    if (left-- === 0) return;
+    counted.emit('connection');
+    order.push('connection');
+    setImmediate(arrive);
+  };
+  arrive();
+  await Promise.all(
+    ['a', 'b'].map(name => new Promise<void>(resolve => afterArrivals(() => resolve(void order.push(name))))),
+  );
+  expect(order).toEqual([...Array.from({ length: 5 }, () => 'connection'), 'a', 'b']);
 });
 
 /** Connects clients until all of them are connected, or for some time, and prints how many are. */

@@ -19,13 +19,14 @@ export function createArrivals(
     nowMs = () => performance.now(),
   }: { readonly mostMs?: number; readonly nowMs?: () => number } = {},
 ): (run: () => void) => void {
-  let [accepted, seen] = [0, 0];
+  let [accepted, lastSeen] = [0, 0];
   server.on('connection', () => void accepted++);
   return run => {
     const untilMs = nowMs() + mostMs;
+    let seen = lastSeen;
     const look = () => {
       const isLast = accepted === seen || nowMs() >= untilMs;
-      seen = accepted;
+      lastSeen = seen = accepted;
       if (isLast) run();
       else setImmediate(look);
     };

@@ -14,6 +14,7 @@ import type { Certificate } from '../tls/served-certificate.ts';
 import { createAllowedMethods } from './allowed-methods.ts';
 import { createArrivals } from './arrivals.ts';
 import type { ConnectionCount } from './connection-limit.ts';
+import { takeHandshakeTurns } from './handshakes.ts';
 import { answerPlainly } from './problem-answers.ts';
 import { serveProblemPages } from './problem-pages.ts';
 import { createProtocolErrors } from './protocol-errors.ts';
@@ -135,8 +136,8 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
     clientErrorHandler: createProtocolErrors(onPlainAnswer),
     frameworkErrors: answerError,
   });
+  const afterArrivals = receiveConnections(app.server, options);
   const serveFirst = receiveRequests(app, onPlainAnswer);
-  if (options.connections !== undefined) limitConnections(app.server, options.connections);
   if (tracing !== undefined) traceRequests(app, tracing);
   app.addHook('onRoute', route => allowed.add(route.method, route.url));
   app.setErrorHandler(answerError);
@@ -152,7 +153,7 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
     answerUnrouted,
     serveFirst,
     isDraining: () => draining,
-    afterArrivals: createArrivals(app.server),
+    afterArrivals,
     useCertificate: ({ cert, key }) => (app.server as unknown as HttpsServer).setSecureContext({ cert, key }),
     async listen(port, host) {
       await app.listen({ port, host, backlog: BACKLOG });
@@ -203,6 +204,23 @@ function receiveRequests(
   return first => {
     serve = first;
   };
+}
+
+/**
+ * Limits the connections, and starts their TLS handshakes in turn. Returns the function that runs others after the
+ * connections that have arrived.
+ */
+function receiveConnections(
+  server: FastifyInstance['server'],
+  { limits, certificate, connections }: HttpServerOptions,
+): HttpServer['afterArrivals'] {
+  if (certificate !== undefined) {
+    const nextIteration = (run: () => void) => afterArrivals(run);
+    takeHandshakeTurns(server, { timeoutMs: limits.headersTimeoutMs, nextIteration });
+  }
+  const afterArrivals = createArrivals(server);
+  if (connections !== undefined) limitConnections(server, connections);
+  return afterArrivals;
 }
 
 function limitConnections(

@@ -1,0 +1,83 @@
+import type { Server, Socket } from 'node:net';
+import { systemClock } from '../time/clock.ts';
+import { createFairTurns } from '../time/fair-turns.ts';
+import { createConnectionAddress } from './client-address.ts';
+
+/** The type of a TLS record that contains a handshake message. */
+const HANDSHAKE = 22;
+const RECORD_HEADER_BYTES = 5;
+const MESSAGE_HEADER_BYTES = 4;
+/** The maximum size of a record, including its header. */
+const MOST_RECORD_BYTES = 16_384 + RECORD_HEADER_BYTES;
+
+/** The time in milliseconds during which the next handshake of the same address waits. Handshakes end it at once. */
+const HOLD_MS = 16;
+
+/** Whether the first message of a client has arrived. `invalid` means that no TLS client sends these bytes. */
+type Arrival = 'complete' | 'incomplete' | 'invalid';
+
+/** Returns whether these bytes contain the first message. It must be in a single record, as sent by all TLS clients. */
+function arrivalOf(bytes: Buffer): Arrival {
+  if (bytes[0] !== HANDSHAKE || bytes.length > MOST_RECORD_BYTES) return 'invalid';
+  if (bytes.length < RECORD_HEADER_BYTES) return 'incomplete';
+  const length = bytes.readUInt16BE(3);
+  if (bytes.length < RECORD_HEADER_BYTES + length) return 'incomplete';
+  if (length < MESSAGE_HEADER_BYTES) return 'invalid';
+  const message = MESSAGE_HEADER_BYTES + bytes.readUIntBE(RECORD_HEADER_BYTES + 1, 3);
+  return message > length ? 'invalid' : 'complete';
+}
+
+/** Calls `act` when the first message of a client has arrived. Closes the connection if it does not arrive in time. */
+function whenArrived(socket: Socket, timeoutMs: number, act: () => void): void {
+  let bytes: Buffer = Buffer.alloc(0);
+  const cancel = systemClock.setTimer(() => socket.destroy(), timeoutMs);
+  const read = (chunk: Buffer) => {
+    bytes = bytes.length === 0 ? chunk : Buffer.concat([bytes, chunk]);
+    const arrival = arrivalOf(bytes);
+    if (arrival === 'incomplete') return;
+    cancel();
+    socket.off('data', read).off('end', leave).off('close', cancel);
+    if (arrival === 'invalid') return void socket.destroy();
+    socket.pause();
+    socket.unshift(bytes);
+    act();
+  };
+  const leave = () => socket.destroy();
+  socket.on('data', read).on('end', leave).on('close', cancel);
+}
+
+/**
+ * Starts a single TLS handshake in each iteration of the event loop, so that the requests of open connections are
+ * processed between two handshakes. Addresses take turns regardless of the number of their handshakes.
+ *
+ * The signature of a handshake takes longer than most requests. Node performs it as soon as the first message of a client
+ * has arrived, so thousands of clients that send it at the same moment would block the process for seconds.
+ *
+ * @param options.timeoutMs the maximum time until the first message has arrived
+ */
+export function takeHandshakeTurns(
+  server: Server,
+  { timeoutMs, nextIteration }: { readonly timeoutMs: number; readonly nextIteration: (run: () => void) => void },
+): void {
+  const starts = server.listeners('connection');
+  const addressOf = createConnectionAddress([]);
+  const turns = createFairTurns<string | undefined>({
+    places: 1,
+    holdMs: HOLD_MS,
+    mostWaiting: Infinity,
+    mostWaitMs: Infinity,
+    clock: systemClock,
+    nextIteration,
+  });
+  server.removeAllListeners('connection');
+  server.on('connection', (socket: Socket) => {
+    if (socket.destroyed) return;
+    // Node only handles the errors of a connection from its handshake on.
+    socket.on('error', () => socket.destroy());
+    whenArrived(socket, timeoutMs, async () => {
+      const leave = await turns.take(addressOf(socket), { isPatient: true });
+      if (typeof leave === 'function') leave();
+      if (!socket.destroyed) for (const start of starts) start.call(server, socket);
+    });
+  });
+}
