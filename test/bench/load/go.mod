@@ -1,0 +1,3 @@
+module sluice.dev/test/bench/load
+
+go 1.26.0
