@@ -192,7 +192,7 @@ const OF_PARTS: readonly Mutant[] = [
     ['a dead letter is recovered twice', "if outcome == 'x' then outcome = 'X' end", ''],
   ]),
   ...mutantsOf(`${PART}lanes/failed.lua`, [
-    ['a dead letter with many failures is recovered twice', "'^(%*?),[^,]*', '%1'", "'^%*?,[^,]*', ''"],
+    ['a dead letter with many failures is recovered twice', "'^(%*?%d*),[^,]*', '%1'", "'^%*?%d*,[^,]*', ''"],
   ]),
   ...mutantsOf(`${PART}owner/recovery.ts`, [
     ['a dead replay does not require another replay', 'replayId !== undefined || recovered', 'recovered'],
