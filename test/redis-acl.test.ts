@@ -19,7 +19,14 @@ const COMPONENTS: Readonly<Record<Exclude<RedisUser, 'all'>, Component>> = {
   ingress: {
     start: ['main.ts', 'roles/ingress.ts'],
     unused: ['CONFIG', 'DEL', 'SUBSCRIBE'],
-    elsewhere: ['claims/evict', 'claims/exchange', 'gate/gate', 'inbox/details', 'stored/cluster-stored'],
+    elsewhere: [
+      'claims/evict',
+      'claims/exchange',
+      'fate/former',
+      'gate/gate',
+      'inbox/details',
+      'stored/cluster-stored',
+    ],
   },
   dispatcher: {
     start: ['main.ts', 'roles/dispatcher.ts'],
