@@ -4,6 +4,7 @@ import { AUDIENCE, startIssuer, type TestIssuer } from '../../test/support/facad
 import { exchange, type RawAnswer } from '../../test/support/facade/raw-exchange.ts';
 import { createLogger } from '../telemetry/log.ts';
 import { createRegistry } from '../telemetry/metrics.ts';
+import { systemClock } from '../time/clock.ts';
 import { createFacadeMetrics } from './facade-metrics.ts';
 import type { Facade } from './objects/facade.ts';
 import { createFacadeServer, type FacadeServer } from './server.ts';
@@ -18,6 +19,7 @@ beforeAll(async () => {
   issuer = await startIssuer();
   const facade = {
     log,
+    clock: systemClock,
     caches: { assertCurrent: () => undefined },
     ownership: {
       integration: async (_identity: unknown, publicId: string) => ({ publicId, recipient: { role: 'Owner' } }),

@@ -6,6 +6,7 @@ import { ROUTE_PERMISSIONS } from '../../test/support/facade/route-permissions.t
 import { Refusal } from '../http/refusal.ts';
 import { createLogger } from '../telemetry/log.ts';
 import { createRegistry } from '../telemetry/metrics.ts';
+import { systemClock } from '../time/clock.ts';
 import type { Route } from './contract/route.ts';
 import { createFacadeMetrics } from './facade-metrics.ts';
 import type { Facade } from './objects/facade.ts';
@@ -48,7 +49,7 @@ const facade = (() => {
   const ownership = { tenant: owned, integration: owned, account: owned };
   const caches = new Proxy({ assertCurrent: () => undefined, get: () => undefined }, { get: refuseAccess });
   const limits = { pointsPerMinuteOf: () => 1_000_000 };
-  return new Proxy({ log, ownership, caches, limits, clock: undefined }, { get: refuseAccess }) as unknown as Facade;
+  return new Proxy({ log, ownership, caches, limits, clock: systemClock }, { get: refuseAccess }) as unknown as Facade;
 })();
 
 function refuseAccess(target: object, name: string | symbol): unknown {
