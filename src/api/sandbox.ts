@@ -75,7 +75,7 @@ const ms = (description: string) => z.int().min(0).meta({ description });
 
 const ExpectedAttempt = z
   .object({
-    status: z.int().meta({ description: 'The HTTP status returned by the simulated endpoint.' }),
+    status: z.int().meta({ description: 'The HTTP status returned by the simulated endpoint, as a number.' }),
     delayMs: ms(
       'The delay before this attempt according to the retry schedule, in milliseconds. Always 0 for the first attempt. Up to 20 % of jitter is added in production.',
     ),
@@ -87,7 +87,7 @@ const ExpectedAttempt = z
 const ActualAttempt = z
   .object({
     at: time('The time of the attempt.'),
-    status: z.string().meta({ description: 'The HTTP status of the response.' }),
+    status: z.string().meta({ description: 'The HTTP status of the response, as a string.' }),
     waitedMs: ms('The time elapsed since the previous attempt, in milliseconds. Always 0 for the first attempt.'),
   })
   .meta({ id: 'ActualAttempt' });
@@ -186,7 +186,12 @@ export const RunReport = z
         deliveries: z
           .int()
           .meta({ description: 'The number of events that were routed, counted separately for each integration.' }),
-        pending: z.int().meta({ description: "The number of deliveries that haven't ended yet." }),
+        pending: z
+          .int()
+          .meta({
+            description:
+              "The number of deliveries that haven't ended yet. Events that are still waiting to be routed are not included.",
+          }),
         delivered: z.int().meta({ description: 'The number of deliveries that succeeded.' }),
         dead: z.int().meta({ description: 'The number of deliveries that failed after exhausting all retries.' }),
         tokens: z

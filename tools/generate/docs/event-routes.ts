@@ -95,7 +95,7 @@ export const EVENT_ROUTES: readonly EventRoute[] = [
     tag: 'Sandbox',
     summary: 'Retrieve the report of a run',
     description:
-      'Returns where each event of the run was routed, and for each delivery, the expected and actual attempts with their headers. A run is kept for 24 hours after its first event. Waiting events are evaluated again whenever you retrieve the run or add an event. An event includes up to 100 integrations. A page contains up to 1,000 verdicts, so it may include fewer events than `limit`.',
+      'Returns where each event of the run was routed, and for each delivery, the expected and actual attempts with their headers. A run is kept for 24 hours after its first event. Waiting events are evaluated again after you retrieve the run or add an event, so the next report contains the result. An event includes up to 100 integrations. A page contains up to 1,000 verdicts, so it may include fewer events than `limit`.',
     parameters: OfRun,
     query: RunReportQuery,
     answer: { status: 200, description: 'The run, along with a page of its events.', schema: RunReport },

@@ -54,7 +54,7 @@ export function renderRest(): string {
     'If the operator has set `SLUICE_OIDC_REQUIRE_SCOPES`, the token needs the scope of the call (see [Identity providers](identity-providers.md)). Tokens that are bound to a key or a certificate (`cnf`) are rejected.',
     '## Requests',
     bullets([
-      '**Bodies** are JSON (UTF-8) of up to 16 KiB, or 1 MiB for calls that accept a schema or a list. They can have 5,000 fields and items. Unknown fields are rejected, and types are not converted. Do not send `Content-Encoding`, because compressed bodies are rejected with a 415 `unsupported_media_type`.',
+      '**Bodies** are JSON (UTF-8) of up to 16 KiB, or 1 MiB for calls that accept a schema or a list. They can have 5,000 fields and items. Unknown fields are rejected, and types are not converted. If an object contains a field more than once, the last value is used. Do not send `Content-Encoding`, because compressed bodies are rejected with a 415 `unsupported_media_type`.',
       '**Queries** can have 64 parameters.',
       '**Lists** are returned as `{data, nextCursor}`, with 50 items per page unless you set `limit`. They can be slightly out of date, by the latency of a watch.',
       '**HEAD**: You can send any `GET` request as a `HEAD` request, which returns the same status and headers.',
@@ -62,12 +62,12 @@ export function renderRest(): string {
       '**Paused workspaces** (`sluice.dev/paused`): Changes are rejected with a 409 `workspace_paused`, except for calls that close access: blocking, deactivating, revoking an integration, unsubscribing, and deleting an ingress key.',
     ]),
     '## Repeating a call',
-    '**All calls are safe to repeat.** A repeated call returns the same response and changes nothing. There are four exceptions: sending a test event, creating an ingress key, enabling an endpoint, and recovering events. To repeat these safely, send an `Idempotency-Key` header with 1 to 255 visible ASCII characters, such as a UUID:',
+    '**All calls are safe to repeat.** A repeated call succeeds again and changes nothing. Its response describes the repeated call: for example, skipping events again responds with `skipped: 0`, and subscribing again with a 200 instead of a 201. There are four exceptions: sending a test event, creating an ingress key, enabling an endpoint, and recovering events. To repeat these safely, send an `Idempotency-Key` header with 1 to 255 visible ASCII characters, such as a UUID:',
     bullets([
       'For 24 hours, a request with the same key and content returns the status and body of the first response, even after a restart of the facade. Responses are stored in Redis, encrypted with the root key.',
       'A key is valid for one operation, and for the workspace or integration in the path. For each of them, 5,000 keys can be in use at the same time.',
       'If the key was used with different content or by another caller, the response is a 422 `idempotency_conflict`. If the first request is still in progress, it is a 409 `idempotency_in_progress`.',
-      'For replays, the key is the id of the replay. All other calls accept the header, but do not require it.',
+      'For replays, the key identifies the replay. If it consists of 1 to 64 letters, digits, `_`, and `-`, it is also the id of the replay. For any other key, the id is derived from the key. All other calls accept the header, but do not require it.',
     ]),
     '## Rate limits',
     'Each replica limits the points that you can use. Beyond a limit, the response is a 429 `rate_limited`:',

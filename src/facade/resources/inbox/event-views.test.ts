@@ -134,6 +134,8 @@ describe('headers of an event in a delivery', () => {
     };
     const shown = eventDetail({ ...event, body: Buffer.from('hi'), withheld: undefined }, SUBSCRIPTION);
     expect(shown.headers).toEqual(sent);
-    expect(eventDetail({ ...event, body: undefined, withheld: 'Blocked' as never }, SUBSCRIPTION).headers).toEqual({});
+    const withheld = eventDetail({ ...event, body: undefined, withheld: 'PAUSED' }, SUBSCRIPTION);
+    expect([withheld.headers, withheld.bodyWithheld]).toEqual([{}, 'paused']);
+    expect(EventDetail.parse(withheld)).toEqual(withheld);
   });
 });

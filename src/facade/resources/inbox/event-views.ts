@@ -3,6 +3,7 @@ import { cloudEventHeaders } from '../../../core/events/cloudevent-headers.ts';
 import type { EventMeta } from '../../../core/events/event-meta.ts';
 import { EVENT_STATES, type EventProgress } from '../../../core/events/event-state.ts';
 import { publicEventId } from '../../../core/ids/public-event-id.ts';
+import type { HeldReason, NotRoutedReason } from '../../../core/routing/reasons.ts';
 import type { PulledEvent } from '../../../plane/inbox-operations.ts';
 import type { InspectedEvent, ListedEvent } from '../../../plane/inbox-reader.ts';
 import { PATH_PARAMETERS, publicIdField } from '../../contract/fields.ts';
@@ -93,6 +94,16 @@ const history = z.array(Attempt).meta({
     'A list of the most recent attempts, oldest first. If the event was skipped or acknowledged during an attempt, the attempt is added when it ends.',
 });
 
+/** The reason for each permission that withholds the body. */
+const WITHHELD = {
+  PAUSED: 'paused',
+  INACTIVE: 'not_activated',
+  GONE: 'not_subscribed',
+  PENDING: 'integration_pending',
+  REVOKED: 'integration_closed',
+  CLOSED: 'state_missing',
+} as const satisfies Record<NonNullable<InspectedEvent['withheld']>, NotRoutedReason | HeldReason>;
+
 const Delivery = z.object({
   replayId,
   ...progress,
@@ -101,9 +112,9 @@ const Delivery = z.object({
 
 export const EventDetail = EventEntry.extend({
   ...body,
-  bodyWithheld: z.string().nullable().meta({
+  bodyWithheld: z.enum(WITHHELD).nullable().meta({
     description:
-      "A reason code indicating why the body is withheld. This is only set if the event has not been delivered and can't be delivered at the moment. Otherwise null.",
+      "The reason why the body is withheld. This is only set if there has not been an attempt, and if the event can't be delivered at the moment. Otherwise null. Can be paused if the subscription is blocked or suspended, not_activated if the group key is not active, not_subscribed if the subscription does not receive events, integration_pending, integration_closed, or state_missing if Sluice is restoring its state.",
   }),
   history,
   replays: z.array(Delivery).meta({
@@ -193,7 +204,7 @@ export function eventDetail(event: InspectedEvent, subscription: string): z.outp
     // The attributes could contain information about the body, so we need to withhold them as well.
     headers: meta === undefined || event.withheld !== undefined ? { ...meta?.forward } : headersOf(meta),
     ...(event.body === undefined ? { body: null, bodyEncoding: null } : bodyText(event.body)),
-    bodyWithheld: event.withheld ?? null,
+    bodyWithheld: event.withheld === undefined ? null : WITHHELD[event.withheld],
     history: historyOf(event.progress),
     replays: replays.map(each => ({ replayId: each.replayId, ...progressOf(each), history: historyOf(each) })),
     responses: responses.map(each => ({

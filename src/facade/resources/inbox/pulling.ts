@@ -22,7 +22,7 @@ const Pull = z
       .meta({ description: `The maximum number of events to return, between 1 and ${MOST}. Defaults to ${DEFAULT}.` }),
     all: z.boolean().optional().meta({
       description:
-        'Whether to include more than one event for each group key. When set to true, later events are returned in order and must be acknowledged in the same order. Defaults to false.',
+        'Whether to include more than one event for each group key. When set to true, later events are returned in order. Process them in this order: Sluice does not check the order in which you acknowledge them. Defaults to false.',
     }),
     waitSeconds: z.int().min(0).max(30).optional().meta({
       description:
@@ -70,7 +70,7 @@ const pull = defineRoute({
   tag: 'Inbox',
   summary: 'Pull events',
   description:
-    'Returns waiting events for a subscription without an endpoint. Pulling an event does not remove it from the inbox, so you will receive the same events again until you acknowledge them. This is free of charge.',
+    'Returns waiting events for a subscription without an endpoint. Pulling an event does not remove it from the inbox, so you will receive the same events again until you acknowledge them. After an endpoint has been removed, events that were waiting for a retry can only be pulled when the retry is due. To pull them immediately, use POST /waas/integrations/{integration}/subscriptions/{subscription}/recover. This is free of charge.',
   body: Pull,
   dataPlane: true,
   cost: 5,

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { groupKey } from '../../../api/group-key.ts';
 import { Refusal, refuseBecause } from '../../../http/refusal.ts';
 import { PATH_PARAMETERS } from '../../contract/fields.ts';
 import { defineRoute } from '../../contract/route.ts';
@@ -40,7 +41,7 @@ const skipEvent = defineRoute({
 const SkipMany = z
   .strictObject({
     upTo: PATH_PARAMETERS.event.meta({ description: 'The last event to skip.' }),
-    groupKey: z.string().min(1).max(256).optional().meta({ description: 'Only skip events with this group key.' }),
+    groupKey: groupKey().optional().meta({ description: 'Only skip events with this group key.' }),
     cursor: z.string().max(1_024).optional().meta({ description: 'The nextCursor returned by the previous request.' }),
   })
   .meta({ id: 'SkipEvents' });
@@ -76,12 +77,11 @@ const skipEvents = defineRoute({
   answers: { 200: { description: 'The events have been skipped.', schema: Skipped } },
   problems: ['unknown_event', 'malformed_cursor'],
   async handle(facade, { integration, body, spend }) {
-    const { groupKey } = body;
     const { inbox, ref } = await openEvent(facade, integration, body.upTo);
     let { cursor } = body;
     let skipped = 0;
     for (let steps = 0; steps < SKIPS_AT_ONCE; steps++) {
-      const step = await fromRedis(facade.operations.skipUpTo(inbox, ref, { groupKey, cursor }));
+      const step = await fromRedis(facade.operations.skipUpTo(inbox, ref, { groupKey: body.groupKey, cursor }));
       if (step.answer === 'BAD_CURSOR') throw new Refusal('malformed_cursor');
       if (step.answer !== 'OK') throw new Refusal('unknown_event');
       skipped += step.skipped;

@@ -178,7 +178,7 @@ const changeSubscription = defineRoute({
   tag: 'Receiving',
   summary: 'Change the endpoint of a subscription, or pause it',
   description:
-    'Replaces `endpoint` and `suspended`. Retrieve the subscription first, and send both back with your changes. Header values that you omit are kept, unless the origin (scheme, host, or port) of the URL changes. To remove the endpoint, send null: omitting an existing endpoint is rejected with 422. `suspended` defaults to false. The signing secret does not change.',
+    'Replaces `endpoint` and `suspended`. Retrieve the subscription first, and send both back with your changes. Header values that you omit are kept, unless the origin (scheme, host, or port) of the URL changes. To remove the endpoint, send null: omitting an existing endpoint is rejected with 422. Events that are waiting for a retry can then only be pulled when the retry is due, or after you have recovered them. `suspended` defaults to false. The signing secret does not change.',
   body: SubscriptionChange,
   largeBody: true,
   answers: { 200: { description: 'The change is now in force.', schema: SubscriptionEntry } },
