@@ -20,8 +20,8 @@ export interface EventProgress {
   /** The number of attempts that have been made so far. */
   readonly attempts: number;
   /**
-   * The last 20 failed attempts, and the attempt that ended the delivery. Oldest first. If the owner ended the delivery
-   * during an attempt, this includes the attempt.
+   * The last 20 failed attempts, and the attempt that ended the delivery. Oldest first. If the delivery ended during an
+   * attempt, this includes the attempt.
    */
   readonly history: readonly Attempt[];
   /**

@@ -123,9 +123,10 @@ onEachRedis(redis => {
         expect(await sweepAll(t)).toMatchObject({ events: 1, expired: 1 });
         expect((await other.exchange()).claims).toEqual([]);
         expect(await t.counts('a')).toEqual([1, 2, expect.any(Number), 0, 0, 1]);
-        d.end(claim as NonNullable<typeof claim>, outcome);
+        const wasSent = outcome !== 'released';
+        d.end(claim as NonNullable<typeof claim>, outcome, wasSent ? {} : { latencyMs: undefined });
         expect((await d.exchange(0)).answers).toEqual(['ended']);
-        expect(await t.records(first)).toMatchObject([{ outcome: 'expired', attempts: 0 }]);
+        expect(await t.records(first)).toMatchObject([{ outcome: 'expired', attempts: wasSent ? 1 : 0 }]);
         expect((await other.exchange()).claims).toMatchObject([{ ref: second, attempts: 0, lapses: 0 }]);
         expect(await t.counts('a')).toEqual([1, 2, expect.any(Number), 0, 0, 1]);
       },

@@ -91,7 +91,7 @@ const Attempt = z
 
 const history = z.array(Attempt).meta({
   description:
-    'A list of the most recent attempts, oldest first. If the event was skipped or acknowledged during an attempt, the attempt is added when it ends.',
+    'A list of the most recent attempts, oldest first. If the event ended during an attempt, for example because it was skipped, the attempt is added when there is a result.',
 });
 
 /** The reason for each permission that withholds the body. */
