@@ -113,6 +113,21 @@ test('a handshake can arrive in pieces', async () => {
   await server.close();
 });
 
+test('the first message can consist of several records', async () => {
+  const { server, port } = await start();
+  const socket = connect(port, '127.0.0.1').on('error', () => {});
+  const message = hello.subarray(5);
+  for (const part of [message.subarray(0, 100), message.subarray(100)]) {
+    socket.write(Buffer.of(22, 3, 1, part.length >> 8, part.length & 255));
+    socket.write(part);
+  }
+  const [answer] = (await once(socket, 'data')) as [Buffer];
+  // A handshake message, not an alert.
+  expect(answer[0]).toBe(22);
+  socket.destroy();
+  await server.close();
+});
+
 test.each([
   ['nothing', () => Buffer.alloc(0)],
   ['only the start of its first message', () => hello.subarray(0, 100)],

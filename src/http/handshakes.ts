@@ -6,25 +6,20 @@ import { createConnectionAddress } from './client-address.ts';
 /** The type of a TLS record that contains a handshake message. */
 const HANDSHAKE = 22;
 const RECORD_HEADER_BYTES = 5;
-const MESSAGE_HEADER_BYTES = 4;
 /** The maximum size of a record, including its header. */
 const MOST_RECORD_BYTES = 16_384 + RECORD_HEADER_BYTES;
 
 /** The time in milliseconds during which the next handshake of the same address waits. Handshakes end it at once. */
 const HOLD_MS = 16;
 
-/** Whether the first message of a client has arrived. `invalid` means that no TLS client sends these bytes. */
-type Arrival = 'complete' | 'incomplete' | 'invalid';
-
-/** Returns whether these bytes contain the first message. It must be in a single record, as sent by all TLS clients. */
-function arrivalOf(bytes: Buffer): Arrival {
-  if (bytes[0] !== HANDSHAKE || bytes.length > MOST_RECORD_BYTES) return 'invalid';
-  if (bytes.length < RECORD_HEADER_BYTES) return 'incomplete';
-  const length = bytes.readUInt16BE(3);
-  if (bytes.length < RECORD_HEADER_BYTES + length) return 'incomplete';
-  if (length < MESSAGE_HEADER_BYTES) return 'invalid';
-  const message = MESSAGE_HEADER_BYTES + bytes.readUIntBE(RECORD_HEADER_BYTES + 1, 3);
-  return message > length ? 'invalid' : 'complete';
+/**
+ * Returns whether the record with the first message has arrived. Bytes that no TLS client sends are complete as well,
+ * so that Node rejects them.
+ */
+function isComplete(bytes: Buffer): boolean {
+  if (bytes[0] !== HANDSHAKE) return true;
+  if (bytes.length < RECORD_HEADER_BYTES) return false;
+  return bytes.length >= Math.min(RECORD_HEADER_BYTES + bytes.readUInt16BE(3), MOST_RECORD_BYTES);
 }
 
 /** Calls `act` when the first message of a client has arrived. Closes the connection if it does not arrive in time. */
@@ -33,11 +28,9 @@ function whenArrived(socket: Socket, timeoutMs: number, act: () => void): void {
   const cancel = systemClock.setTimer(() => socket.destroy(), timeoutMs);
   const read = (chunk: Buffer) => {
     bytes = bytes.length === 0 ? chunk : Buffer.concat([bytes, chunk]);
-    const arrival = arrivalOf(bytes);
-    if (arrival === 'incomplete') return;
+    if (!isComplete(bytes)) return;
     cancel();
     socket.off('data', read).off('end', leave).off('close', cancel);
-    if (arrival === 'invalid') return void socket.destroy();
     socket.pause();
     socket.unshift(bytes);
     act();
@@ -69,15 +62,18 @@ export function takeHandshakeTurns(
     clock: systemClock,
     nextIteration,
   });
+
+  async function start(socket: Socket): Promise<void> {
+    const leave = await turns.take(addressOf(socket), { isPatient: true });
+    if (typeof leave === 'function') leave();
+    if (!socket.destroyed) for (const listener of starts) listener.call(server, socket);
+  }
+
   server.removeAllListeners('connection');
   server.on('connection', (socket: Socket) => {
     if (socket.destroyed) return;
     // Node only handles the errors of a connection from its handshake on.
     socket.on('error', () => socket.destroy());
-    whenArrived(socket, timeoutMs, async () => {
-      const leave = await turns.take(addressOf(socket), { isPatient: true });
-      if (typeof leave === 'function') leave();
-      if (!socket.destroyed) for (const start of starts) start.call(server, socket);
-    });
+    whenArrived(socket, timeoutMs, () => void start(socket));
   });
 }
