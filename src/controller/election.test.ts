@@ -19,6 +19,9 @@ function start() {
     failure: undefined as unknown,
     lease: undefined as object | undefined,
     others: [] as object[],
+    /** The Leases that the next lists return instead of `others`. */
+    next: [] as object[][],
+    lists: 0,
     store: 'our-redis' as string | undefined,
     listRefusal: undefined as KubeError | undefined,
   };
@@ -35,7 +38,11 @@ function start() {
       get: async () => (state.refusal?.status === 404 ? undefined : answer()),
       list: async (_resource, project) => {
         if (state.listRefusal !== undefined) throw state.listRefusal;
-        return { items: state.others.map(other => project(other as never)), resourceVersion: '1' };
+        state.lists++;
+        return {
+          items: (state.next.shift() ?? state.others).map(other => project(other as never)),
+          resourceVersion: '1',
+        };
       },
       create: (_resource, _name, body) => answer(body),
       update: async (_resource, _name, body) => {
@@ -117,6 +124,8 @@ describe('an installation with the same name in another namespace', () => {
     await clock.advance(60_000);
     expect(election.elector.isLeader()).toBe(false);
     expect(state.lease).toBeUndefined();
+    // It does not list the Leases for each attempt.
+    expect(state.lists).toBeLessThan(10);
     expect(election.impairments()).toEqual([
       {
         reason: 'InstanceTaken',
@@ -169,6 +178,19 @@ describe('an installation with the same name in another namespace', () => {
     await clock.advance(10);
     expect(election.elector.isLeader()).toBe(true);
     expect(state.lease).toMatchObject({ metadata: { labels: { [INSTANCE_LABEL]: '' } } });
+  });
+
+  test('tries again after the one with the smaller namespace if both have written their Leases', async () => {
+    const leadsAfter = async (namespace: string, ms: number) => {
+      const { clock, state, election } = start();
+      state.next = [[], [leaseOf(namespace, 'pod-9')]];
+      await clock.advance(ms);
+      expect(state.lists).toBeGreaterThan(1);
+      return election.elector.isLeader();
+    };
+    expect(await leadsAfter('theirs', 5_000)).toBe(true);
+    expect(await leadsAfter('aaa', 5_000)).toBe(false);
+    expect(await leadsAfter('aaa', 15_000)).toBe(true);
   });
 
   test('does not make a replica unready that has been the leader', async () => {

@@ -32,14 +32,14 @@ export const OF_RIVALS: readonly Mutant[] = [
     file: 'src/controller/engine/lease-hold.ts',
     from: "return await isAdmitted('after', signal);",
     to: 'return true;',
-    test: RIVALS,
+    test: ELECTOR,
   },
   {
     name: 'a refused process keeps its Lease',
     file: 'src/controller/engine/lease-hold.ts',
     from: 'if (!answer) await release().catch(() => {});',
     to: '',
-    test: RIVALS,
+    test: ELECTOR,
   },
   {
     name: 'any installation can acquire a released Lease',

@@ -6,6 +6,7 @@ import type { Lease, LeaseStore } from '../../kube/lease.ts';
 import { createLogger } from '../../telemetry/log.ts';
 import { type Clock, sleep } from '../../time/clock.ts';
 import { createElector, type ElectorOptions, type Term } from './elector.ts';
+import type { Admission } from './lease-hold.ts';
 
 const log = createLogger({ level: 'silent' });
 
@@ -61,7 +62,7 @@ function createLeaseServer(clock: Pick<Clock, 'setTimer'>) {
         }),
     };
   }
-  return { connect, lease: () => lease };
+  return { connect, lease: () => lease, remove: () => void (lease = undefined) };
 }
 
 /** A clock that runs `rate` times as fast and has a different wall time. */
@@ -263,6 +264,38 @@ describe('elector', () => {
     exists = true;
     await clock.advance(2_000);
     expect([a.elector.trouble(), a.leads()]).toEqual([undefined, true]);
+    a.stop.abort();
+    await clock.advance(10);
+    await a.running;
+  });
+
+  it.each<[string, () => Promise<boolean>]>([
+    ['is not admitted after its write', async () => false],
+    ['cannot determine whether it is admitted', () => Promise.reject(new Error('unavailable'))],
+  ])('does not lead and releases the lease if it %s', async (_what, answer) => {
+    const clock = createManualClock();
+    const server = createLeaseServer(clock);
+    const admits: Admission = async when => (when === 'before' ? true : answer());
+    const a = contend({ leases: server.connect(() => GOOD), admits, identity: 'a', clock, random: () => 0 });
+    await clock.advance(1_000);
+    expect([a.leads(), server.lease()?.spec.holderIdentity]).toEqual([false, '']);
+    a.stop.abort();
+    await clock.advance(10);
+    await a.running;
+  });
+
+  it('stops leading if its lease was deleted and it is not admitted again', async () => {
+    const clock = createManualClock();
+    const server = createLeaseServer(clock);
+    let admitted = true;
+    const admits: Admission = async () => admitted;
+    const a = contend({ leases: server.connect(() => GOOD), admits, identity: 'a', clock, random: () => 0 });
+    await clock.advance(1_000);
+    expect(a.leads()).toBe(true);
+    server.remove();
+    admitted = false;
+    await clock.advance(15_000);
+    expect([a.leads(), server.lease()]).toEqual([false, undefined]);
     a.stop.abort();
     await clock.advance(10);
     await a.running;

@@ -65,6 +65,7 @@ function start() {
     objects: [] as AnyObject[],
     /** All writes of parts wait for this promise. */
     writing: Promise.resolve(),
+    onPrepare: () => {},
     knowsKeys: true,
     secretKeys: [] as string[],
     stored: {} as Partial<StoredRoutes['routes']>,
@@ -101,7 +102,7 @@ function start() {
     },
     fence: () => state.epoch,
     explain: error => error,
-    prepare: async () => {},
+    prepare: async () => state.onPrepare(),
     gather: () => {
       const { blocks, more, secretKeys } = state;
       state.gathered++;
@@ -302,6 +303,18 @@ describe('tenants', () => {
     expect(state.calls).not.toContain('applyParts');
     expect(state.calls).toContain('closeParts');
     expect(tenants.isSynced('acme')).toBe(false);
+  });
+
+  test('that are paused while they are prepared are not compiled', async () => {
+    const { tenants, state } = start();
+    await tenants.sync('acme');
+    state.calls.length = 0;
+    state.gathered = 0;
+    state.blocks = ['b1'];
+    state.onPrepare = () => void (state.paused = true);
+    await tenants.sync('acme');
+    expect(state.gathered).toBe(1);
+    expect(state.calls).toEqual(['enlist', 'readTenant', 'closeParts']);
   });
 
   test('that are paused still lose their ingress keys, once those in Secrets are known', async () => {
