@@ -129,13 +129,13 @@ export async function makeSpecimens(
 
 /** Waits until a subscription has `count` events. Returns the ids of all its events, oldest first. */
 async function eventsIn(client: RestClient, inbox: string, sub: string, count: number): Promise<string[]> {
-  for (let tries = 0; tries < 200; tries++) {
-    const path = `${inbox}/events?subscription=${sub}&limit=250`;
-    const { body } = await client.get<{ data: { id: string }[] }>(path);
-    if (body.data.length >= count) return body.data.map(({ id }) => id);
-    await delay(50);
-  }
-  throw new Error(`${inbox}: the events have not arrived`);
+  const path = `${inbox}/events?subscription=${sub}&limit=250`;
+  const read = async () => {
+    const { body } = await client.get<{ data?: { id: string }[] }>(path);
+    return (body.data?.length ?? 0) >= count && body.data;
+  };
+  const { value } = await eventually(`${count} events in ${inbox}`, read, { withinMs: 60_000 });
+  return value.map(({ id }) => id);
 }
 
 /** The number of unanswered invitations of a producer. */
