@@ -162,7 +162,7 @@ export default defineConfig({
           ...SHARED,
           include: ['src/**/*.kube.test.ts', 'test/**/*.kube.test.ts'],
           globalSetup: ['test/support/setup-kube.ts'],
-          testTimeout: 60_000,
+          testTimeout: 180_000,
           hookTimeout: 120_000,
           // Some start an API server of their own and wait for it.
           maxWorkers: Math.max(3, availableParallelism() - 1),
@@ -173,8 +173,8 @@ export default defineConfig({
           name: 'image',
           include: ['test/image/**/*.test.ts'],
           globalSetup: ['test/image/setup.ts'],
-          testTimeout: 60_000,
-          hookTimeout: 60_000,
+          testTimeout: 180_000,
+          hookTimeout: 180_000,
         },
       },
       {
@@ -183,7 +183,7 @@ export default defineConfig({
           ...SHARED,
           include: ['test/chart/**/*.test.ts'],
           globalSetup: ['test/support/setup-kube.ts'],
-          testTimeout: 60_000,
+          testTimeout: 180_000,
           // Helm is built at the first run.
           hookTimeout: 600_000,
           // They wait for the API server and for Helm.

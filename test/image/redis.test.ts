@@ -16,7 +16,7 @@ import { type Architecture, describeImage, openLayout, type PlatformImage, readI
 import type { Manifest, OciLayout } from './oci-layout.ts';
 
 const BUDGET_BYTES = 10_000_000;
-const READY_WITHIN_MS = 30_000;
+const READY_WITHIN_MS = 120_000;
 const LIBRARIES = { amd64: 'x86_64-linux-gnu', arm64: 'aarch64-linux-gnu' } as const;
 const ARCHITECTURES = Object.keys(LIBRARIES) as Architecture[];
 

@@ -36,7 +36,7 @@ const SKIPPED: readonly { readonly commands: RegExp; readonly because: string }[
   { commands: /^(podman|docker) /, because: 'there is no container engine' },
 ];
 
-const READY_WITHIN_MS = 30_000;
+const READY_WITHIN_MS = 120_000;
 
 const isolation = process.arch === 'x64' ? findIsolation() : undefined;
 const because = process.arch === 'x64' ? 'changing the root folder takes root' : 'this machine is not amd64';

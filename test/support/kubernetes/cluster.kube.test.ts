@@ -50,7 +50,7 @@ test('a user only has the permissions of its groups', async () => {
   expect((await cluster.kubectl(bind)).code).toBe(0);
 
   // The authorizer receives the binding using a watch.
-  await vi.waitFor(async () => expect((await getAs(reader)).code).toBe(0), { timeout: 10_000, interval: 100 });
+  await vi.waitFor(async () => expect((await getAs(reader)).code).toBe(0), { timeout: 30_000, interval: 100 });
   const stranger = await cluster.userKubeconfig('stranger');
   expect((await getAs(stranger)).stderr).toContain('User "stranger" cannot list');
 });
