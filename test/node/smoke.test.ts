@@ -52,7 +52,7 @@ describe.skipIf(refusal !== undefined)('a node', () => {
     const { name } = pod.metadata;
     await apply(pod);
     const ended = '--for=jsonpath={.status.containerStatuses[0].state.terminated.reason}';
-    const { code } = await node.kubectl(['wait', ended, `pod/${name}`, '-n', NAMESPACE, '--timeout=20s']);
+    const { code } = await node.kubectl(['wait', ended, `pod/${name}`, '-n', NAMESPACE, '--timeout=60s']);
     expect(code, code === 0 ? '' : await kubectl(['describe', 'pod', name, '-n', NAMESPACE])).toBe(0);
     return kubectl(['logs', name, '-n', NAMESPACE]);
   }
@@ -66,7 +66,7 @@ describe.skipIf(refusal !== undefined)('a node', () => {
     imported = await node.importImage(archive);
     await folder.remove();
     await apply(RESTRICTED_NAMESPACE);
-    await kubectl(['wait', '--for=create', 'serviceaccount/default', '-n', NAMESPACE, '--timeout=20s']);
+    await kubectl(['wait', '--for=create', 'serviceaccount/default', '-n', NAMESPACE, '--timeout=60s']);
     await apply(SERVICE);
   });
 
@@ -74,7 +74,7 @@ describe.skipIf(refusal !== undefined)('a node', () => {
 
   test('runs a restricted Pod with a random user and a read-only root file system until it becomes Ready', async () => {
     await apply(restrictedPod({ name: 'greeter', args: ['serve', String(PORT)], uid }));
-    await kubectl(['wait', '--for=condition=Ready', 'pod/greeter', '-n', NAMESPACE, '--timeout=30s']);
+    await kubectl(['wait', '--for=condition=Ready', 'pod/greeter', '-n', NAMESPACE, '--timeout=60s']);
     const reported = await kubectl(['logs', 'greeter', '-n', NAMESPACE]);
     expect(reported).toBe(`uid ${uid}, root file system: Read-only file system\n`);
   });
