@@ -57,8 +57,8 @@ async function durationOf(connections: number, servers: readonly RedisServer[]):
     const counts = infos.map(info => Number(/total_connections_received:(\d+)/.exec(String(info))?.[1]));
     return counts.reduce((sum, each) => sum + each, -own);
   };
-  const before = await count();
   const beganMs = performance.now();
+  const before = await count();
   await vi.waitFor(async () => expect(await count()).toBeGreaterThanOrEqual(before + connections), SOON);
   return performance.now() - beganMs;
 }

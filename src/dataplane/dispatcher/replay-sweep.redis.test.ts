@@ -195,7 +195,7 @@ test('completes in the process that sweeps after it was charged', async () => {
   });
   sweep.start();
   const { due } = hintKeys('a', hintPartition(inbox.payer));
-  await vi.waitFor(async () => expect(await redis().call('zscore', due, inbox.payer)).toBe(null), { timeout: 5_000 });
+  await vi.waitFor(async () => expect(await redis().call('zscore', due, inbox.payer)).toBe(null), { timeout: 20_000 });
   await sweep.stop();
   expect(await inbox.usedTokens()).toBe(3);
   inbox.t.clock.ms = START_MS + 30_000;
