@@ -65,7 +65,7 @@ test-limits: setup ## create objects and store events through several replicas a
 	@ROUNDS='$(or $(ROUNDS),1000)' SEED='$(SEED)' $(NODE) node_modules/vitest/vitest.mjs run --project unit src/facade/objects/limit-guard-replicas
 	@ROUNDS='$(or $(ROUNDS),1000)' SEED='$(SEED)' $(NODE) node_modules/vitest/vitest.mjs run --project redis src/part/space/space-rounds
 
-test-hostile: setup ## flood every route and ingress as one tenant, and print the latencies of another tenant: FLOOD_MS=3000 FLOOD=listCatalog (10 minutes)
+test-hostile: setup ## flood every route, ingress, and their connections as one tenant, and print the latencies of another tenant: FLOOD_MS=3000 FLOOD=listCatalog (12 minutes)
 	@FLOOD_MS='$(FLOOD_MS)' FLOOD='$(FLOOD)' $(NODE) node_modules/vitest/vitest.mjs run --project large test/hostile
 
 test-node: packages ## start a real node with kubelet and containerd, and install and remove Sluice (requires root, SHORT=1 only does this once)

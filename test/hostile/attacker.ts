@@ -1,6 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { constants, setPriority } from 'node:os';
 import { createClient, createTally } from './client.ts';
+import { floodConnections } from './connections.ts';
 import type { Answers, Attack } from './messages.ts';
 
 /**
@@ -16,7 +17,7 @@ try {
   // This kernel does not group processes.
 }
 
-async function flood({ url, requests, connections, forMs }: Attack): Promise<Answers> {
+async function floodRequests({ url, requests, connections, forMs }: Attack): Promise<Answers> {
   const client = createClient(url, connections);
   const tally = createTally();
   let next = 0;
@@ -39,6 +40,7 @@ async function flood({ url, requests, connections, forMs }: Attack): Promise<Ans
 }
 
 process.on('message', (attack: Attack) => {
+  const flood = attack.manner === 'requests' ? floodRequests : floodConnections;
   void flood(attack).then(answers => process.send?.(answers));
 });
 process.on('disconnect', () => process.exit());

@@ -1,4 +1,5 @@
 import { Agent, request } from 'node:http';
+import { request as requestTls, Agent as TlsAgent } from 'node:https';
 import type { Answers, FloodRequest } from './messages.ts';
 
 /** A timeout that is longer than any call may take. */
@@ -6,33 +7,56 @@ const PATIENCE_MS = 45_000;
 
 /** Sends requests to one server using a limited number of persistent connections. */
 export interface Client {
-  /** Resolves with the status and the problem code, e.g. `429 rate_limited`, or `none` if there was no response. */
+  /**
+   * Resolves with the status and the problem code, e.g. `429 rate_limited`, or `none` if there was no response. Repeats
+   * the request once if a persistent connection was closed before the response.
+   */
   readonly send: (sent: FloodRequest) => Promise<string>;
   /** Closes all connections, including connections waiting for a response. */
   readonly close: () => void;
 }
 
 export function createClient(url: string, connections: number): Client {
-  const agent = new Agent({ keepAlive: true, maxSockets: connections });
-  const { hostname, port } = new URL(url);
-  return {
-    send: ({ method, path, headers, body }) =>
-      new Promise(resolve => {
-        const length = body === undefined ? {} : { 'content-length': `${Buffer.byteLength(body)}` };
-        const outgoing = request({ agent, hostname, port, method, path, headers: { ...headers, ...length } });
-        outgoing.setTimeout(PATIENCE_MS, () => outgoing.destroy());
-        outgoing.on('response', incoming => {
-          const isProblem = (incoming.statusCode ?? 0) >= 400;
-          let text = '';
-          incoming.on('data', (chunk: Buffer) => {
-            if (isProblem) text += chunk.toString();
-          });
-          incoming.on('close', () => resolve(`${incoming.statusCode} ${codeOf(text)}`.trim()));
+  const { protocol, hostname, port } = new URL(url);
+  const isTls = protocol === 'https:';
+  const keep = { keepAlive: true, maxSockets: connections };
+  const agent = isTls ? new TlsAgent({ ...keep, rejectUnauthorized: false }) : new Agent(keep);
+  const start = isTls ? requestTls : request;
+  let isClosed = false;
+
+  function send(sent: FloodRequest, mayRepeat: boolean): Promise<string> {
+    const { method, path, headers, body } = sent;
+    return new Promise(resolve => {
+      const length = body === undefined ? {} : { 'content-length': `${Buffer.byteLength(body)}` };
+      const outgoing = start({ agent, hostname, port, method, path, headers: { ...headers, ...length } });
+      let isLate = false;
+      outgoing.setTimeout(PATIENCE_MS, () => {
+        isLate = true;
+        outgoing.destroy();
+      });
+      outgoing.on('response', incoming => {
+        const isProblem = (incoming.statusCode ?? 0) >= 400;
+        let text = '';
+        incoming.on('data', (chunk: Buffer) => {
+          if (isProblem) text += chunk.toString();
         });
-        outgoing.on('error', () => resolve('none'));
-        outgoing.end(body);
-      }),
-    close: () => agent.destroy(),
+        incoming.on('close', () => resolve(`${incoming.statusCode} ${codeOf(text)}`.trim()));
+      });
+      outgoing.on('error', () => {
+        // The server may have closed the connection before the request arrived.
+        const repeats = mayRepeat && outgoing.reusedSocket && !isLate && !isClosed;
+        resolve(repeats ? send(sent, false) : 'none');
+      });
+      outgoing.end(body);
+    });
+  }
+
+  return {
+    send: sent => send(sent, true),
+    close() {
+      isClosed = true;
+      agent.destroy();
+    },
   };
 }
 

@@ -4,12 +4,16 @@ import { createIdPool } from '../system/rest/contract/id-pool.ts';
 import { localise } from '../system/rest/contract/local-document.ts';
 import { exampleOf, operationsOf } from '../system/rest/contract/requests.ts';
 import type { Specimens } from '../system/rest/contract/specimens.ts';
-import type { FloodRequest } from './messages.ts';
+import type { FloodRequest, Manner } from './messages.ts';
 
 /** The targets of the hostile tenant, and how they are flooded. */
 export interface Flood {
   readonly name: string;
   readonly role: 'facade' | 'ingress';
+  /** Defaults to `requests`. Handshakes flood a server with TLS. */
+  readonly manner?: Manner;
+  /** The minimum duration of the flood. */
+  readonly leastMs?: number;
   readonly requests: readonly FloodRequest[];
   readonly connections: number;
   /**
@@ -180,4 +184,18 @@ export async function specialFloods(attacker: Attacker): Promise<Flood[]> {
       connections: 16,
     },
   ];
+}
+
+/** The time after which a request that has not arrived is certain to be closed. */
+const EXPIRED_MS = 16_000;
+
+/** Floods of connections, those with TLS last. */
+export function connectionFloods(): Flood[] {
+  const roles = ['facade', 'ingress'] as const;
+  const slow = roles.map(role => ({ role, manner: 'slow' as const, leastMs: EXPIRED_MS, connections: 3_000 }));
+  const secure = roles.flatMap(role => [
+    { role, manner: 'handshakes' as const, connections: 100 },
+    { role, manner: 'unfinished handshakes' as const, connections: 1_000 },
+  ]);
+  return [...slow, ...secure].map(flood => ({ ...flood, name: `${flood.manner} to ${flood.role}`, requests: [] }));
 }

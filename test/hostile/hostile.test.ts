@@ -6,7 +6,9 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { publicId, tenantId } from '../../src/core/ids/ids.ts';
 import type { OpenApiDocument } from '../../src/facade/openapi.ts';
 import { median } from '../bench/report/statistics.ts';
+import { createAuthority } from '../support/redis/certificates.ts';
 import type { Sluice } from '../support/sluice.ts';
+import { type TemporaryFolder, temporaryFolder } from '../support/temporary-folder.ts';
 import { makeSpecimens } from '../system/rest/contract/specimens.ts';
 import { type FacadeWorld, openFacadeWorld, ownedTenant } from '../system/rest/support/facade-world.ts';
 import { createRestClient } from '../system/support/rest-client.ts';
@@ -21,12 +23,12 @@ import {
   waitForAll,
 } from '../system/support/world.ts';
 import { createClient } from './client.ts';
-import { type Attacker, type Flood, routeFloods, specialFloods } from './floods.ts';
+import { type Attacker, connectionFloods, type Flood, routeFloods, specialFloods } from './floods.ts';
 import type { Answers, Attack, NeighbourFigures, NeighbourSettings } from './messages.ts';
 
 /**
- * One tenant floods each route of the facade, ingress, and operations that are more expensive than expected, one after
- * another. Another tenant must not be affected. `make test-hostile` prints its latencies during each flood, compared to
+ * One tenant floods each route of the facade, ingress, operations that are more expensive than expected, and connections,
+ * one after another. Another tenant must not be affected. `make test-hostile` prints its latencies during each flood, compared to
  * the latencies immediately before.
  */
 
@@ -56,6 +58,7 @@ interface Pair {
 }
 
 let world: FacadeWorld;
+let folder: TemporaryFolder;
 let neighbour: Worker;
 let attacking: ChildProcess;
 let hanging: Server;
@@ -73,8 +76,14 @@ function ask<T>(worker: Worker | ChildProcess, message: object | number): Promis
 
 const firstMessage = <T>(worker: Worker): Promise<T> => new Promise(resolve => worker.once('message', resolve));
 
+/** The URLs of the servers that are flooded. */
+interface Target {
+  readonly facade: string;
+  readonly ingress: string;
+}
+
 /** Creates the workspaces of the neighbor, which publishes events to a stream that is delivered to its own endpoint. */
-async function startNeighbour(roles: { readonly facade: Sluice; readonly ingress: Sluice }): Promise<void> {
+async function startNeighbour(target: Target): Promise<(target: Target) => Promise<void>> {
   neighbour = new Worker(new URL('./neighbour.ts', import.meta.url));
   const url = `http://127.0.0.1:${await firstMessage<number>(neighbour)}/`;
   const { cluster } = world.installation;
@@ -90,9 +99,7 @@ async function startNeighbour(roles: { readonly facade: Sluice; readonly ingress
   ]);
   await waitForAll(cluster, 'activation', 'shop', 'Effective');
   await waitForAll(cluster, 'subscription', 'anna', 'Live');
-  const settings: NeighbourSettings = {
-    facadeUrl: roles.facade.facadeUrl,
-    ingressUrl: roles.ingress.ingressUrl,
+  const settings = {
     eventsPath: `/events/${tenantId('shop')}/${QUEUE}`,
     ingressKey: key,
     groupKey: GROUP_KEY,
@@ -100,7 +107,24 @@ async function startNeighbour(roles: { readonly facade: Sluice; readonly ingress
     tenant: tenantId('shop'),
     stream: QUEUE,
   };
-  neighbour.postMessage(settings);
+  async function move({ facade, ingress }: Target): Promise<void> {
+    neighbour.postMessage({ ...settings, facadeUrl: facade, ingressUrl: ingress } satisfies NeighbourSettings);
+    await ask<NeighbourFigures>(neighbour, FLOOD_MS);
+  }
+  await move(target);
+  return move;
+}
+
+/** Starts an additional facade and ingress, which serve TLS. */
+async function startSecure(folder: string): Promise<Target> {
+  const { cert, key } = await (await createAuthority(folder)).issue('server', 'IP:127.0.0.1');
+  const env = (role: string) => ({ ...LIMITS, [`SLUICE_${role}_CERT_FILE`]: cert, [`SLUICE_${role}_KEY_FILE`]: key });
+  const [facade, ingress] = await Promise.all([
+    world.start({ role: 'facade', env: env('FACADE') }),
+    world.start({ role: 'ingress', env: env('INGRESS') }),
+  ]);
+  const secure = (url: string) => url.replace('http:', 'https:');
+  return { facade: secure(facade.facadeUrl), ingress: secure(ingress.ingressUrl) };
 }
 
 /** Creates the objects of the attacker: one of each kind, large streams, and an endpoint that never responds. */
@@ -161,30 +185,36 @@ async function fillStream(url: string, { ingressKey: key, queue, groupKey, ids }
 
 beforeAll(async () => {
   world = await openFacadeWorld();
+  folder = await temporaryFolder('hostile');
   await world.start({ role: 'controller' });
   const [facade, ingress] = await Promise.all([
     world.start({ role: 'facade', env: LIMITS }),
     world.start({ role: 'ingress', env: LIMITS }),
     world.start({ role: 'dispatcher' }),
   ]);
-  await startNeighbour({ facade, ingress });
+  let target: Target = { facade: facade.facadeUrl, ingress: ingress.ingressUrl };
+  const moveNeighbour = await startNeighbour(target);
   attacking = fork(new URL('./attacker.ts', import.meta.url), { detached: true });
   const attacker = await makeAttacker({ ...facade, ingressUrl: ingress.ingressUrl });
   const unlimited = await world.start({ role: 'ingress' });
   await fillStream(unlimited.ingressUrl, attacker);
   await unlimited.stop();
   const document = (await (await fetch(`${facade.facadeUrl}/openapi.json`)).json()) as OpenApiDocument;
-  const floods = [...(await specialFloods(attacker)), ...(await routeFloods(document, attacker))];
-  await ask<NeighbourFigures>(neighbour, FLOOD_MS);
+  const requests = [...(await specialFloods(attacker)), ...(await routeFloods(document, attacker))];
+  const floods = [...requests, ...connectionFloods()];
   for (const flood of floods) {
     if (NAMES.length > 0 && !NAMES.includes(flood.name)) continue;
-    const quiet = await ask<NeighbourFigures>(neighbour, FLOOD_MS);
-    const { requests, connections } = flood;
-    const url = flood.role === 'facade' ? facade.facadeUrl : ingress.ingressUrl;
-    const attack: Attack = { url, requests, connections, forMs: FLOOD_MS };
+    const { requests, connections, manner = 'requests', leastMs = 0 } = flood;
+    if (manner.endsWith('handshakes') && !target.facade.startsWith('https')) {
+      target = await startSecure(folder.path);
+      await moveNeighbour(target);
+    }
+    const forMs = Math.max(FLOOD_MS, leastMs);
+    const quiet = await ask<NeighbourFigures>(neighbour, forMs);
+    const attack: Attack = { url: target[flood.role], manner, requests, connections, forMs };
     const [answers, beside] = await Promise.all([
       ask<Answers>(attacking, attack),
-      ask<NeighbourFigures>(neighbour, FLOOD_MS),
+      ask<NeighbourFigures>(neighbour, forMs),
     ]);
     const pair = { flood, answers, quiet, beside };
     pairs.push(pair);
@@ -199,6 +229,7 @@ afterAll(async () => {
   hanging?.closeAllConnections();
   hanging?.close();
   await world?.stop();
+  await folder?.remove();
 });
 
 const ms = (value: number) => value.toFixed(1);

@@ -6,9 +6,16 @@ export interface FloodRequest {
   readonly body?: string;
 }
 
-/** The requests sent by the attacker as fast as possible, and the number of connections. */
+/**
+ * How a flood uses its connections: to send requests as fast as possible, to send a byte of a request every few seconds,
+ * to complete TLS handshakes, or to begin TLS handshakes. All but the first replace connections that are closed.
+ */
+export type Manner = 'requests' | 'slow' | 'handshakes' | 'unfinished handshakes';
+
+/** A flood of a server, and the number of connections. */
 export interface Attack {
   readonly url: string;
+  readonly manner: Manner;
   readonly requests: readonly FloodRequest[];
   readonly connections: number;
   readonly forMs: number;
@@ -16,7 +23,7 @@ export interface Attack {
 
 /**
  * The number of responses by status and problem code, e.g. `429 rate_limited`. `none` means that the connection was
- * closed.
+ * closed. The numbers of handshakes are also included.
  */
 export type Answers = Readonly<Record<string, number>>;
 
