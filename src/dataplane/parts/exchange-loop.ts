@@ -184,14 +184,8 @@ export function createExchangeLoop(options: {
     isBeatDue = false;
     isLingering = false;
     const sentMs = monotonicMs();
-    const holding = {
-      dispatcher: name,
-      number: ++calls,
-      readyMs: READY_MS,
-      limit,
-      held: holds,
-      holdsAlone: book.holdsAlone(),
-    };
+    const caller = { dispatcher: name, number: ++calls, readyMs: READY_MS };
+    const holding = { ...caller, limit, held: holds, holdsAlone: book.holdsAlone() };
     const seen = { pushed: count.pushed(), bytes: count.bytes(), roomBytes: ROOM_BYTES };
     let answer: ExchangeAnswer;
     try {
@@ -223,6 +217,8 @@ export function createExchangeLoop(options: {
     if (absence.end()) reclaimWanted = true;
     const written = book.written();
     acknowledgedMs = sentMs;
+    // It was a heartbeat as well.
+    isBeatDue = false;
     pushSearch.expect(answer.pushed, answer.bytes);
     if (answer.more && !isStopping) isWanted = true;
     if (answer.answer !== 'OK') wantLater();

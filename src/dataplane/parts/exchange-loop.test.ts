@@ -1,0 +1,105 @@
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import type { Exchange, ExchangeAnswer } from '../../part/claims/exchange.ts';
+import type { Claim } from '../../part/claims/message.ts';
+import { createClaimBook } from './claim-book.ts';
+import { createExchangeLoop } from './exchange-loop.ts';
+import type { HeldClaim } from './held-claim.ts';
+import type { PartWorkerDeps } from './part-worker-deps.ts';
+import { createPushCount } from './push-count.ts';
+import { createRoom } from './room.ts';
+
+const ANSWER: Extract<ExchangeAnswer, { answer: 'OK' | 'CLOSED' | 'HELD' }> = {
+  answer: 'OK',
+  nowMs: 0,
+  pushed: 0,
+  bytes: 0,
+  answers: [],
+  dueMs: undefined,
+  more: false,
+  version: '0',
+  disabled: [],
+  lapsed: [],
+  hold: undefined,
+  news: [],
+  events: [],
+};
+
+beforeEach(() => {
+  vi.useFakeTimers();
+});
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+/** Starts a loop whose exchanges are answered by the test. */
+function start() {
+  const book = createClaimBook();
+  const answers: (() => void)[] = [];
+  const exchange: Exchange = () =>
+    new Promise(resolve => {
+      answers.push(() => resolve(ANSWER));
+    });
+  const monotonicMs = () => Date.now();
+  const loop = createExchangeLoop({
+    deps: { name: 'd1', monotonicMs, exchange } as unknown as PartWorkerDeps,
+    part: { tenant: 'ten_a', queue: 'orders', gen: 'g1', number: 0 },
+    book,
+    room: createRoom(100).join('ten_a'),
+    count: createPushCount(),
+    sending: () => 0,
+    fence: async () => {},
+    isListening: () => true,
+    onAnswer: () => {},
+    onMissing: () => {},
+    onFailure: () => {},
+  });
+  const claim: Claim = {
+    slot: 's',
+    lane: 'lane',
+    ref: '1',
+    behind: false,
+    attempts: 0,
+    lapses: 0,
+    replay: undefined,
+  };
+  const held = { claim, atMs: 0, behind: false, next: undefined } as unknown as HeldClaim;
+  return { loop, book, answers, held };
+}
+
+test('an exchange that records a result is also the heartbeat that was due in the meantime', async () => {
+  const { loop, book, answers, held } = start();
+  loop.want();
+  await vi.advanceTimersByTimeAsync(1);
+  answers[0]?.();
+  await vi.advanceTimersByTimeAsync(990);
+  book.take(held);
+  loop.beat();
+  book.end(held, { lane: 'lane', ref: '1', outcome: 'delivered', reason: '200', latencyMs: 1 });
+  loop.completed();
+  await vi.advanceTimersByTimeAsync(7);
+  expect(answers).toHaveLength(2);
+  // The heartbeat is due before the response arrives.
+  await vi.advanceTimersByTimeAsync(10);
+  answers[1]?.();
+  await vi.advanceTimersByTimeAsync(2_000);
+  expect(answers).toHaveLength(2);
+  expect(book.count()).toBe(0);
+});
+
+test('claims that are held cause a heartbeat a second after the last exchange was sent', async () => {
+  const { loop, book, answers, held } = start();
+  loop.want();
+  await vi.advanceTimersByTimeAsync(1);
+  book.take(held);
+  loop.beat();
+  await vi.advanceTimersByTimeAsync(300);
+  answers[0]?.();
+  await vi.advanceTimersByTimeAsync(690);
+  expect(answers).toHaveLength(1);
+  await vi.advanceTimersByTimeAsync(20);
+  expect(answers).toHaveLength(2);
+  await vi.advanceTimersByTimeAsync(1_500);
+  answers[1]?.();
+  await vi.advanceTimersByTimeAsync(20);
+  expect(answers).toHaveLength(3);
+});
