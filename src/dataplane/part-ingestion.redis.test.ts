@@ -226,6 +226,27 @@ onEachRedis(redis => {
       expect(answers).toEqual([{ answer: 'DUP', ref: found?.ref, id: 'order/1' }]);
     });
 
+    test('is answered with the current limit of its account and the stored bytes', async () => {
+      const { store, tenant, part } = await start();
+      const config = await store.readQueue(tenant, QUEUE);
+      if (config === null || config === 'unavailable') throw new Error('the stream is missing');
+      const { meta } = partKeys(part);
+      const event = { type: undefined, groupKey: 'k', contentType: undefined, traceparent: undefined, forward: {} };
+      const ingest = () =>
+        store.ingest(tenant, QUEUE, config, [{ ...event, id: undefined, body: Buffer.from('body') }]);
+      for (const limit of ['7', '0']) {
+        await redis().call('hset', meta, 'payer', `acc_${limit}`, 'eventsPerSecond', limit);
+        const { queueNow } = await ingest();
+        const read = await store.readQueue(tenant, QUEUE);
+        expect(read).toMatchObject({ payer: `acc_${limit}` });
+        expect(read).toMatchObject(queueNow as object);
+        expect(queueNow).toMatchObject({ payer: `acc_${limit}`, eventsPerSecond: Number(limit) });
+      }
+      await redis().call('hdel', meta, 'payer', 'eventsPerSecond');
+      const { queueNow } = await ingest();
+      expect(queueNow).toEqual({ payer: '', eventsPerSecond: undefined, bytes: expect.any(Number) });
+    });
+
     test('is a duplicate if its id was returned before, and refused otherwise', async () => {
       const { send, log, find, part } = await start();
       const { id = '' } = await send({ 'x-group': 'k' });

@@ -57,7 +57,7 @@ export function createPartIngestion(deps: {
       ).length;
       onRouted({ references: done.references, withoutKey, inactive: done.inactive });
       const failed = done.failure === undefined ? {} : { failure: done.failure };
-      return { answers, isPartial: answers.length < items.length, ...failed };
+      return { answers, isPartial: answers.length < items.length, queueNow: done.partNow, ...failed };
     },
   };
 }

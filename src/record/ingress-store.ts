@@ -129,12 +129,9 @@ export function createIngressReader(
 
     async checkKey(tenant, sha256) {
       const t = tenantKeys(tenant);
-      const [ready, until] = await Promise.all([
-        redis.call('hget', t.meta, 'ready'),
-        redis.call('hget', t.keys, sha256),
-      ]);
+      const [ready, until] = (await redis.run('key', [t.meta, t.keys], [sha256])) as (string | null)[];
       if (ready !== '1') return unknownTenant(tenant);
-      return until !== null && (until === '' || Number(until) > nowMs());
+      return until != null && (until === '' || Number(until) > nowMs());
     },
   };
 }

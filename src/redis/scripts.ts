@@ -8,6 +8,7 @@ export type ScriptName =
   | 'fold-traffic'
   | 'hashes'
   | 'hinted'
+  | 'key'
   | 'lead'
   | 'lower'
   | 'mail'

@@ -14,6 +14,8 @@ export interface TrafficSource {
   readonly queue: string;
   readonly number: number;
   readonly meta: string;
+  /** The counts that were read from the hash. If they are missing, they will be read. */
+  readonly counts?: readonly [arrived: string, ended: string];
 }
 
 /** Adds the counts of all parts (each of which has its own slot) to the series of their producers. */
@@ -38,12 +40,17 @@ function pruned(text: string): string {
 }
 
 export function createTrafficStore(redis: RedisClient): TrafficStore {
+  async function readCounts(meta: string): Promise<readonly string[]> {
+    const texts = (await redis.call('hmget', meta, ...FIELDS)) as (string | null)[];
+    return texts.map(text => text ?? '');
+  }
+
   return {
     async fold(source, nowMs, known) {
-      const { tenant, queue, number, meta } = source;
+      const { tenant, queue, number, meta, counts } = source;
       // The names used in the series.
       const names = [`a:${queue}:${number}`, `o:${queue}:${number}`];
-      const texts = ((await redis.call('hmget', meta, ...FIELDS)) as (string | null)[]).map(text => text ?? '');
+      const texts = counts ?? (await readCounts(meta));
       const joined = texts.join('\n');
       if (joined === known || joined.trim() === '') return joined;
       const t = tenantKeys(tenant);

@@ -98,8 +98,21 @@ export function createAdmission(options: {
     standing: KeyStanding,
     proceed: (known: KnownQueue, fresh: boolean) => void,
   ): Promise<void> {
-    if (await checkKey(request, reply, startedMs, name, standing))
-      await askForQueue(request, reply, startedMs, proceed);
+    if (await checkKey(request, reply, startedMs, name, standing)) await enterQueue(request, reply, startedMs, proceed);
+  }
+
+  /** Continues with the queue. If it has to be read from the store, the returned promise resolves afterwards. */
+  function enterQueue(
+    request: EventRequest,
+    reply: EventReply,
+    startedMs: number,
+    proceed: (known: KnownQueue, fresh: boolean) => void,
+  ): Promise<void> | undefined {
+    const { tenant, queue } = request.params;
+    const known = queues.peek(tenant, queue);
+    if (known === undefined) return askForQueue(request, reply, startedMs, proceed);
+    if (hasPoints(request, reply, startedMs, known)) proceed(known, false);
+    return undefined;
   }
 
   async function askForQueue(
@@ -179,14 +192,9 @@ export function createAdmission(options: {
         );
         return;
       }
-      const { tenant, queue } = request.params;
+      const { tenant } = request.params;
       if (!letIn(reply, startedMs, senderLimits.takeForSender(name, tenant, costOf(request)))) return;
-      const known = queues.peek(tenant, queue);
-      if (known === undefined) {
-        askForQueue(request, reply, startedMs, proceed).catch((error: unknown) => onError(reply, startedMs, error));
-      } else if (hasPoints(request, reply, startedMs, known)) {
-        proceed(known, false);
-      }
+      enterQueue(request, reply, startedMs, proceed)?.catch((error: unknown) => onError(reply, startedMs, error));
     },
     chargeBody(request, reply, startedMs, { config }, bytes) {
       const cost = request.headers['content-length'] === undefined ? pointsOf(bytes) : 1;

@@ -50,8 +50,10 @@ export interface IngressLimits extends HttpLimits {
   readonly keyTtlMs: number;
   /** How long we remember that a key is wrong. During this time, it is refused without asking the store. */
   readonly wrongKeyTtlMs: number;
-  /** How long the queue configuration is cached. See queue-cache.ts. */
+  /** How long the limits and the stored bytes of a queue are used after they were read. See queue-cache.ts. */
   readonly queueTtlMs: number;
+  /** How long the remaining configuration of a queue is cached after it was used last. */
+  readonly queueKeptMs: number;
   /** The maximum number of cached keys. The limit is the same for wrong keys, and for queues. */
   readonly cacheEntries: number;
 }
@@ -74,6 +76,7 @@ export const INGRESS_LIMITS: IngressLimits = {
   keyTtlMs: 5_000,
   wrongKeyTtlMs: 1_000,
   queueTtlMs: 1_000,
+  queueKeptMs: 60_000,
   cacheEntries: 10_000,
   headerBytes: 16 * 1024,
   headersTimeoutMs: 10_000,

@@ -3,21 +3,25 @@ import { withDeadline } from '../../time/deadline.ts';
 import { createExpiringMap } from '../../time/expiring-map.ts';
 import { createSingleFlight } from '../../time/single-flight.ts';
 import type { IngressLimits } from './limits.ts';
-import type { IngressStore, QueueConfig } from './store.ts';
+import type { IngressStore, QueueConfig, QueueNow } from './store.ts';
 
 /** Queue configuration, with extraction already prepared. */
 export interface KnownQueue {
   readonly config: QueueConfig;
   readonly rules: ExtractionRules;
+  /** The time at which the limits and the stored bytes were read. */
+  readonly readMs: number;
 }
 
 /** QueueCache caches queue configurations. */
 export interface QueueCache {
   /**
-   * Returns the configuration, but only if it was read within the last `queueTtlMs`. If this returns undefined, you
-   * need to read it from the store.
+   * Returns the configuration if it was used within the last `queueKeptMs`. If its limits are needed, they must have
+   * been read within the last `queueTtlMs`. If this returns undefined, you need to read it from the store.
    */
   readonly peek: (tenant: string, queue: string) => KnownQueue | undefined;
+  /** Notes what the store has returned for a call with this configuration. */
+  readonly confirm: (tenant: string, queue: string, config: QueueConfig, now: QueueNow) => void;
   /** Uses the store to read the configuration. The result is never older than the call. */
   readonly read: (tenant: string, queue: string) => Promise<KnownQueue | null | 'unavailable'>;
 }
@@ -25,19 +29,21 @@ export interface QueueCache {
 /**
  * Creates the cache for the configurations of queues. An event is never refused because of a configuration that is
  * cached. The store compares `cfgv` for each event and returns STALE if it has changed, and the configuration is always
- * read again before an event is refused. The expiry is only used to limit the number of reads for each queue, and to
- * remove queues that are not being used. If a queue does not exist, this is not cached, because it could be created at
- * any time.
+ * read again before an event is refused. What `cfgv` does not include is returned by each call that stores events. It is
+ * only needed before that for an account with a limit of events, or while memory is short. If a queue does not exist,
+ * this is not cached, because it could be created at any time.
  */
 export function createQueueCache(options: {
   readQueue: IngressStore['readQueue'];
   limits: IngressLimits;
+  /** Whether accounts are refused because of their stored bytes. */
+  isPressed: () => boolean;
   /** Monotonic clock in milliseconds. */
   monotonicMs: () => number;
   onFailure: (operation: string, error: unknown) => void;
 }): QueueCache {
-  const { readQueue, limits, monotonicMs: nowMs, onFailure } = options;
-  const known = createExpiringMap<KnownQueue>({ ttlMs: limits.queueTtlMs, entries: limits.cacheEntries, nowMs });
+  const { readQueue, limits, isPressed, monotonicMs: nowMs, onFailure } = options;
+  const known = createExpiringMap<KnownQueue>({ ttlMs: limits.queueKeptMs, entries: limits.cacheEntries, nowMs });
   const readFresh = createSingleFlight<KnownQueue | null | 'unavailable'>();
 
   async function readAndKeep(tenant: string, queue: string): Promise<KnownQueue | null | 'unavailable'> {
@@ -47,13 +53,23 @@ export function createQueueCache(options: {
       known.delete(key);
       return config;
     }
-    const found = { config, rules: compileExtraction(config.contextHeaders, config.eventTypes) };
+    const found = { config, rules: compileExtraction(config.contextHeaders, config.eventTypes), readMs: nowMs() };
     known.set(key, found);
     return found;
   }
 
   return {
-    peek: (tenant, queue) => known.get(`${tenant}/${queue}`),
+    peek(tenant, queue) {
+      const found = known.get(`${tenant}/${queue}`);
+      if (found === undefined || nowMs() - found.readMs < limits.queueTtlMs) return found;
+      return found.config.eventsPerSecond === undefined && !isPressed() ? found : undefined;
+    },
+    confirm(tenant, queue, { gen, cfgv }, now) {
+      const key = `${tenant}/${queue}`;
+      const found = known.get(key);
+      if (found === undefined || found.config.gen !== gen || found.config.cfgv !== cfgv) return;
+      known.set(key, { ...found, config: { ...found.config, ...now }, readMs: nowMs() });
+    },
     async read(tenant, queue) {
       try {
         return await readFresh(`${tenant}/${queue}`, () => readAndKeep(tenant, queue));

@@ -94,6 +94,34 @@ describe('an event', () => {
   });
 });
 
+describe('a configuration', () => {
+  test('is not read for events that are stored, at any rate', async () => {
+    let reads = 0;
+    const { readQueue } = role.store;
+    role.store.readQueue = (...of) => {
+      reads++;
+      return readQueue(...of);
+    };
+    for (let i = 0; i < 10; i++) {
+      expect((await role.send({})).status).toBe(202);
+      role.clock.nowMs += 30_000;
+    }
+    expect(reads).toBe(1);
+  });
+
+  test('is known with a new limit of its account once an event is stored', async () => {
+    expect((await role.send({})).status).toBe(202);
+    role.store.queues.set('orders', { ...QUEUE, payer: 'acc_a', eventsPerSecond: 0 });
+    role.clock.nowMs += 30_000;
+    expect((await role.send({})).status).toBe(202);
+    expect((await role.send({})).status).toBe(429);
+    role.store.queues.set('orders', { ...QUEUE, payer: 'acc_a', eventsPerSecond: 5 });
+    expect((await role.send({})).status).toBe(429);
+    role.clock.nowMs += 1_000;
+    expect((await role.send({})).status).toBe(202);
+  });
+});
+
 describe('a changed configuration', () => {
   test('is used immediately: for a new type, a new header, and a new stream', async () => {
     role.store.queues.set('orders', { ...QUEUE, eventTypes: ['a'] });

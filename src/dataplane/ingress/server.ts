@@ -110,7 +110,12 @@ export function createIngress(options: IngressOptions): Ingress {
   for (const method of app.supportedMethods) app.addHttpMethod(method, { hasBody: false, overrideExisting: true });
 
   const memory = createMemoryStop({ source: options.memorySource, limits, log, onFailure, monotonicMs });
-  const { batches, ...production } = createIntake(options.store, { limits, monotonicMs, onFailure });
+  const { batches, ...production } = createIntake(options.store, {
+    limits,
+    isPressed: memory.isPressed,
+    monotonicMs,
+    onFailure,
+  });
   const { rates = UNLIMITED } = options;
   const senderLimits = createSenderLimits({ rates, addressOf, nowMs: monotonicMs, onRefused: metrics.countLimited });
   const shared = { ...production, senderLimits, memory, limits, onError };
@@ -168,16 +173,22 @@ function createIntake(
   store: IngressStore,
   options: {
     limits: IngressLimits;
+    isPressed: MemoryStop['isPressed'];
     monotonicMs: () => number;
     onFailure: ReturnType<typeof createFailureLog>;
   },
 ) {
+  const queues = createQueueCache({ ...options, readQueue: (tenant, queue) => store.readQueue(tenant, queue) });
   return {
     keys: createKeyChecks({ ...options, checkKey: (tenant, sha256) => store.checkKey(tenant, sha256) }),
-    queues: createQueueCache({ ...options, readQueue: (tenant, queue) => store.readQueue(tenant, queue) }),
+    queues,
     batches: createBatches({
       ...options,
-      ingest: (tenant, queue, config, items) => store.ingest(tenant, queue, config, items),
+      async ingest(tenant, queue, config, items) {
+        const stored = await store.ingest(tenant, queue, config, items);
+        if (stored.queueNow !== undefined) queues.confirm(tenant, queue, config, stored.queueNow);
+        return stored;
+      },
     }),
   };
 }

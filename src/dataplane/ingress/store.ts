@@ -3,6 +3,9 @@ import type { IngressEvent, IngressQueue } from '../../record/ingress-store.ts';
 /** Queue configuration needed by the ingress. For each call, `gen` and `cfgv` are compared to their current values. */
 export type QueueConfig = IngressQueue;
 
+/** The settings of a queue that change without a new `cfgv`. */
+export type QueueNow = Pick<QueueConfig, 'payer' | 'eventsPerSecond' | 'bytes'>;
+
 /**
  * Event to be stored: metadata from the request, plus the unchanged body. If the sender has not set an `id`, it is
  * undefined.
@@ -39,6 +42,8 @@ export interface Stored {
    * stored and should be included in the next call.
    */
   readonly isPartial?: boolean;
+  /** The settings of the queue that change without a new `cfgv`. Absent if nothing was stored. */
+  readonly queueNow?: QueueNow;
   /** Why some of the answers are UNAVAILABLE. */
   readonly failure?: unknown;
 }

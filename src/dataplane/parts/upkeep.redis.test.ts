@@ -41,7 +41,7 @@ onEachRedis(redis => {
           },
         },
         traffic: createTrafficStore(redis()),
-        noteStored: createNoteStored({ ...t.client, call: redis().call }),
+        noteStored: createNoteStored(t.client),
         nowMs: () => t.clock.ms,
         alarm: slot => void alarms.push(slot),
         log,
@@ -62,7 +62,7 @@ onEachRedis(redis => {
 
   test('adds counts to the series within its interval after the last activity', async () => {
     const { t } = await startPart(redis(), { a: {} }, ['k']);
-    const { calls, start, wake } = upkeepOf(t, { times: { ...times, foldMs: 300 } });
+    const { calls, start, wake } = upkeepOf(t, { times: { ...times, foldMs: 1_500 } });
     const countEvents = async () => {
       const series = await createSeriesReader(redis()).readSeries(t.part.tenant, '1h', t.clock.ms);
       return series.reduce((sum, { eventsIn }) => sum + eventsIn, 0);
@@ -70,11 +70,39 @@ onEachRedis(redis => {
     start();
     await vi.waitFor(() => expect(calls.settle).toBe(1), SOON);
     wake();
-    await pause(100);
+    await pause(1_000);
     wake();
     await vi.waitFor(() => expect(calls.settle).toBe(2), { ...SOON, interval: 5 });
     await t.send('nobody');
     await vi.waitFor(async () => expect(await countEvents()).toBe(1), SOON);
+  });
+
+  test('adds counts that change after they were read, even if settling takes longer than the interval', async () => {
+    const { t } = await startPart(redis(), { a: {} }, ['k']);
+    const tokens = createTokens(t.client);
+    let isFirst = true;
+    const nothing = { events: 0, expired: 0, neverRouted: 0 };
+    const upkeep = upkeepOf(t, {
+      sweep: async () => ({ answer: 'OK', more: false, dueInMs: undefined, ...nothing }),
+      tokens: {
+        async settle(...args) {
+          const settled = await tokens.settle(...args);
+          if (isFirst) {
+            isFirst = false;
+            await t.send('nobody');
+            await pause(400);
+          }
+          return settled;
+        },
+      },
+      times: { ...times, foldMs: 300 },
+    });
+    upkeep.wake();
+    upkeep.start();
+    await vi.waitFor(async () => {
+      const series = await createSeriesReader(redis()).readSeries(t.part.tenant, '1h', t.clock.ms);
+      expect(series.reduce((sum, { eventsIn }) => sum + eventsIn, 0)).toBe(1);
+    }, SOON);
   });
 
   test('removes expired events when it starts and when they are due', async () => {
@@ -109,7 +137,7 @@ onEachRedis(redis => {
     const upkeep = upkeepOf(t, {
       async noteStored() {
         noted.push(await bytes());
-        return undefined;
+        return { text: '', atMs: 0 };
       },
       async sweep(...args) {
         await vi.waitFor(() => expect(noted).not.toEqual([]), SOON);
@@ -139,6 +167,36 @@ onEachRedis(redis => {
     expect(upkeep.calls.settle).toBeLessThan(10);
     const series = await createSeriesReader(redis()).readSeries(t.part.tenant, '1h', START_MS);
     expect(series.at(-1)).toMatchObject({ eventsIn: 2, tokens: 2 });
+  });
+
+  test('reads all counts of a part with a single command', async () => {
+    const { t } = await startPart(redis(), { a: {} }, ['k']);
+    const reads: string[] = [];
+    const client = {
+      ...t.client,
+      runNamed: (...args: Parameters<typeof t.client.runNamed>) => {
+        if (args[1].keys['meta'] === t.keys.meta) reads.push(args[0].name);
+        return t.client.runNamed(...args);
+      },
+    };
+    const call = () => Promise.reject(new Error('the counts were read again'));
+    const stored: number[] = [];
+    const upkeep = upkeepOf(t, {
+      tokens: createTokens(client),
+      traffic: createTrafficStore({ ...redis(), call }),
+      async noteStored(_part, { bytes }) {
+        stored.push(bytes);
+        return { text: '', atMs: 0 };
+      },
+      times: { ...times, foldMs: 60_000 },
+    });
+    await t.send('k');
+    const { bytes } = await t.hash('meta');
+    upkeep.start();
+    await vi.waitFor(() => expect(stored).toEqual([Number(bytes)]), SOON);
+    expect(reads).toEqual(['report']);
+    const series = await createSeriesReader(redis()).readSeries(t.part.tenant, '1h', START_MS);
+    expect(series.at(-1)).toMatchObject({ eventsIn: 1 });
   });
 
   describe('a part that waits for tokens', () => {

@@ -118,7 +118,7 @@ export function createUpkeep(deps: UpkeepDeps, part: Part): Upkeep {
   const state: SweepState = {};
   const source = { ...part, meta: partKeys(part).meta };
   let folded: string | undefined;
-  let noted: Awaited<ReturnType<NoteStored>>;
+  let noted: Awaited<ReturnType<NoteStored>> | undefined;
   /** The reason why the part had to wait for tokens when it was checked last. */
   let waiting: 'no' | 'asked' | 'short' = 'no';
   /** The time of the last activity, using the monotonic clock. */
@@ -150,6 +150,8 @@ export function createUpkeep(deps: UpkeepDeps, part: Part): Upkeep {
   }
 
   const counting = createJob(async () => {
+    // Before the counts are read.
+    const begunMs = performance.now();
     const settled = await deps.tokens.settle(part, nowMs());
     if (settled.answer === 'GONE') return undefined;
     if (settled.answer === 'OK') {
@@ -160,12 +162,14 @@ export function createUpkeep(deps: UpkeepDeps, part: Part): Upkeep {
       alarmOf(settled.payer, waiting !== 'short');
       waiting = 'short';
     }
-    folded = await deps.traffic.fold(source, nowMs(), folded);
-    noted = await deps.noteStored(part, noted);
+    const { payer, counts } = settled;
+    folded = await deps.traffic.fold({ ...source, counts: counts.traffic }, nowMs(), folded);
+    noted = await deps.noteStored(part, { payer, bytes: counts.bytes }, noted);
     if (waiting !== 'no') return waiting === 'asked' ? waitedMs : shortMs;
     // Of what goes to nobody only the first is heard for some time (`told` in log/ingest.lua): it is counted at the end of that.
-    const leftMs = wokenMs + foldMs - performance.now();
-    return leftMs > 0 ? leftMs : undefined;
+    const endMs = wokenMs + foldMs;
+    // Timers can be a millisecond early.
+    return begunMs < endMs ? Math.max(0, Math.ceil(endMs - performance.now()) + 1) : undefined;
   }, fail('counts of a part could not be told'));
 
   return {

@@ -5,10 +5,10 @@
 --@keys meta log body keys subs positions claims lanes pending waiting turns retries counts ready channel lists reasons ids*
 --@args gen cfgv hour ...
 -- More: (id, group key, metadata, body, rest)*. rest: the end of the body that is stored in the log. The id is '', 16 bytes of the hash of a producer's id, or the ref of a Sluice id.
--- Returns {OK, now, lines, references, inactive}. lines: O ref (stored), D ref (duplicate), R (a Sluice id without an event),
+-- Returns {OK, now, lines, references, inactive, bytes, payer or '', eventsPerSecond or ''}. lines: O ref (stored), D ref (duplicate), R (a Sluice id without an event),
 --         F (the quota is used up), L cost (the part has no space left in the limit of its account). If there are fewer lines than events, the others would exceed 512 references and belong in
 --         the next call. references: number of references written. inactive: number of events whose group key is active for
---         no slot. Or one word: GONE (the part is missing or has another generation), STALE (another cfgv), CLOSED (the part
+--         no slot. bytes: stored bytes of the part after this call. Or one word: GONE (the part is missing or has another generation), STALE (another cfgv), CLOSED (the part
 --         does not accept events), or CLOCK and now (`hour` is more than 1 from the part's hour, and a producer's id is given).
 -- If Redis is out of memory, the whole call is rejected before its first write (there is no allow-oom).
 --@include ../lanes/clock.lua
@@ -29,7 +29,7 @@
 local REFERENCES = 512
 local FIELDS = {
   'ready', 'gen', 'cfgv', 'state', 'tail', 'bytes', 'maxBytes', 'used', 'granted', 'hold', 'version', 'in', 'out', 'ids',
-  'live', 'why', 'told', 'storedMax', 'space',
+  'live', 'why', 'told', 'storedMax', 'space', 'payer', 'eventsPerSecond',
 }
 local meta = {}
 for i, value in ipairs(redis.call('HMGET', KEY_META, unpack(FIELDS))) do meta[FIELDS[i]] = value end
@@ -297,4 +297,7 @@ if pushed > 0 or #behind > 0 or waiting or isUntold then
   if heard == 0 and pushed > 0 then to.room = 0 end
   if pushed > 0 then writeReady(dispatcher, to) end
 end
-return { 'OK', now, table.concat(lines, '\n'), meta.references, meta.inactive }
+return {
+  'OK', now, table.concat(lines, '\n'), meta.references, meta.inactive, bytes + storedBytes, meta.payer or '',
+  meta.eventsPerSecond or '',
+}

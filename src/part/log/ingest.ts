@@ -1,4 +1,4 @@
-import type { Argument } from '../../redis/client.ts';
+import type { Argument, Reply } from '../../redis/client.ts';
 import { readNamedScript } from '../../redis/named-scripts.ts';
 import { callScript, type ScriptClient } from '../call.ts';
 import { HOUR_MS, type Part, partKeys } from '../keys.ts';
@@ -33,6 +33,15 @@ export type EventAnswer =
    */
   | { readonly answer: 'LIMIT'; readonly cost: number };
 
+/** The settings of a part that change without a new `cfgv`, and its stored bytes, at the time of a call. */
+export interface PartNow {
+  /** The account of the workspace. Empty if there is no account. */
+  readonly payer: string;
+  /** The number of events per second that ingress accepts for this account. Undefined if there is no limit. */
+  readonly eventsPerSecond: number | undefined;
+  readonly bytes: number;
+}
+
 export type IngestAnswer =
   | {
       readonly answer: 'OK';
@@ -47,6 +56,7 @@ export type IngestAnswer =
       readonly references: number;
       /** The number of events whose group key is not active for any of the integrations. */
       readonly inactive: number;
+      readonly partNow: PartNow;
     }
   | { readonly answer: 'GONE' | 'STALE' | 'CLOSED' };
 
@@ -80,6 +90,11 @@ function readLine(line: string): EventAnswer {
   return answer === 'OK' || answer === 'DUP' ? { answer, ref: line.slice(1) } : { answer };
 }
 
+function readPartNow([bytes, payer, perSecond]: readonly Reply[]): PartNow {
+  const eventsPerSecond = perSecond === '' ? undefined : Number(perSecond);
+  return { payer: payer as string, eventsPerSecond, bytes: bytes as number };
+}
+
 export function createIngest(redis: ScriptClient, nowMs: () => number = Date.now): Ingest {
   /** The number of hours that the part clock is ahead. */
   let ahead = 0;
@@ -98,10 +113,16 @@ export function createIngest(redis: ScriptClient, nowMs: () => number = Date.now
       const hour = Math.floor(nowMs() / HOUR_MS) + ahead;
       const listed = named ? idKeysAround(keys, hour) : [];
       const args = { gen: part.gen, cfgv, hour };
-      const [word, now, lines, references, inactive] = await callScript(redis, INGEST, { keys, listed, args, more });
+      const [word, now, lines, references, inactive, ...rest] = await callScript(redis, INGEST, {
+        keys,
+        listed,
+        args,
+        more,
+      });
       if (word === 'OK') {
         const counts = { references: references as number, inactive: inactive as number };
-        return { answer: word, nowMs: now as number, events: (lines as string).split('\n').map(readLine), ...counts };
+        const events = (lines as string).split('\n').map(readLine);
+        return { answer: word, nowMs: now as number, events, ...counts, partNow: readPartNow(rest) };
       }
       if (word !== 'CLOCK') return { answer: word as 'GONE' };
       ahead += Math.floor((now as number) / HOUR_MS) - hour;

@@ -1,7 +1,7 @@
 import { withDeadline } from '../../time/deadline.ts';
 import { createExpiringMap } from '../../time/expiring-map.ts';
 import { type Part, partKeys } from '../keys.ts';
-import type { EventAnswer, Ingest, IngestAnswer, PartEvent } from '../log/ingest.ts';
+import type { EventAnswer, Ingest, IngestAnswer, PartEvent, PartNow } from '../log/ingest.ts';
 import type { Space, SpaceUse } from './space.ts';
 
 /** Time during which a part does not ask again after its account had no space left. */
@@ -33,6 +33,7 @@ interface Known {
   readonly answers: Answer[];
   references: number;
   inactive: number;
+  partNow: PartNow;
 }
 
 /** Replaces the answers to events that need space, since something else than the limit kept them from being stored. */
@@ -98,6 +99,7 @@ export function createIngestWithin(options: {
       if (stored.answer !== 'OK') return replaceRefused(known, stored.answer);
       known.references += stored.references;
       known.inactive += stored.inactive;
+      known.partNow = stored.partNow;
       for (const [i, answer] of stored.events.entries()) known.answers[refused[i]?.at as number] = answer;
     }
   }
@@ -105,8 +107,8 @@ export function createIngestWithin(options: {
   return async function ingestWithin(part, cfgv, events) {
     const first = await ingest(part, cfgv, events);
     if (first.answer !== 'OK' || !first.events.some(isRefused)) return first;
-    const { references, inactive } = first;
-    const known: Known = { answers: [...first.events], references, inactive };
+    const { references, inactive, partNow } = first;
+    const known: Known = { answers: [...first.events], references, inactive, partNow };
     let failure: unknown;
     try {
       await repeat(part, cfgv, events, known);

@@ -5,7 +5,8 @@ import { CLUSTER_KEYS } from '../../redis/keys.ts';
 import { onEachRedis } from '../../redis/testing/each-redis.ts';
 import { createListedParts } from '../members/listed-parts.ts';
 import { sweepAll } from '../sweep/testing/sweep-all.ts';
-import { createNoteStored, readStored } from './stored-bytes.ts';
+import { createNoteStored, type Noted, readStored } from './stored-bytes.ts';
+import { notePart } from './testing/note-part.ts';
 
 const KIB = 1024;
 const FENCE = 1;
@@ -30,7 +31,8 @@ onEachRedis(redis => {
         return redis().runNamed(...args);
       },
     };
-    const note = createNoteStored(client, () => clock.ms);
+    const noteStored = createNoteStored(client, () => clock.ms);
+    const note = (part = t.part, last?: Noted) => notePart(redis(), noteStored, part, last);
     const seen = async () => (await readStored(redis())).filter(({ tenant }) => tenant === t.part.tenant);
     const send = (bytes: number) => t.ingest(event('k', { body: Buffer.alloc(bytes) }));
     return { t, listed, clock, calls, note, seen, send };
@@ -38,22 +40,22 @@ onEachRedis(redis => {
 
   test('records the stored bytes with their account, rounded up, and removes expired ones', async () => {
     const { t, note, seen, send } = await start();
-    await note(t.part);
+    await note();
     expect(await seen()).toEqual([]);
     await send(100 * KIB);
-    await note(t.part);
+    await note();
     const { tenant, queue } = t.part;
     expect(await seen()).toEqual([{ tenant, queue, payer: 'acc_a', bytes: 128 * KIB, key: t.keys.meta }]);
     t.clock.ms = START_MS + 60_000;
     await sweepAll(t);
-    await note(t.part);
+    await note();
     expect(await seen()).toEqual([]);
   });
 
   test('only writes after a change of 64 KiB or of the account, and again after 5 minutes', async () => {
     const { t, clock, calls, note, seen, send } = await start();
     await send(KIB);
-    let last = await note(t.part);
+    let last = await note();
     await send(KIB);
     last = await note(t.part, last);
     expect(calls.scripts).toBe(1);
@@ -75,14 +77,14 @@ onEachRedis(redis => {
   test('removes the entry of a removed part, even if it is recorded later', async () => {
     const { t, listed, note, seen, send } = await start();
     await send(KIB);
-    await note(t.part);
+    await note();
     expect(await seen()).toHaveLength(1);
     await listed.remove(FENCE, [t.part]);
     expect(await seen()).toEqual([]);
-    await note(t.part);
+    await note();
     expect(await seen()).toEqual([]);
     await redis().call('hset', CLUSTER_KEYS.parts, `${t.part.tenant}:orders:0`, 'gen2');
-    expect(await note(t.part)).toBeDefined();
+    expect(await note()).toBeDefined();
     expect(await seen()).toEqual([]);
     expect(await note({ ...t.part, gen: 'gen2' })).toBe(undefined);
   });

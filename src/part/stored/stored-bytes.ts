@@ -34,29 +34,28 @@ export interface StoredEvents {
   readonly key: string;
 }
 
+/** The stored bytes and the account of a part, as reported by the part. */
+export interface PartStored {
+  readonly bytes: number;
+  /** Empty if there is no account. */
+  readonly payer: string;
+}
+
 /** Records the stored bytes of a part in a place where they can be read by every ingress. */
-export type NoteStored = (part: Part, last?: Noted) => Promise<Noted | undefined>;
+export type NoteStored = (part: Part, stored: PartStored, last?: Noted) => Promise<Noted>;
 
 /**
- * Creates a function that records a part. If the stored bytes have hardly changed since `last`, nothing is written. If
- * the part does not exist any more, it returns undefined.
+ * Creates a function that records a part. If the stored bytes have hardly changed since `last`, nothing is written.
  *
  * @param nowMs monotonic clock in milliseconds
  */
-export function createNoteStored(
-  redis: ScriptClient & Pick<RedisClient, 'call'>,
-  nowMs = () => performance.now(),
-): NoteStored {
-  return async function noteStored(part, last) {
-    const { meta } = partKeys(part);
-    const reply = (await redis.call('hmget', meta, 'gen', 'bytes', 'payer')) as (string | null)[];
-    const [gen, bytes, payer] = reply;
-    if (gen !== part.gen) return undefined;
-    const rounded = Math.ceil(Number(bytes ?? 0) / UNIT_BYTES) * UNIT_BYTES;
-    const text = `${rounded} ${payer ?? ''}`;
+export function createNoteStored(redis: ScriptClient, nowMs = () => performance.now()): NoteStored {
+  return async function noteStored(part, { bytes, payer }, last) {
+    const rounded = Math.ceil(bytes / UNIT_BYTES) * UNIT_BYTES;
+    const text = `${rounded} ${payer}`;
     if (last?.text === text && nowMs() - last.atMs < REPEAT_MS) return last;
     const name = `${part.tenant}:${part.queue}:${part.number}`;
-    const args = { name, gen: part.gen, bytes: rounded, payer: payer ?? '' };
+    const args = { name, gen: part.gen, bytes: rounded, payer };
     await callScript(redis, CLUSTER_STORED, { keys: CLUSTER_KEYS, args });
     return { text, atMs: nowMs() };
   };

@@ -15,6 +15,14 @@ const ACCOUNT_FORGET = script('account-forget');
 const ACCOUNT_END_LEDGER = script('ended/account-end-ledger');
 const ACCOUNT_HOLDERS = script('account-holders');
 
+/** The counts of a part that are not tokens. */
+export interface PartCounts {
+  /** `in` and `out` of its meta hash (`lib/traffic.lua`), or ''. */
+  readonly traffic: readonly [arrived: string, ended: string];
+  /** The number of stored bytes. */
+  readonly bytes: number;
+}
+
 /** The tokens of a part, as they were reported by the part. */
 export interface Report {
   readonly payer: string;
@@ -28,10 +36,11 @@ export interface Report {
   readonly owed: string;
   /** Ledgers which have been counted, but whose end has not been noted: `account generation ledger;` each. */
   readonly ended: string;
+  readonly counts: PartCounts;
 }
 
 /** A report that a part sends to its account. If there is an event waiting for tokens, `waits` is set. */
-type Asked = Omit<Report, 'payer' | 'owed' | 'ended'> & { readonly waits?: boolean };
+type Asked = Omit<Report, 'payer' | 'owed' | 'ended' | 'counts'> & { readonly waits?: boolean };
 
 type Granted = readonly [word: 'OK' | 'BUSY' | 'SHORT' | 'CLOSED' | 'NEW', ...rest: (string | number)[]];
 
@@ -56,9 +65,11 @@ export function createLedgerCalls(redis: ScriptClient) {
   async function report(part: Part): Promise<Report | undefined> {
     const [word, ...rest] = await callPart(REPORT, part);
     if (word !== 'OK') return undefined;
-    const [payer = '', , ledger = '', total = '', given = '', left = '', need, owed = '', ended = ''] =
+    const [payer = '', , ledger = '', total = '', given = '', left = '', need, owed = '', ended = '', ...more] =
       rest as string[];
-    return { payer, ledger, total, given, left, need: Number(need), owed, ended };
+    const [arrived = '', out = '', bytes] = more;
+    const counts: PartCounts = { traffic: [arrived, out], bytes: Number(bytes) };
+    return { payer, ledger, total, given, left, need: Number(need), owed, ended, counts };
   }
 
   /**

@@ -74,7 +74,7 @@ onEachRedis(redis => {
       const refs = await t.send('k', 'k', 'k');
       await run(t);
       await setPlan(account, 'Free', 3);
-      expect(await settle(t)).toEqual({ answer: 'OK', payer: account, cleared: true, waited: true });
+      expect(await settle(t)).toMatchObject({ answer: 'OK', payer: account, cleared: true, waited: true });
       await t.advanceAll();
       expect((await t.hash('meta')).hold).toBeUndefined();
       expect((await t.members('pending')).map(entry => entry.slice(-15))).toEqual(refs);
@@ -135,7 +135,7 @@ onEachRedis(redis => {
       const account = newAccount();
       const t = await startPaid(account);
       await t.send('k');
-      expect(await settle(t)).toEqual({ answer: 'CLOSED', payer: account });
+      expect(await settle(t)).toMatchObject({ answer: 'CLOSED', payer: account });
       expect(await routed(t)).toBe(0);
       await setPlan(account, 'Metered', 0);
       await t.change({ kind: 'meta', field: 'plan', value: 'Metered' });

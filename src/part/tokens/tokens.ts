@@ -1,6 +1,6 @@
 import type { ScriptClient } from '../call.ts';
 import { type Part, REMOVED } from '../keys.ts';
-import { createLedgerCalls, type Terms } from './ledger-calls.ts';
+import { createLedgerCalls, type PartCounts, type Terms } from './ledger-calls.ts';
 import { createRecall } from './recall.ts';
 
 /** The maximum number of calls for each settlement. Each call returns the tokens of parts that are idle. */
@@ -8,20 +8,26 @@ const MOST_RECALLS = 16;
 /** If a part has a limit, it requests additional tokens before it has used all of them. */
 const LOW_TOKENS = 100;
 
+/** What was read from a part before its tokens were settled. */
+interface Read {
+  /** Empty if there is no account. */
+  readonly payer: string;
+  readonly counts: PartCounts;
+}
+
 export type Settlement =
-  | {
+  | (Read & {
       readonly answer: 'OK';
-      readonly payer: string;
       /** The part did not have enough tokens before, but it does now. */
       readonly cleared: boolean;
       /** An event waited for tokens. Whoever advances the part finds out whether these are enough. */
       readonly waited: boolean;
-    }
+    })
   /**
    * SHORT: there is an event waiting, and there are no tokens left in its account. CLOSED: the account plan is
    * not known.
    */
-  | { readonly answer: 'SHORT' | 'CLOSED'; readonly payer: string }
+  | (Read & { readonly answer: 'SHORT' | 'CLOSED' })
   | { readonly answer: 'GONE' };
 
 export interface Tokens {
@@ -54,9 +60,11 @@ export function createTokens(redis: ScriptClient): Tokens {
     for (;;) {
       const reported = await settleAllEnded(part, nowMs, terms);
       if (reported === undefined) return { answer: 'GONE' };
-      const { payer, left } = reported;
+      const { payer, left, counts } = reported;
+      const read = { payer, counts };
       const waited = reported.need > 0;
-      if (payer === '') return waited ? { answer: 'CLOSED', payer } : { answer: 'OK', payer, cleared: false, waited };
+      if (payer === '')
+        return waited ? { answer: 'CLOSED', ...read } : { answer: 'OK', ...read, cleared: false, waited };
       const isLow = left !== '' && reported.need === 0 && Number(left) < LOW_TOKENS && reported.total !== '0';
       const need = isLow ? Number(left) + 1 : reported.need;
       const [word, ...rest] = await reportToAccount(payer, part, nowMs, { ...reported, need, waits: !isLow }, terms);
@@ -64,13 +72,13 @@ export function createTokens(redis: ScriptClient): Tokens {
       if (word === 'OK') {
         const [given, cleared] = rest;
         if (left !== '' && String(given) !== reported.given) await apply(part, reported.ledger, String(given));
-        return { answer: 'OK', payer, cleared: cleared === 1, waited };
+        return { answer: 'OK', ...read, cleared: cleared === 1, waited };
       }
       // It has enough for now.
-      if (isLow) return { answer: 'OK', payer, cleared: false, waited };
+      if (isLow) return { answer: 'OK', ...read, cleared: false, waited };
       const holders = word === 'BUSY' ? (rest as string[]).filter(name => !silent.has(name)) : [];
       if (holders.length === 0 || recalls++ === MOST_RECALLS) {
-        return { answer: word === 'CLOSED' ? word : 'SHORT', payer };
+        return { answer: word === 'CLOSED' ? word : 'SHORT', ...read };
       }
       for (const name of await recallFrom(payer, holders, nowMs)) silent.add(name);
     }

@@ -5,6 +5,7 @@ import { startRedis } from '../../../../test/support/redis/server.ts';
 import { createHintIndex } from '../../../hints/hints.ts';
 import { partKeys } from '../../../part/keys.ts';
 import { createNoteStored } from '../../../part/stored/stored-bytes.ts';
+import { notePart } from '../../../part/stored/testing/note-part.ts';
 import { QUEUE } from '../../../record/testing/tenant.ts';
 import { connectRedis } from '../../../redis/client.ts';
 import { readRedisMemory } from '../../../redis/redis-metrics.ts';
@@ -157,9 +158,9 @@ describe('a flood of one account', () => {
     const parts = [flood, calm].map(({ tenant }) => ({ tenant, queue: QUEUE, gen: 'gen1', number: 0 }));
     const gens = await redis.readHash('{c}:parts');
     const noteAll = () =>
-      Promise.all(parts.map(part => note({ ...part, gen: gens[`${part.tenant}:${QUEUE}:0`] as string }))).catch(
-        () => {},
-      );
+      Promise.all(
+        parts.map(part => notePart(redis, note, { ...part, gen: gens[`${part.tenant}:${QUEUE}:0`] as string })),
+      ).catch(() => {});
     const noting = setInterval(() => void noteAll(), 20);
     const die = () => clearInterval(noting);
     onTestFinished(die);

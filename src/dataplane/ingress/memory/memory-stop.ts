@@ -31,6 +31,8 @@ export type MemoryRefusal = 'full' | OverShare;
 export interface MemoryStop {
   /** Returns true if there was a master that should not accept new events when it was last checked. */
   readonly isFull: () => boolean;
+  /** Returns true if there are accounts that could be refused because of their share. */
+  readonly isPressed: () => boolean;
   /** Returns the reason why the master of this stream should not accept the event, as determined by the last check. */
   readonly refusalOf: (stream: StoredStream) => MemoryRefusal | undefined;
   /**
@@ -187,6 +189,7 @@ export function createMemoryStop(options: {
 
   return {
     isFull: () => full.size > 0,
+    isPressed: () => shares.size > 0,
     refusalOf(stream) {
       if (full.size === 0 && shares.size === 0) return undefined;
       const master = source.masterOf(stream.tenant, stream.queue);

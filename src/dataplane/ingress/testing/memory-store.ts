@@ -91,7 +91,9 @@ export function createMemoryStore(): MemoryStore {
         store.stored.push(item);
         return { answer: 'OK', ref: id, id };
       });
-      return { answers };
+      if (now === undefined || now.cfgv !== config.cfgv) return { answers };
+      const { payer, eventsPerSecond, bytes } = now;
+      return { answers, queueNow: { payer, eventsPerSecond, bytes } };
     },
   };
   return store;
