@@ -292,7 +292,8 @@ if pushed > 0 or #behind > 0 or waiting or isUntold then
     to.room, to.bytes = to.room - pushedBytes, total
   end
   local head = pushHead(pushed > 0 and dispatcher or '-', claims, total, waiting and 1 or 0, #behind, meta.version or '0')
-  local heard = redis.call('SPUBLISH', KEY_CHANNEL, head .. table.concat(behind) .. table.concat(events))
+  table.insert(events, 1, head .. table.concat(behind))
+  local heard = redis.call('SPUBLISH', KEY_CHANNEL, join(events))
   -- There is no subscriber for this channel. Nothing will be pushed until the dispatcher has made its next exchange.
   if heard == 0 and pushed > 0 then to.room = 0 end
   if pushed > 0 then writeReady(dispatcher, to) end
