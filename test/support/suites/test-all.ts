@@ -110,13 +110,10 @@ async function runVitest(project: string, output?: number, files: readonly strin
   return { report, exitCode, errors: errors.split('\n').filter(Boolean) };
 }
 
-/**
- * Runs a suite. Files that fail are run once more because other processes may have delayed them. `unit` is not run
- * again: its tests depend on nothing that could be late.
- */
+/** Runs a suite. Files that fail are run once more because other processes may have delayed them. */
 async function runProject(project: string, output?: number, files?: readonly string[]): Promise<Tally> {
   const first = await runVitest(project, output, files);
-  const failed = project === 'unit' ? [] : filesToRepeat(first);
+  const failed = filesToRepeat(first);
   if (failed.length === 0) return tallyVitest(project, first.report, first);
   return tallyRepeated(project, first, await runVitest(project, output, failed));
 }
