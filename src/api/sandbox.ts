@@ -186,12 +186,10 @@ export const RunReport = z
         deliveries: z
           .int()
           .meta({ description: 'The number of events that were routed, counted separately for each integration.' }),
-        pending: z
-          .int()
-          .meta({
-            description:
-              "The number of deliveries that haven't ended yet. Events that are still waiting to be routed are not included.",
-          }),
+        pending: z.int().meta({
+          description:
+            "The number of deliveries that haven't ended yet. Events that are still waiting to be routed are not included.",
+        }),
         delivered: z.int().meta({ description: 'The number of deliveries that succeeded.' }),
         dead: z.int().meta({ description: 'The number of deliveries that failed after exhausting all retries.' }),
         tokens: z
