@@ -16,6 +16,7 @@
 --@include ../lanes/lanes.lua
 --@include ../lanes/counts.lua
 --@include ../lanes/message.lua
+--@include join.lua
 --@include ../lanes/ready.lua
 --@include ../lanes/routing.lua
 --@include ../gate/activations.lua
