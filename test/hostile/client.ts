@@ -9,7 +9,7 @@ const PATIENCE_MS = 45_000;
 export interface Client {
   /**
    * Resolves with the status and the problem code, e.g. `429 rate_limited`, or `none` if there was no response. Repeats
-   * the request once if a persistent connection was closed before the response.
+   * the request once on a new connection if a persistent connection was closed before the response.
    */
   readonly send: (sent: FloodRequest) => Promise<string>;
   /** Closes all connections, including connections waiting for a response. */
@@ -28,7 +28,9 @@ export function createClient(url: string, connections: number): Client {
     const { method, path, headers, body } = sent;
     return new Promise(resolve => {
       const length = body === undefined ? {} : { 'content-length': `${Buffer.byteLength(body)}` };
-      const outgoing = start({ agent, hostname, port, method, path, headers: { ...headers, ...length } });
+      // All other persistent connections may have been closed as well.
+      const via = mayRepeat ? { agent } : { agent: false as const, rejectUnauthorized: false };
+      const outgoing = start({ ...via, hostname, port, method, path, headers: { ...headers, ...length } });
       let isLate = false;
       outgoing.setTimeout(PATIENCE_MS, () => {
         isLate = true;
