@@ -138,6 +138,8 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
   });
   const afterArrivals = receiveConnections(app.server, options);
   const serveFirst = receiveRequests(app, onPlainAnswer);
+  // Afterwards, since the function above replaces all listeners for requests.
+  if (options.connections !== undefined) limitConnections(app.server, options.connections);
   if (tracing !== undefined) traceRequests(app, tracing);
   app.addHook('onRoute', route => allowed.add(route.method, route.url));
   app.setErrorHandler(answerError);
@@ -206,20 +208,16 @@ function receiveRequests(
   };
 }
 
-/**
- * Limits the connections, and starts their TLS handshakes in turn. Returns the function that runs others after the
- * connections that have arrived.
- */
+/** Starts TLS handshakes in turn. Returns the function that runs others after the connections that have arrived. */
 function receiveConnections(
   server: FastifyInstance['server'],
-  { limits, certificate, connections }: HttpServerOptions,
+  { limits, certificate }: HttpServerOptions,
 ): HttpServer['afterArrivals'] {
   if (certificate !== undefined) {
     const nextIteration = (run: () => void) => afterArrivals(run);
     takeHandshakeTurns(server, { timeoutMs: limits.headersTimeoutMs, nextIteration });
   }
   const afterArrivals = createArrivals(server);
-  if (connections !== undefined) limitConnections(server, connections);
   return afterArrivals;
 }
 
