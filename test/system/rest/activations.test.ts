@@ -113,7 +113,8 @@ describe('activating', () => {
 
   test('is refused for a closed integration; deactivating is not', async () => {
     await apply(world.facade.installation.cluster, [integration(PRODUCER, 'leaver', { workspace: 'bob' })]);
-    expect((await open('store-5', 'leaver')).status).toBe(200);
+    const isOpened = async () => (await open('store-5', 'leaver')).status === 200;
+    await eventually('the cache contains the integration', isOpened, { withinMs: 60_000 });
     await apply(world.facade.installation.cluster, [
       integration(PRODUCER, 'leaver', { workspace: 'bob', revoked: true }),
       integration(PRODUCER, 'shy', { workspace: undefined, invitedEmail: 's@example.com', declined: true }),

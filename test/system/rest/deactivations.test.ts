@@ -98,7 +98,8 @@ describe('deactivating', () => {
 
   test('also closes the gate of a deleted integration, and does not write anything when repeated', async () => {
     await apply(world.facade.installation.cluster, [integration(PRODUCER, 'gone', { workspace: 'bob' })]);
-    expect((await open('store-10', 'gone')).status).toBe(200);
+    const isOpened = async () => (await open('store-10', 'gone')).status === 200;
+    await eventually('the cache contains the integration', isOpened, { withinMs: 60_000 });
     await kubectl(world.facade.installation.cluster, ['delete', 'integration/gone', '-n', PRODUCER]);
     await eventually('the integration is not in the cache', async () => (await open('never', 'gone')).status === 404, {
       withinMs: 60_000,
