@@ -10,7 +10,7 @@ import { connectRedis } from '../../src/redis/client.ts';
 import { CLUSTER_KEYS } from '../../src/redis/keys.ts';
 import { createLogger } from '../../src/telemetry/log.ts';
 import { writeRoutes } from '../support/part/routes.ts';
-import { GROUP_KEYS, groupKey, type Target } from './load.ts';
+import { GROUP_KEYS, groupKey, type Target } from './wire.ts';
 
 const QUEUE = 'orders';
 /** The discard port, on which no process listens. */

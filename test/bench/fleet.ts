@@ -6,7 +6,6 @@ import { type ChildProcess, startChild, waitUntilReady } from '../support/child-
 import { freePort, freePorts } from '../support/free-port.ts';
 import { type RedisServer, startRedis } from '../support/redis/server.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
-import { buildLoad } from './load/build.ts';
 
 const ROOT = join(import.meta.dirname, '..', '..');
 const START_DEADLINE_MS = 60_000;
@@ -27,7 +26,7 @@ export interface Fleet {
   readonly rootKey: Buffer;
   readonly endpointPorts: readonly number[];
   readonly redis: Readonly<Record<'sluice' | 'xadd' | 'bullmq', RedisServer>>;
-  readonly generator: Member;
+  readonly producer: Member;
   readonly receiver: Member;
   readonly bare: Member;
   readonly xadd: Member;
@@ -66,7 +65,6 @@ export async function startFleet(
   endpoints: number,
   roleEnv: (role: string) => NodeJS.ProcessEnv = () => ({}),
 ): Promise<Fleet> {
-  const loadProgram = await buildLoad();
   const folder = await temporaryFolder('bench');
   const rootKey = randomBytes(32);
   const rootKeyFile = join(folder.path, 'root.key');
@@ -83,13 +81,6 @@ export async function startFleet(
     children.push(child);
     await waitUntilReady(child, () => accepts(port), { name, deadlineMs: START_DEADLINE_MS });
     return child;
-  }
-
-  /** Starts the load generator or the receiver. Both are ready when they listen on the first port. */
-  async function load(name: 'generator' | 'receiver', ports: readonly [number, ...number[]]): Promise<Member> {
-    const args = [name, ...ports.map(String)];
-    const { pid } = await start(name, ports[0], { command: loadProgram, args });
-    return { pid, port: ports[0], controlPort: ports[0] };
   }
 
   /** Starts a program in this folder. It is ready when it listens on its control port. */
@@ -135,6 +126,8 @@ export async function startFleet(
   async function startAll(): Promise<Fleet> {
     const redis = { sluice: await redisServer(), xadd: await redisServer(), bullmq: await redisServer() };
     const endpointPorts = await freePorts(endpoints);
+    const producerPort = await freePort();
+    const receiverPort = await freePort();
     const barePort = await freePort();
     const xaddPort = await freePort();
     const [bullmqPort, bullmqControl, workerControl] = (await freePorts(3)) as [number, number, number];
@@ -142,8 +135,8 @@ export async function startFleet(
       rootKey,
       endpointPorts,
       redis,
-      generator: await load('generator', [await freePort()]),
-      receiver: await load('receiver', [await freePort(), ...endpointPorts]),
+      producer: await program('producer', producerPort, producerPort, [producerPort]),
+      receiver: await program('receiver', receiverPort, receiverPort, [receiverPort, ...endpointPorts]),
       bare: await program('servers/bare', barePort, barePort, [barePort]),
       xadd: await program('servers/xadd', xaddPort, xaddPort, [xaddPort, redis.xadd.port]),
       bullmqIngress: await program('servers/bullmq-ingress', bullmqPort, bullmqControl, [

@@ -1,10 +1,12 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { sendCommand } from './commands.ts';
 import type { Fleet } from './fleet.ts';
-import type { Sent, Sickness, Target } from './load.ts';
+import type { Sent } from './producer.ts';
 import { searchRate } from './rate-search.ts';
+import type { Sickness } from './receiver.ts';
 import { CONNECTIONS, type PipeRun, runPipe } from './run.ts';
 import { emptyRedis, type Pipe } from './variants.ts';
+import type { Target } from './wire.ts';
 
 /** The duration and the number of measurements. */
 export interface Effort {
@@ -50,7 +52,7 @@ export async function measureIngress(
     await emptyRedis(fleet.redis.xadd);
     for (const variant of ['bare', 'xadd', 'sluice'] as const) {
       const order = { target: targets[variant], run: 0, connections: CONNECTIONS, durationMs: ingressMs };
-      const sent = await sendCommand<Sent>(fleet.generator.controlPort, 'closed', order);
+      const sent = await sendCommand<Sent>(fleet.producer.controlPort, 'closed', order);
       if (sent.refused > 0) throw new Error(`${variant} refused ${sent.refused} requests`);
       if (round > 0) rates[variant].push((sent.accepted * 1_000) / sent.elapsedMs);
     }

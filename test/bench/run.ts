@@ -1,8 +1,9 @@
 import type { RedisServer } from '../support/redis/server.ts';
 import { sendCommand } from './commands.ts';
 import type { Fleet } from './fleet.ts';
-import type { Expectation, OpenLoop, Received, Sent, Sickness } from './load.ts';
 import { readCpuSeconds } from './process-cpu.ts';
+import type { OpenLoop, Sent } from './producer.ts';
+import type { Expectation, Received, Sickness } from './receiver.ts';
 import { quantile } from './report/statistics.ts';
 import type { Pipe } from './variants.ts';
 
@@ -108,7 +109,7 @@ export async function runPipe(
   // Servers close connections that send nothing for a while.
   const connections = rate < CONNECTIONS ? 1 : CONNECTIONS;
   const order: OpenLoop = { target, run, connections, rate, count, patienceMs: PATIENCE_MS, timed };
-  const sent = await sendCommand<Sent>(fleet.generator.controlPort, 'open', order);
+  const sent = await sendCommand<Sent>(fleet.producer.controlPort, 'open', order);
   const untilUs = sent.endUs + PATIENCE_MS * 1_000;
   const got = await sendCommand<Received>(fleet.receiver.controlPort, 'finish', { untilUs, graceMs: GRACE_MS });
   const after = await Promise.all([

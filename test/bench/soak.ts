@@ -2,7 +2,8 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { sendCommand } from './commands.ts';
 import type { ControlState } from './control-state.ts';
 import type { Fleet } from './fleet.ts';
-import type { Expectation, OpenLoop, Received, Sent } from './load.ts';
+import type { OpenLoop, Sent } from './producer.ts';
+import type { Expectation, Received } from './receiver.ts';
 import { atMost, type Correctness, type Figure, judgeRuns } from './report/figures.ts';
 import { spreadOf } from './report/statistics.ts';
 import { nextRun, usedMemory } from './run.ts';
@@ -85,7 +86,7 @@ export async function measureSoak(
   for (let minute = 1; minute <= minutes; minute++) {
     const first = (minute - 1) * A_MINUTE;
     const order = { target, run, connections: 10, rate: RATE, count: A_MINUTE, first, patienceMs: PATIENCE_MS };
-    const sent = await sendCommand<Sent>(fleet.generator.controlPort, 'open', order satisfies OpenLoop);
+    const sent = await sendCommand<Sent>(fleet.producer.controlPort, 'open', order satisfies OpenLoop);
     [endUs, refused] = [sent.endUs, refused + sent.refused];
     duringBytes.push(await memory());
     report(`soak, ${minute} of ${minutes} minutes: ${duringBytes.at(-1)} bytes`);

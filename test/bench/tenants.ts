@@ -2,12 +2,14 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { sendCommand } from './commands.ts';
 import type { ControlState } from './control-state.ts';
 import type { Fleet, Member } from './fleet.ts';
-import type { Expectation, OpenLoop, Received, Sent, Sickness, Target } from './load.ts';
 import { readCpuSeconds, readMachineCpuSeconds } from './process-cpu.ts';
+import type { OpenLoop, Sent } from './producer.ts';
+import type { Expectation, Received, Sickness } from './receiver.ts';
 import { atMost, type Correctness, type Figure, judgeRuns } from './report/figures.ts';
 import { median, ratios } from './report/statistics.ts';
 import { nextRun } from './run.ts';
 import { emptyRedis } from './variants.ts';
+import type { Target } from './wire.ts';
 
 /**
  * Measures the latency of four tenants while four others misbehave at the same time. All of them have the same routes in
@@ -23,8 +25,6 @@ const CONNECTIONS = 10;
 /** The time for which the four misbehave before the others are measured. */
 const LEAD_MS = 2_000;
 const PATIENCE_MS = 10_000;
-/** The time that a slow endpoint takes to respond, which is less than the timeout of 15 s. */
-const SLOW_MS = 14_000;
 /** A pair is void if other processes of the machine use more than this many cores. */
 const MOST_OTHER_CORES = 0.1;
 
@@ -87,17 +87,10 @@ async function runTenants(
   const events = Math.round((RATE * forMs) / 1_000);
   const [run, otherRun] = [nextRun(), nextRun()];
   const sick = MISBEHAVIOURS.map(({ sickness }) => sickness);
-  const expectation: Expectation = {
-    run,
-    events,
-    endpoints: WELL + sick.length,
-    observed: WELL,
-    sick,
-    slowMs: SLOW_MS,
-  };
+  const expectation: Expectation = { run, events, endpoints: WELL + sick.length, observed: WELL, sick };
   await sendCommand(fleet.receiver.controlPort, 'begin', expectation);
   const send = (target: Target, order: Pick<OpenLoop, 'run' | 'rate' | 'count' | 'patienceMs'>) =>
-    sendCommand<Sent>(fleet.generator.controlPort, 'open', { target, connections: CONNECTIONS, ...order });
+    sendCommand<Sent>(fleet.producer.controlPort, 'open', { target, connections: CONNECTIONS, ...order });
 
   const floods = targets.slice(WELL).map((target, at) => ({ target, rate: MISBEHAVIOURS[at]?.rate ?? 0 }));
   const last = targets.at(-1) as Target;
@@ -120,9 +113,9 @@ async function runTenants(
   return { got, refused: sent.reduce((sum, { refused }) => sum + refused, 0), otherCores };
 }
 
-function pidsOf({ generator, receiver, redis, ...fleet }: Fleet, roles: readonly Member[]): number[] {
+function pidsOf({ producer, receiver, redis, ...fleet }: Fleet, roles: readonly Member[]): number[] {
   const idle = [fleet.bare, fleet.xadd, fleet.bullmqIngress, fleet.bullmqWorker];
-  return [...roles, generator, receiver, ...idle, ...Object.values(redis)].map(({ pid }) => pid);
+  return [...roles, producer, receiver, ...idle, ...Object.values(redis)].map(({ pid }) => pid);
 }
 
 /** Measures pairs of runs, in alternating order. The first pair warms up. */

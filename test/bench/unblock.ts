@@ -2,11 +2,13 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { sendCommand } from './commands.ts';
 import type { ControlState } from './control-state.ts';
 import type { Fleet } from './fleet.ts';
-import { GROUP_KEYS, type Look, type OpenLoop, type Received, type Sent } from './load.ts';
+import type { OpenLoop, Sent } from './producer.ts';
+import type { Look, Received } from './receiver.ts';
 import { atLeast, atMost, type Figure } from './report/figures.ts';
 import { spreadOf } from './report/statistics.ts';
 import { CONNECTIONS, nextRun } from './run.ts';
 import type { Pipe } from './variants.ts';
+import { GROUP_KEYS } from './wire.ts';
 
 /**
  * Measures the end of a block. One of two subscriptions to a stream is blocked while a backlog arrives. The other one
@@ -42,7 +44,7 @@ export async function measureUnblock(
   const live = Math.ceil((BESIDE * (QUIET_MS + PATIENCE_MS / 3)) / 1_000 / GROUP_KEYS) * GROUP_KEYS;
   const look = (anew: boolean) => sendCommand<Look>(control, 'look', { anew });
   const send = (order: Pick<OpenLoop, 'rate' | 'count' | 'first'>) =>
-    sendCommand<Sent>(fleet.generator.controlPort, 'open', {
+    sendCommand<Sent>(fleet.producer.controlPort, 'open', {
       target,
       run,
       connections: CONNECTIONS,

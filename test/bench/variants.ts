@@ -3,7 +3,8 @@ import type { RedisServer } from '../support/redis/server.ts';
 import { sendCommand } from './commands.ts';
 import { type ControlState, NOBODY } from './control-state.ts';
 import type { Fleet, Member } from './fleet.ts';
-import type { Sickness, Target } from './load.ts';
+import type { Sickness } from './receiver.ts';
+import type { Target } from './wire.ts';
 
 /** A pipe delivers events from a producer to endpoints. */
 export interface Pipe {

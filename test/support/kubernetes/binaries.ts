@@ -104,7 +104,7 @@ function helmSymbols(): Record<string, string> {
   return { [`${at}.k8sVersionMajor`]: '1', [`${at}.k8sVersionMinor`]: minor };
 }
 
-export function cacheFolder(): string {
+function cacheFolder(): string {
   return join(process.env.XDG_CACHE_HOME || join(homedir(), '.cache'), 'sluice');
 }
 

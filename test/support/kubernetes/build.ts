@@ -51,7 +51,7 @@ export async function buildBinaries(
 ): Promise<string | undefined> {
   const refusal = await goRefusal();
   if (refusal !== undefined) return refusal;
-  const waiting = startProgress('waiting for another run that builds binaries');
+  const waiting = startProgress('waiting for another run that builds the Kubernetes binaries');
   const lock = await acquireLock(options.lock).finally(() => waiting.end());
   try {
     const open = orders.filter(({ target }) => !options.isThere(target));

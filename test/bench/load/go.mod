@@ -1,3 +1,0 @@
-module sluice.dev/test/bench/load
-
-go 1.26.0
