@@ -4,8 +4,8 @@ import { readFileSync } from 'node:fs';
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
 import { afterEach, expect, test } from 'vitest';
 import { createArrivals } from './arrivals.ts';
-import { sendProblem } from './problem-answers.ts';
-import { BACKLOG, createHttpServer } from './server.ts';
+import { BACKLOG } from './server.ts';
+import { createTestServer } from './testing/test-server.ts';
 
 const CONNECTIONS = 50;
 
@@ -76,19 +76,7 @@ const CLIENTS = `
 const somaxconn = Number(readFileSync('/proc/sys/net/core/somaxconn', 'utf8'));
 
 test.skipIf(somaxconn < BACKLOG)('clients can connect while the process is busy', async () => {
-  const http = createHttpServer({
-    limits: {
-      headerBytes: 1_024,
-      headersTimeoutMs: 10_000,
-      requestTimeoutMs: 10_000,
-      connectionTimeoutMs: 10_000,
-      keepAliveTimeoutMs: 10_000,
-      drainTimeoutMs: 0,
-    },
-    factsOfNoRoute: () => ({}),
-    sendProblem,
-    onError: (_error, _request, reply) => sendProblem(reply, 'internal'),
-  });
+  const http = createTestServer();
   server = http.app.server;
   const port = await http.listen(0, '127.0.0.1');
   // This blocks the process, so nothing is accepted in the meantime.

@@ -1,13 +1,14 @@
 import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
-import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
+import { connect } from 'node:net';
 import { Duplex } from 'node:stream';
 import { connect as connectTls, type TLSSocket } from 'node:tls';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { readClientHello } from '../../test/support/client-hello.ts';
 import { createAuthority } from '../../test/support/redis/certificates.ts';
 import { type TemporaryFolder, temporaryFolder } from '../../test/support/temporary-folder.ts';
-import { sendProblem } from './problem-answers.ts';
-import { createHttpServer, type HttpServer } from './server.ts';
+import type { HttpServer } from './server.ts';
+import { createTestServer } from './testing/test-server.ts';
 
 const CLIENTS = 50;
 /** Enough for a busy machine. */
@@ -20,37 +21,12 @@ beforeAll(async () => {
   folder = await temporaryFolder('handshakes');
   const { cert, key } = await (await createAuthority(folder.path)).issue('server', 'IP:127.0.0.1');
   certificate = { cert: await readFile(cert, 'utf8'), key: await readFile(key, 'utf8') };
-  hello = await firstMessage();
+  hello = await readClientHello();
 });
 afterAll(() => folder.remove());
 
-/** Returns the first message of a TLS client. */
-async function firstMessage(): Promise<Buffer> {
-  const server = createServer();
-  await once(server.listen(0, '127.0.0.1'), 'listening');
-  const client = connectTls({ host: '127.0.0.1', port: (server.address() as AddressInfo).port }).on('error', () => {});
-  const [socket] = (await once(server, 'connection')) as [Socket];
-  const [bytes] = (await once(socket, 'data')) as [Buffer];
-  for (const each of [socket, client]) each.destroy();
-  server.close();
-  return bytes;
-}
-
 async function start({ headersTimeoutMs = 10_000 } = {}): Promise<{ server: HttpServer; port: number }> {
-  const server = createHttpServer({
-    certificate,
-    limits: {
-      headerBytes: 1_024,
-      headersTimeoutMs,
-      requestTimeoutMs: 10_000,
-      connectionTimeoutMs: 10_000,
-      keepAliveTimeoutMs: 10_000,
-      drainTimeoutMs: 0,
-    },
-    factsOfNoRoute: () => ({}),
-    sendProblem,
-    onError: (_error, _request, reply) => sendProblem(reply, 'internal'),
-  });
+  const server = createTestServer({ certificate, limits: { headersTimeoutMs } });
   server.serveFirst((_request, response) => void response.end('done'));
   return { server, port: await server.listen(0, '127.0.0.1') };
 }

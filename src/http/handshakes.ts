@@ -9,9 +9,6 @@ const RECORD_HEADER_BYTES = 5;
 /** The maximum size of a record, including its header. */
 const MOST_RECORD_BYTES = 16_384 + RECORD_HEADER_BYTES;
 
-/** The time in milliseconds during which the next handshake of the same address waits. Handshakes end it at once. */
-const HOLD_MS = 16;
-
 /**
  * Returns whether the record with the first message has arrived. Bytes that no TLS client sends are complete as well,
  * so that Node rejects them.
@@ -56,7 +53,8 @@ export function takeHandshakeTurns(
   const addressOf = createConnectionAddress([]);
   const turns = createFairTurns<string | undefined>({
     places: 1,
-    holdMs: HOLD_MS,
+    // Each handshake leaves its place when it starts.
+    holdMs: 0,
     mostWaiting: Infinity,
     mostWaitMs: Infinity,
     clock: systemClock,

@@ -2,17 +2,9 @@ import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import { connect } from 'node:net';
 import { afterEach, expect, test, vi } from 'vitest';
-import { sendProblem } from './problem-answers.ts';
-import { createHttpServer, type HttpServer } from './server.ts';
+import type { HttpServer } from './server.ts';
+import { createTestServer } from './testing/test-server.ts';
 
-const LIMITS = {
-  headerBytes: 1_024,
-  headersTimeoutMs: 200,
-  requestTimeoutMs: 200,
-  connectionTimeoutMs: 10_000,
-  keepAliveTimeoutMs: 10_000,
-  drainTimeoutMs: 1_000,
-};
 const REQUEST = 'GET /held HTTP/1.1\r\nHost: x\r\n\r\n';
 const INCOMPLETE = 'POST /held HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\nabc';
 
@@ -22,12 +14,7 @@ afterEach(() => server.close());
 /** Starts a server that holds the response to each request, and writes bytes to a connection. */
 async function start(bytes: string) {
   const held: ServerResponse[] = [];
-  server = createHttpServer({
-    limits: LIMITS,
-    factsOfNoRoute: () => ({}),
-    sendProblem,
-    onError: (_error, _request, reply) => sendProblem(reply, 'internal'),
-  });
+  server = createTestServer({ limits: { headersTimeoutMs: 200, requestTimeoutMs: 200, drainTimeoutMs: 1_000 } });
   server.serveFirst((_request, response) => void held.push(response));
   const failures: string[] = [];
   server.app.server.on('clientError', ({ code }: NodeJS.ErrnoException) => failures.push(`${code}`));

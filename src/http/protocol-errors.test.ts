@@ -1,9 +1,8 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { expect, test, vi } from 'vitest';
-import { sendProblem } from './problem-answers.ts';
 import { MOST_TIMED_OUT } from './protocol-errors.ts';
-import { createHttpServer } from './server.ts';
+import { createTestServer } from './testing/test-server.ts';
 
 const CLIENTS = 10 * MOST_TIMED_OUT;
 
@@ -13,18 +12,8 @@ const SOON = { timeout: 20_000 };
 test('connections that time out at the same time are closed in several iterations of the event loop', async () => {
   let inIteration = 0;
   const closed: number[] = [];
-  const server = createHttpServer({
-    limits: {
-      headerBytes: 1_024,
-      headersTimeoutMs: 1_000,
-      requestTimeoutMs: 1_000,
-      connectionTimeoutMs: 60_000,
-      keepAliveTimeoutMs: 60_000,
-      drainTimeoutMs: 0,
-    },
-    factsOfNoRoute: () => ({}),
-    sendProblem,
-    onError: (_error, _request, reply) => sendProblem(reply, 'internal'),
+  const server = createTestServer({
+    limits: { headersTimeoutMs: 1_000, requestTimeoutMs: 1_000 },
     onPlainAnswer: () => void inIteration++,
   });
   let isCounting = true;

@@ -1,7 +1,8 @@
 import { once } from 'node:events';
-import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
+import { connect, type Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { connect as connectTls } from 'node:tls';
+import { readClientHello } from '../support/client-hello.ts';
 import { createTally } from './client.ts';
 import type { Answers, Attack } from './messages.ts';
 
@@ -41,13 +42,7 @@ const finishHandshake: Use = async socket => {
 
 /** Sends the first message of a handshake, and leaves when the server has responded. */
 async function abandonHandshake(): Promise<Use> {
-  const server = createServer();
-  await once(server.listen(0, '127.0.0.1'), 'listening');
-  const client = connectTls({ host: '127.0.0.1', port: (server.address() as AddressInfo).port }).on('error', () => {});
-  const [accepted] = (await once(server, 'connection')) as [Socket];
-  const [hello] = (await once(accepted, 'data')) as [Buffer];
-  for (const each of [accepted, client]) each.destroy();
-  server.close();
+  const hello = await readClientHello();
   return async socket => {
     socket.write(hello);
     const hasAnswer = await Promise.race([

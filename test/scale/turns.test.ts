@@ -105,8 +105,8 @@ it(`applies an activation of one tenant while ${MANY} activations of another ten
   const { statuses, slowestMs } = await changeWhileWaiting();
   expect(await reconciled()).toBeGreaterThanOrEqual(MANY);
   console.log(`${statuses.length} changes using REST in the meantime; the slowest took ${Math.round(slowestMs)} ms`);
-  // On a busy machine, a change may not be applied in time.
-  expect(new Set(statuses.filter(status => status !== 503))).toEqual(new Set([200, 204]));
+  // A call that takes 5 s gets a 503.
+  expect(new Set(statuses)).toEqual(new Set([200, 204]));
   const { most } = await readResident(sluice.pid);
   console.log(`controller: at most ${Math.round(most)} MiB resident`);
   if (process.platform === 'linux') expect(most).toBeLessThan(CONTAINER_MIB);

@@ -6,6 +6,7 @@ import { eventually } from '../support/deadline.ts';
 import { makeSample } from '../support/publisher.ts';
 import type { Problem, RestClient } from '../support/rest-client.ts';
 import { PRODUCER, type Running, settle } from '../support/small-world.ts';
+import { untilAnswered } from '../support/until-answered.ts';
 import { apply, kubectl } from '../support/world.ts';
 
 /**
@@ -46,19 +47,6 @@ function expectUnavailable({ status, headers, body }: Problem): void {
   expect(['unavailable', 'not_in_force']).toContain(body.code);
 }
 
-/** Repeats a call according to its Retry-After until the response is not a 503. */
-async function untilServed(call: () => Promise<Problem>, withinMs = 60_000): Promise<Problem> {
-  const { value } = await eventually(
-    'the call returns another status',
-    async () => {
-      const reply = await call();
-      return reply.status === 503 ? undefined : reply;
-    },
-    { withinMs, everyMs: 200 },
-  );
-  return value;
-}
-
 beforeAll(async () => {
   world = await openFacadeWorld();
   controllers = [await world.start({ role: 'controller' }), await world.start({ role: 'controller' })];
@@ -67,7 +55,7 @@ beforeAll(async () => {
   running = await settle(world.installation, { partners: [PARTNER], groupKeys: [] });
   await apply(world.installation.cluster, ownedTenant(world.issuer, PRODUCER, 'ada'));
   ada = await world.as(facade, 'ada');
-  await untilServed(() => ada.get(`/waas/producer/${TENANT}/catalog`) as Promise<Problem>);
+  await untilAnswered(() => ada.get(`/waas/producer/${TENANT}/catalog`) as Promise<Problem>);
 });
 
 afterAll(async () => {
@@ -86,7 +74,7 @@ test('after a flush of Redis, an activation only returns 200 when the gate is op
   expect((await ada.post('/waas/activations', pair('flushed'))).status).toBe(200);
   await world.installation.redis.command('FLUSHALL');
   // The status of the activation still shows that the gate is open.
-  const reply = await untilServed(() => timed(ada.post('/waas/activations', pair('flushed'))) as Promise<Problem>);
+  const reply = await untilAnswered(() => timed(ada.post('/waas/activations', pair('flushed'))) as Promise<Problem>);
   expect(reply.status, JSON.stringify(reply.body)).toBe(200);
   expect((await publisher.publish(makeSample('after', 'flushed', 'x'))).status).toBe(202);
   await eventually('the event is delivered', async () => running.receiver.delivered(PARTNER).has('after'), {
@@ -126,7 +114,7 @@ test('without Redis, a call returns 503 within the deadline, and works afterward
   } finally {
     await world.installation.redis.kill('SIGCONT');
   }
-  const reply = await untilServed(() => ada.post('/waas/activations', pair('no redis')) as Promise<Problem>);
+  const reply = await untilAnswered(() => ada.post('/waas/activations', pair('no redis')) as Promise<Problem>);
   expect(reply.status).toBe(200);
 });
 
@@ -138,7 +126,7 @@ test('a call during which the leader is killed returns 503 or 200, and then 200 
   if (reply.status !== 200) expectUnavailable(reply);
   const without: Problem = await timed(ada.post('/waas/activations', pair('leader, later')));
   if (without.status !== 200) expectUnavailable(without);
-  const later = await untilServed(() => ada.post('/waas/activations', pair('leader, later')) as Promise<Problem>);
+  const later = await untilAnswered(() => ada.post('/waas/activations', pair('leader, later')) as Promise<Problem>);
   expect(later.status).toBe(200);
   await leading.restart();
 });
@@ -165,7 +153,7 @@ test('without the API server, changes return 503 immediately, and all calls retu
   } finally {
     await cluster.startApiServer();
   }
-  const reply = await untilServed(() => ada.post('/waas/activations', pair('no api')) as Promise<Problem>);
+  const reply = await untilAnswered(() => ada.post('/waas/activations', pair('no api')) as Promise<Problem>);
   expect(reply.status, JSON.stringify(reply.body)).toBe(200);
   await eventually(
     'the facade is not impaired',

@@ -4,8 +4,9 @@ import type { Sluice } from '../../support/sluice.ts';
 import { type FacadeWorld, openFacadeWorld, ownedTenant } from '../rest/support/facade-world.ts';
 import { eventually, spread } from '../support/deadline.ts';
 import { makeSample, type Publisher } from '../support/publisher.ts';
-import type { Reply, RestClient } from '../support/rest-client.ts';
+import type { RestClient } from '../support/rest-client.ts';
 import { PRODUCER, type Running, settle } from '../support/small-world.ts';
+import { untilAnswered } from '../support/until-answered.ts';
 import { apply } from '../support/world.ts';
 
 /** Tests that users can read their own writes using three independent facades. Each call uses another facade. */
@@ -26,22 +27,6 @@ const pairOf = (n: number) => ({
   integrationPublicId: publicId('Integration', PRODUCER, PARTNER),
   groupKey: groupKeyOf(n),
 });
-
-/**
- * Repeats a call while the response is 503. On a busy machine, a change can take longer than the maximum time that a
- * call waits.
- */
-async function untilAnswered<T>(call: () => Promise<Reply<T>>): Promise<Reply<T>> {
-  const { value } = await eventually(
-    'the response is not a 503',
-    async () => {
-      const reply = await call();
-      return reply.status !== 503 && reply;
-    },
-    { withinMs: 60_000 },
-  );
-  return value;
-}
 
 /** Runs `work` for each number below `count`, with this concurrency. */
 async function forEachOf(count: number, work: (n: number) => Promise<void>): Promise<void> {
