@@ -42,11 +42,6 @@ const OF_PARTS: readonly Mutant[] = [
     ['events are routed without tokens', 'or used + spent + tokens > granted', ''],
     ['incomplete activations are used for routing', "    hold, position = 'gates', tail", '    openLanes()'],
     [
-      'pushes are not counted',
-      'to.held, to.pushed = to.held + pushed, to.pushed + pushed',
-      'to.held = to.held + pushed',
-    ],
-    [
       'a pushed claim is not counted',
       'routedOf[slot], flightOf[slot] = routedOf[slot] + 1, flightOf[slot] + 1',
       'routedOf[slot] = routedOf[slot] + 1',
@@ -59,6 +54,14 @@ const OF_PARTS: readonly Mutant[] = [
       '    if not hold then\n      if #targets',
       '    if true then\n      if #targets',
     ],
+  ]),
+  ...mutantsOf(`${PART}log/push.lua`, [
+    [
+      'pushes are not counted',
+      'to.held, to.pushed = to.held + push.pushed, to.pushed + push.pushed',
+      'to.held = to.held + push.pushed',
+    ],
+    ['a message lacks the events after the first 16', 'for i = 1, n, AT_ONCE do', 'for i = 1, 1, AT_ONCE do'],
   ]),
   ...mutantsOf(`${PART}log/claimed-bodies.lua`, [
     ['the body of an event that was claimed again is used', 'string.sub(claim, 2, 16) == ref and ', ''],

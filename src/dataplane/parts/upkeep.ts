@@ -166,11 +166,12 @@ export function createUpkeep(deps: UpkeepDeps, part: Part): Upkeep {
     folded = await deps.traffic.fold({ ...source, counts: counts.traffic }, nowMs(), folded);
     noted = await deps.noteStored(part, { payer, bytes: counts.bytes }, noted);
     if (waiting !== 'no') return waiting === 'asked' ? waitedMs : shortMs;
-    // Of what goes to nobody only the first is heard for some time (`told` in log/ingest.lua): it is counted at the end of that.
+    // For events that are routed to nobody, only one message is sent in this time (`notified` in log/ingest.lua). The others
+    // are counted at its end.
     const endMs = wokenMs + foldMs;
     // Timers can be a millisecond early.
     return begunMs < endMs ? Math.max(0, Math.ceil(endMs - performance.now()) + 1) : undefined;
-  }, fail('counts of a part could not be told'));
+  }, fail('cannot report the counts of a part'));
 
   return {
     start() {

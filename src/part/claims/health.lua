@@ -44,8 +44,8 @@ local function restartSlots()
   end
 end
 
--- Whether this opened the breaker is told by `pause`, whether it disabled the endpoint by what is returned. `entries`: of
--- the claims that ended, of which none succeeded.
+-- Counts failed attempts, none of which succeeded. `entries`: those of their claims. Returns the health of the endpoint, with
+-- a `pause` if the breaker is open, and whether the endpoint was disabled.
 local function noteFailures(slot, failed, gone, entries)
   local OPENS_AFTER, OPENS_WITHIN_MS, OPENS_AT_ONCE = 10, 30000, 100
   local FAILING_MS, LEAST_FAILURES = 432000000, 10

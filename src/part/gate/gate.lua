@@ -30,7 +30,7 @@
 --@include ../tokens/ledger.lua
 local PROGRESS = {
   'tail', 'bytes', 'used', 'granted', 'hold', 'pos', 'slice', 'moved', 'ids', 'version', 'ready', 'cut', 'recs', 'tidied',
-  'live', 'why', 'told', 'back', 'space', 'spaceSeq',
+  'live', 'why', 'notified', 'back', 'space', 'spaceSeq',
 }
 local MOST_UNPARKED, LONGEST_MS = 1000, 2592000000
 local OPEN, PAUSED, CLOSED = 111, 112, 99

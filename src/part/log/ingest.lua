@@ -4,20 +4,23 @@
 -- dispatcher that has the most room, and is pushed to it.
 --@keys meta log body keys subs positions claims lanes pending waiting turns retries counts ready channel lists reasons ids*
 --@args gen cfgv hour ...
--- More: (id, group key, metadata, body, rest)*. rest: the end of the body that is stored in the log. The id is '', 16 bytes of the hash of a producer's id, or the ref of a Sluice id.
--- Returns {OK, now, lines, references, inactive, bytes, payer or '', eventsPerSecond or ''}. lines: O ref (stored), D ref (duplicate), R (a Sluice id without an event),
---         F (the quota is used up), L cost (the part has no space left in the limit of its account). If there are fewer lines than events, the others would exceed 512 references and belong in
---         the next call. references: number of references written. inactive: number of events whose group key is active for
---         no slot. bytes: stored bytes of the part after this call. Or one word: GONE (the part is missing or has another generation), STALE (another cfgv), CLOSED (the part
---         does not accept events), or CLOCK and now (`hour` is more than 1 from the part's hour, and a producer's id is given).
+-- More: (id, group key, metadata, body, rest)*. rest: the end of the body that is stored in the log. The id is '', 16 bytes
+-- of the hash of a producer's id, or the ref of a Sluice id.
+-- Returns {OK, now, lines, references, inactive, bytes, payer or '', eventsPerSecond or ''}, or one word: GONE (the part is
+--         missing or has another generation), STALE (another cfgv), CLOSED (the part does not accept events), or CLOCK and
+--         now (`hour` is more than 1 from the part's hour, and a producer's id is given).
+-- lines: O ref (stored), D ref (duplicate), R (a Sluice id without an event), F (the quota is used up), L cost (the part has
+--         no space left in the limit of its account). If there are fewer lines than events, the others would exceed 512
+--         references and belong in the next call. references: number of references written. inactive: number of events
+--         whose group key is active for no slot. bytes: stored bytes of the part after this call.
 -- If Redis is out of memory, the whole call is rejected before its first write (there is no allow-oom).
 --@include ../lanes/clock.lua
 --@include ../lanes/refs.lua
 --@include ../lanes/lanes.lua
 --@include ../lanes/counts.lua
 --@include ../lanes/message.lua
---@include join.lua
 --@include ../lanes/ready.lua
+--@include push.lua
 --@include ../lanes/routing.lua
 --@include ../gate/activations.lua
 --@include ../../redis/scripts/lib/traffic.lua
@@ -30,7 +33,7 @@
 local REFERENCES = 512
 local FIELDS = {
   'ready', 'gen', 'cfgv', 'state', 'tail', 'bytes', 'maxBytes', 'used', 'granted', 'hold', 'version', 'in', 'out', 'ids',
-  'live', 'why', 'told', 'storedMax', 'space', 'payer', 'eventsPerSecond',
+  'live', 'why', 'notified', 'storedMax', 'space', 'payer', 'eventsPerSecond',
 }
 local meta = {}
 for i, value in ipairs(redis.call('HMGET', KEY_META, unpack(FIELDS))) do meta[FIELDS[i]] = value end
@@ -257,8 +260,8 @@ end
 waiting = waiting or hold ~= meta.hold
 -- The process which folds the counts into the series and removes expired events also needs a message about events that
 -- don't have a claim. It has to be sent at least every 4 s. This must be shorter than the time after which it counts
--- again (`foldMs`). `told` is the time of the last message (approximately).
-local isUntold = stored > 0 and math.abs(now - tonumber(meta.told or '0')) > 4000
+-- again (`foldMs`). `notified` is the time of the last message (approximately).
+local mustNotify = stored > 0 and math.abs(now - tonumber(meta.notified or '0')) > 4000
 if stored > 0 then
   redis.call('HSET', KEY_BODY, unpack(bodies))
   writeLanes()
@@ -281,23 +284,15 @@ if stored > 0 then
     put('hold', hold)
     put('pos', position)
   end
-  if isUntold then put('told', string.format('%d', now)) end
+  if mustNotify then put('notified', string.format('%d', now)) end
   if #newIds > 0 then put('ids', noteIds(newIds, tailMs)) end
   redis.call('HSET', KEY_META, unpack(set))
 end
-if pushed > 0 or #behind > 0 or waiting or isUntold then
-  local claims, total = 0, 0
-  if pushed > 0 then
-    to.held, to.pushed = to.held + pushed, to.pushed + pushed
-    claims, total = to.pushed, to.bytes + pushedBytes
-    to.room, to.bytes = to.room - pushedBytes, total
-  end
-  local head = pushHead(pushed > 0 and dispatcher or '-', claims, total, waiting and 1 or 0, #behind, meta.version or '0')
-  table.insert(events, 1, head .. table.concat(behind))
-  local heard = redis.call('SPUBLISH', KEY_CHANNEL, join(events))
-  -- There is no subscriber for this channel. Nothing will be pushed until the dispatcher has made its next exchange.
-  if heard == 0 and pushed > 0 then to.room = 0 end
-  if pushed > 0 then writeReady(dispatcher, to) end
+if pushed > 0 or #behind > 0 or waiting or mustNotify then
+  pushEvents(events, {
+    dispatcher = pushed > 0 and dispatcher, to = to, pushed = pushed, bytes = pushedBytes, behind = behind,
+    isWaiting = waiting, version = meta.version,
+  })
 end
 return {
   'OK', now, table.concat(lines, '\n'), meta.references, meta.inactive, bytes + storedBytes, meta.payer or '',

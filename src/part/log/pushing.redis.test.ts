@@ -40,14 +40,28 @@ onEachRedis(redis => {
       await t.setUp({ a: { send: 'held' }, b: { route: 'paused' } }, ['k']);
       await d.exchange();
       const pushes = await listen();
-      const told: number[] = [];
+      const received: number[] = [];
       for (const groupKey of ['nobody', 'k', '', 'nobody', 'nobody', 'k']) {
         t.clock.ms += 2_001;
         await t.send(groupKey);
-        told.push((await pushes.take()).length);
+        received.push((await pushes.take()).length);
       }
       pushes.close();
-      expect(told).toEqual([1, 0, 1, 0, 1, 0]);
+      expect(received).toEqual([1, 0, 1, 0, 1, 0]);
+    });
+
+    // The texts of a message are joined 16 at a time.
+    test.each([1, 15, 16, 17, 40, 64])('sends all of %d events in one message, in order', async count => {
+      const { t, d, listen } = pushing();
+      const groupKeys = Array.from({ length: count }, (_, n) => `k${n}`);
+      await t.setUp({ a: { cap: 64 } }, groupKeys);
+      await d.exchange();
+      const pushes = await listen();
+      await t.ingest(...groupKeys.map(groupKey => event(groupKey)));
+      const [push, ...others] = await pushes.take();
+      pushes.close();
+      expect(others).toEqual([]);
+      expect(push?.events.map(({ groupKey }) => groupKey)).toEqual(groupKeys);
     });
 
     test('omits a body of more than 16 KiB', async () => {
