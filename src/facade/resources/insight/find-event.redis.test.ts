@@ -23,7 +23,7 @@ afterAll(() => redis.close());
 const UID = '0f3f4a3e-7f1c-4a9c-9f55-0d6b8f1f2a10';
 const subOf = (stream: string, namespace = 'buyer') => publicId('Subscription', namespace, stream);
 
-/** A producer with two streams and one partner, who has subscribed to both of them. */
+/** Creates a producer with two streams. One partner subscribes to both. */
 async function start() {
   const tenant = `ten_${randomBytes(8).toString('hex')}`;
   const parts = {
