@@ -6,6 +6,7 @@ import {
   JSON_BODY,
   problemOf,
   type StartedFacade,
+  TENANT,
 } from '../../test/support/facade/facade-server.ts';
 import { startIssuer, type TestIssuer } from '../../test/support/facade/issuer.ts';
 import { exchange } from '../../test/support/facade/raw-exchange.ts';
@@ -104,6 +105,31 @@ test('each additional thousand recovered deliveries costs 30 points, and the cal
   expect(steps).not.toContain(false);
   expect(leftAfter(await post(path, { since: '2026-01-01T00:00:00Z' }))).toBe('0');
   expect(steps.filter(may => !may)).toEqual([false]);
+});
+
+test('searching more than 100 streams for an event costs 10 more points for every 100 streams', async () => {
+  const searched: string[] = [];
+  const streams = (count: number) => Array.from({ length: count }, (_, n) => ({ metadata: { name: `s-${n}` } }));
+  let known = streams(100);
+  await start({
+    caches: { assertCurrent: () => undefined, list: (kind: string) => (kind === 'CatalogStream' ? known : []) },
+    routing: { findEvent: async (_tenant: string, stream: string) => void searched.push(stream) },
+  });
+  const search = async () =>
+    exchange(facade.port, await facades.request(`GET /waas/producer/${TENANT}/events/order-1`, [], ''));
+  const included = await search();
+  expect([problemOf(included), leftAfter(included)]).toEqual(['404 unknown_event', '990']);
+  known = streams(101);
+  expect(leftAfter(await search())).toBe('970');
+  known = streams(3_001);
+  expect(leftAfter(await search())).toBe('660');
+  known = streams(7_000);
+  searched.length = 0;
+  const refused = await search();
+  expect(problemOf(refused)).toBe('429 rate_limited');
+  expect(refused.headers['retry-after']).toBe('1');
+  expect(refused.body).toContain('Searching all 7000 streams costs 690 more points');
+  expect(searched).toEqual([]);
 });
 
 test('each caller can have 16 calls that wait for events', async () => {

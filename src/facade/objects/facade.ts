@@ -19,6 +19,7 @@ import { type Caches, createCaches } from './caches.ts';
 import { createLimitGuard, type LimitGuard } from './limit-guard.ts';
 import { createOwnership, type Ownership } from './ownership.ts';
 import { createResourceWriter, type ResourceWriter } from './resource-writer.ts';
+import { createStoredBytes } from './stored-bytes.ts';
 
 /** Facade holds everything the routes depend on. */
 export interface Facade {
@@ -54,6 +55,8 @@ export interface Facade {
   readonly readBalance: (
     account: string,
   ) => Promise<(Balance & { readonly shortages: readonly Shortage[] }) | undefined>;
+  /** Reads how many bytes the events of an account take up. */
+  readonly readStoredBytes: (account: string) => Promise<number>;
   /** Root keys. Object names are derived from the oldest key. */
   readonly keys: KeyRing;
   /** Whether invitations can only be answered by callers with the invited email address. */
@@ -72,7 +75,10 @@ export interface Facade {
 }
 
 /** Values required to create a facade. */
-type FacadeParts = Omit<Facade, 'caches' | 'writer' | 'ownership' | 'limits' | 'ceilings' | 'wallMs'> & {
+type FacadeParts = Omit<
+  Facade,
+  'caches' | 'writer' | 'ownership' | 'limits' | 'ceilings' | 'readStoredBytes' | 'wallMs'
+> & {
   readonly client: KubeClient;
   readonly limitPolicy: LimitPolicy;
 };
@@ -88,6 +94,7 @@ export function createFacade({ client, limitPolicy, ...parts }: FacadeParts): Fa
     ownership: createOwnership(caches),
     limits,
     ceilings: limitPolicy.ceilings,
+    readStoredBytes: createStoredBytes({ caches, routing: parts.routing }),
     wallMs: clock.wallMs,
   };
 }

@@ -5,6 +5,7 @@ import { generationOf, publicId } from '../../../core/ids/ids.ts';
 import { dispositionOf, type EventDisposition } from '../../../core/routing/event-disposition.ts';
 import { type GateVerdict, judgeGate } from '../../../core/routing/gate-verdict.ts';
 import type { HeldReason } from '../../../core/routing/reasons.ts';
+import { Refusal } from '../../../http/refusal.ts';
 import type { InboxRef } from '../../../plane/inbox-ref.ts';
 import { publicIdField } from '../../contract/fields.ts';
 import { PageQuery, pageOf, paginate } from '../../contract/page.ts';
@@ -115,6 +116,25 @@ function waitsFor({ reason }: GateVerdict, short: HeldReason | undefined): GateV
   return reason ?? short;
 }
 
+/** The number of streams that a call can search without additional points. */
+const INCLUDED_STREAMS = 100;
+/** The number of points charged for searching up to `INCLUDED_STREAMS` more streams. */
+const SEARCH_POINTS = 10;
+
+/**
+ * Charges the points for searching this many streams.
+ *
+ * @throws Refusal 429 `rate_limited` if the caller or the account doesn't have enough points
+ */
+function chargeSearch(streams: number, spend: (points: number) => boolean): void {
+  const points = (Math.ceil(streams / INCLUDED_STREAMS) - 1) * SEARCH_POINTS;
+  if (points <= 0 || spend(points)) return;
+  throw new Refusal('rate_limited', {
+    detail: `Searching all ${streams} streams costs ${points} more points, and you don't have enough points left. Specify the stream, or wait for the number of seconds in Retry-After and then retry.`,
+    headers: { 'retry-after': '1' },
+  });
+}
+
 const getProducedEvent = defineRoute({
   method: 'GET',
   path: '/waas/producer/{tenant}/events/{eventId}',
@@ -124,7 +144,7 @@ const getProducedEvent = defineRoute({
   tag: 'Events',
   summary: 'Find out where an event went',
   description:
-    "Returns an accepted event and its disposition for each integration, including the delivery state if it was routed, or the reason if it was not routed. You can look up events by the producer's id for at least 24 hours, or by inbox id (`evt_` and 35 characters) until the end of their retention period. If the same id was used several times, also in different streams, the most recent event is returned.",
+    "Returns an accepted event and its disposition for each integration, including the delivery state if it was routed, or the reason if it was not routed. You can look up events by the producer's id for at least 24 hours, or by inbox id (`evt_` and 35 characters) until the end of their retention period. If the same id was used several times, also in different streams, the most recent event is returned. Searching more than 100 streams costs 10 more points of the rate limit for every 100 streams.",
   query: PageQuery.extend({
     stream: StreamChoice.optional().meta({
       description: 'The public id or key of the stream. If not specified, all streams are searched.',
@@ -141,7 +161,7 @@ const getProducedEvent = defineRoute({
     },
   },
   problems: ['unknown_resource', 'unknown_event', 'malformed_cursor'],
-  async handle(facade, { tenant, params, query }) {
+  async handle(facade, { tenant, params, query, spend }) {
     const streams =
       query.stream === undefined
         ? facade.caches
@@ -149,6 +169,7 @@ const getProducedEvent = defineRoute({
             .toSorted((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1))
         : [await chooseStream(facade, tenant.name, query.stream)];
     const integrations = await chooseIntegrations(facade, tenant.name, query.integration);
+    chargeSearch(streams.length, spend);
     const { stream, event } = await findEvent(facade, tenant, streams, params.eventId);
     const page = paginate(integrations, ({ metadata }) => publicId('Integration', tenant.name, metadata.name), query);
     const name = stream.metadata.name;

@@ -1,11 +1,9 @@
 import { z } from 'zod';
 import { LIMIT_NAMES, AccountLimits as LIMITS, type LimitName } from '../../../api/kinds/account-limits.ts';
-import { tenantId } from '../../../core/ids/ids.ts';
 import { COUNTED } from '../../../core/limits/counted-limits.ts';
 import type { Limits } from '../../../core/limits/limits.ts';
 import { publicIdField } from '../../contract/fields.ts';
 import { defineRoute } from '../../contract/route.ts';
-import type { Facade } from '../../objects/facade.ts';
 import { fromRedis } from '../../objects/redis-failures.ts';
 import { Plan } from './plan-field.ts';
 
@@ -38,24 +36,6 @@ const AccountLimits = z
   })
   .meta({ id: 'AccountLimits' });
 
-/** The number of streams whose stored bytes are read from Redis at the same time. */
-const STREAMS_AT_ONCE = 100;
-
-async function readStoredBytes({ caches, routing }: Facade, account: string): Promise<number> {
-  const streams = caches
-    .by('Workspace', 'account', account)
-    .flatMap(({ metadata: { name } }) =>
-      caches.list('CatalogStream', name).map(stream => [tenantId(name), stream.metadata.name] as const),
-    );
-  let bytes = 0;
-  for (let at = 0; at < streams.length; at += STREAMS_AT_ONCE) {
-    const slice = streams.slice(at, at + STREAMS_AT_ONCE);
-    const each = slice.map(([tenant, queue]) => routing.readStoredBytes(tenant, queue));
-    bytes += (await fromRedis(Promise.all(each))).reduce((sum, stored) => sum + stored, 0);
-  }
-  return bytes;
-}
-
 /** Returns all limits and their usage. */
 export function limitEntries(limits: Limits, use: Use): Record<string, { limit: number | null; used: number | null }> {
   return Object.fromEntries(LIMIT_NAMES.map(name => [name, { limit: limits[name] ?? null, used: use[name] ?? null }]));
@@ -78,7 +58,7 @@ const getLimits = defineRoute({
     const { name, object } = account;
     const counts = Object.fromEntries(Object.values(COUNTED).map(limit => [limit, limits.countOf(name, limit)]));
     const [storedBytes, invitationMailsPerDay] = await Promise.all([
-      readStoredBytes(facade, name),
+      facade.readStoredBytes(name),
       fromRedis(facade.mails.countOf(account.publicId, facade.nowMs())),
     ]);
     const use = { ...counts, storedBytes, invitationMailsPerDay };
