@@ -49,6 +49,25 @@ describe('a snapshot', () => {
     expect(snapshot.streams.map(({ name, deleting }) => `${name} ${deleting}`)).toEqual(['orders false', 'gone true']);
   });
 
+  test('includes objects that lost their finalizer, unless they are being deleted', () => {
+    const status = { publicId: 'an-id' };
+    const subscription = (name: string, metadata: object = {}) =>
+      objectOf<'Subscription'>(
+        name,
+        { producer: 'acme', integration: 'globex', stream: 'orders', ordering: 'None', deletionPolicy: 'Retain' },
+        { namespace: 'globex', metadata: { finalizers: [], ...metadata }, status },
+      );
+    const bare = { ...workspace({ finalizers: [] }), status };
+    const { context } = createTestContext({
+      Workspace: [bare],
+      CatalogStream: [{ ...stream('orders', { finalizers: [] }), status }],
+      Subscription: [subscription('replaced'), subscription('gone', DELETED)],
+    });
+    const snapshot = finish(gatherTenant(context.caches, () => false, 'acme'));
+    expect(snapshot.workspace?.spec).toEqual(bare.spec);
+    expect([...snapshot.streams, ...snapshot.subscriptions].map(({ name }) => name)).toEqual(['orders', 'replaced']);
+  });
+
   test('includes each package and block until it is removed', () => {
     const target = { kind: 'Package', name: 'sales' } as const;
     const { context } = createTestContext({

@@ -19,9 +19,17 @@ interface CachedObject<Spec, Status = unknown> {
   readonly status?: Status | undefined;
 }
 
-/** Objects without the finalizer are ignored, because a route must not depend on an unprotected object. */
-export function isProtected({ metadata }: { readonly metadata: Metadata }): boolean {
-  return metadata.finalizers?.includes(FINALIZER) === true;
+/**
+ * Returns true if the object has the finalizer, or had it before. Other objects are ignored, because a route must not
+ * depend on an unprotected object.
+ *
+ * Clients which replace an object, such as `kubectl replace`, remove its finalizers. Until the controller has added the
+ * finalizer again, its route must not be closed. Only objects with the finalizer are given a public id in their status.
+ */
+export function isProtected({ metadata, status }: Pick<CachedObject<unknown>, 'metadata' | 'status'>): boolean {
+  if (metadata.finalizers?.includes(FINALIZER) === true) return true;
+  const { publicId } = (status ?? {}) as { readonly publicId?: string | undefined };
+  return publicId !== undefined && metadata.deletionTimestamp === undefined;
 }
 
 function msOf(time: string | undefined): number | undefined {

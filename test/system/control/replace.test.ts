@@ -1,0 +1,50 @@
+import { expect, test } from 'vitest';
+import { makeSample } from '../support/publisher.ts';
+import { PRODUCER, QUEUE, SUBSCRIPTION } from '../support/small-world.ts';
+import { useSmallWorld } from '../support/use-small-world.ts';
+import { block, kubectl, type Manifest, stream, subscription, tenant } from '../support/world.ts';
+
+const world = useSmallWorld({ partners: ['ada'], groupKeys: ['key'] });
+
+const BLOCK = block(PRODUCER, 'blocked', { integration: 'ada', target: { kind: 'CatalogStream', name: QUEUE } });
+
+/** Returns the manifests of the objects that have a finalizer, as in the Git repository of a user. */
+function manifests(): Record<string, Manifest> {
+  const [, , workspace] = tenant(PRODUCER);
+  return {
+    Workspace: workspace as Manifest,
+    CatalogStream: stream(PRODUCER, QUEUE),
+    Subscription: subscription('ada', PRODUCER, QUEUE, { url: world.receiver.urlOf('ada'), retrySchedule: ['200ms'] }),
+  };
+}
+
+// The manifest does not contain the finalizer, so `kubectl replace` removes it. Argo CD does the same with Replace=true.
+test.each(['Workspace', 'CatalogStream', 'Subscription'])(
+  'replacing the %s keeps its waiting events, and routes all new ones',
+  async kind => {
+    const { cluster, observer, publisher, receiver } = world;
+    const manifest = JSON.stringify(manifests()[kind]);
+    await observer.apply(BLOCK);
+    await observer.until(['Subscription', SUBSCRIPTION, 'ada', 'Live', 'False/Blocked']);
+    const statuses = new Map<string, number>();
+    const send = async (): Promise<string> => {
+      const id = `${kind}.${statuses.size}`;
+      statuses.set(id, (await publisher.post(makeSample(id, 'key', id))).status);
+      return id;
+    };
+    for (let n = 0; n < 5; n++) await send();
+    const replacing = { isOver: false };
+    const publish = async () => {
+      while (!replacing.isOver) await send();
+    };
+    const publishing = publish();
+    for (let n = 0; n < 3; n++) await kubectl(cluster, ['replace', '-f', '-'], manifest);
+    replacing.isOver = true;
+    await publishing;
+    await observer.remove('Block', 'blocked', PRODUCER);
+    await observer.until(['Subscription', SUBSCRIPTION, 'ada', 'Live', 'True/Live']);
+    await receiver.arrival(await send(), 'ada');
+    expect([...statuses].filter(([, status]) => status !== 202)).toEqual([]);
+    expect([...statuses.keys()].filter(id => !receiver.delivered('ada').has(id))).toEqual([]);
+  },
+);
