@@ -1,6 +1,7 @@
-import { isIP, connect as netConnect, type Socket } from 'node:net';
+import { isIP, type Socket } from 'node:net';
 import { type SecureContext, connect as tlsConnect } from 'node:tls';
 import type { NetworkPolicy } from '../../../core/delivery/network.ts';
+import { connectToFirst } from './first-address.ts';
 import { createNameLookup, type ResolveName } from './name-lookup.ts';
 
 /** The reason for a connection failure. These values also appear in attempt results. */
@@ -49,12 +50,6 @@ export interface TlsSession {
   ticket?: Buffer;
 }
 
-/**
- * Where all connections without TLS read to. Node would otherwise allocate 64 KiB for each read. Listeners of `data` are
- * called before anything else is read, and copy what they keep.
- */
-const read = Buffer.allocUnsafeSlow(64 * 1024);
-
 const REASON_BY_CODE: Readonly<Record<string, ConnectFailure>> = {
   ERR_IP_BLOCKED: 'address_refused',
   SLUICE_ADDRESS_REFUSED: 'address_refused',
@@ -71,9 +66,6 @@ const REASON_BY_CODE: Readonly<Record<string, ConnectFailure>> = {
 
 function reasonOf(error: unknown): ConnectFailure {
   if (error instanceof ConnectError) return error.reason;
-  // With several addresses, we get an error containing one error per address. The first of them is the preferred
-  // address.
-  if (error instanceof AggregateError) return reasonOf(error.errors[0]);
   const code = error instanceof Error && 'code' in error ? error.code : undefined;
   return (typeof code === 'string' ? REASON_BY_CODE[code] : undefined) ?? 'connect_failed';
 }
@@ -98,32 +90,18 @@ export function createConnector(options: {
 
   return (target, session, done) => {
     let settled = false;
+    let tcp: Socket | undefined;
+    let cancel = () => {};
     const latestMs = performance.now() + connectTimeoutMs;
     const finish = (error: unknown, socket: Socket | null, reason = error === null ? undefined : reasonOf(error)) => {
       if (settled) return;
       settled = true;
       clearTimeout(timer);
       if (reason === undefined) return done(null, socket, tcp);
-      tcp.destroy();
+      cancel();
+      tcp?.destroy();
       done(error instanceof ConnectError ? error : new ConnectError(reason, error), null);
     };
-
-    const tcp = netConnect({
-      host: target.hostname,
-      port: target.port,
-      lookup,
-      blockList: policy.refused,
-      noDelay: true,
-      keepAlive: true,
-      keepAliveInitialDelay: 60_000,
-      autoSelectFamily: true,
-      // TLS reads from the connection by itself.
-      ...(target.tls ? {} : { onread: { buffer: read, callback: emitRead } }),
-    });
-    /** Emits bytes in the same way as without a shared buffer. */
-    function emitRead(length: number, buffer: Uint8Array): boolean {
-      return tcp.emit('data', (buffer as Buffer).subarray(0, length)) || true;
-    }
     const timer = setTimeout(() => finish(new ConnectError('connect_timeout'), null), connectTimeoutMs);
 
     /** If the process was suspended, the connection may be reported as open before the timer fires. */
@@ -132,16 +110,20 @@ export function createConnector(options: {
       else finish(null, socket);
     };
 
-    // Don't remove this listener: without it, a TCP socket error after the TLS handshake would end the process.
-    tcp.on('error', error => finish(error, null));
-    tcp.once('connect', () => {
+    const { hostname, port } = target;
+    const route = { hostname, port, sharesBuffer: !target.tls, lookup, refused: policy.refused };
+    cancel = connectToFirst(route, (failure, opened) => {
+      if (opened === null) return finish(failure, null);
+      tcp = opened;
+      // Don't remove this listener: without it, a TCP socket error after the TLS handshake would end the process.
+      tcp.on('error', error => finish(error, null));
       if (!target.tls) return finishOpen(tcp);
       const tls = tlsConnect({
         socket: tcp,
         secureContext,
         // The certificate is checked using `host`. SNI supports names only (RFC 6066, 3).
-        host: target.hostname,
-        ...(isIP(target.hostname) === 0 ? { servername: target.hostname } : {}),
+        host: hostname,
+        ...(isIP(hostname) === 0 ? { servername: hostname } : {}),
         ...(session.ticket === undefined ? {} : { session: session.ticket }),
         ALPNProtocols: ['http/1.1'],
       });
