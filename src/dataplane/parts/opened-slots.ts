@@ -14,6 +14,8 @@ export interface OpenedSlot {
   readonly subscription: OpenSubscription;
   /** What it was opened from. */
   readonly source: string;
+  /** The part of it that contains the endpoint. */
+  readonly endpoint: string;
 }
 
 /** Reads slots again. This is undefined for a slot without a row, or whose endpoint can't be opened. */
@@ -43,7 +45,7 @@ export function createOpenSlots({ redis, keys, version, wallMs, log }: SlotOpeni
     const { subscription: sub, sealed } = owner;
     const source = { tenant, queue, gen, sub, cfgv: row.cfgv, endpoint: sealed };
     const subscription = openSubscription(source, keys, version, wallMs());
-    return { row, name: sub, subscription, source: rowText + endpointText };
+    return { row, name: sub, subscription, source: rowText + endpointText, endpoint: endpointText };
   }
 
   return async function openSlots(slots) {
@@ -72,4 +74,11 @@ export function createOpenSlots({ redis, keys, version, wallMs, log }: SlotOpeni
       }
     });
   };
+}
+
+/** Returns whether the endpoint of a slot was replaced or removed after it was opened. If this is not known, it was not. */
+export function createIsReplaced({ redis }: Pick<SlotOpening, 'redis'>, part: Part) {
+  const { endpoints } = partKeys(part);
+  return async ({ endpoint }: Pick<OpenedSlot, 'endpoint'>, slot: string): Promise<boolean> =>
+    ((await redis.call('hget', endpoints, slot).catch(() => endpoint)) ?? '') !== endpoint;
 }

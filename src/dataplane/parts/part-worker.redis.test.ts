@@ -204,6 +204,23 @@ onEachRedis(redis => {
     });
   });
 
+  test('do not disable an endpoint that has replaced the one which responded with 410', async () => {
+    const { world, sink } = await start();
+    const answers: (() => void)[] = [];
+    sink.control.script = (_arrival, response) => void answers.push(() => response.writeHead(410).end());
+    await world.startWorker('d1');
+    const [first] = await world.send('k');
+    await vi.waitFor(() => expect(answers).toHaveLength(1), soon);
+    const other = await startSink();
+    await world.change(world.endpointOf('a', other));
+    answers[0]?.();
+    await vi.waitFor(() => expect(other.bodies()).toEqual([first]), soon);
+    const [second] = await world.send('k');
+    await vi.waitFor(() => expect(other.bodies()).toEqual([first, second]), soon);
+    expect(world.disabled).toEqual([]);
+    expect(sink.arrivals).toHaveLength(1);
+  });
+
   test('do not include claims from before the machine was suspended, which are not sent', async () => {
     const { world, sink } = await start(['g0', 'g1'], { cap: 1 });
     const answers: (() => void)[] = [];

@@ -9,7 +9,7 @@ import { createBodyShare, createReadBody } from './body-reader.ts';
 import { createClaimBook } from './claim-book.ts';
 import { createExchangeLoop } from './exchange-loop.ts';
 import type { HeldClaim } from './held-claim.ts';
-import { createOpenSlots, type OpenedSlot } from './opened-slots.ts';
+import { createIsReplaced, createOpenSlots, type OpenedSlot } from './opened-slots.ts';
 import { createPartClock } from './part-clock.ts';
 import type { ReturnCause } from './part-metrics.ts';
 import type { PartWorkerDeps } from './part-worker-deps.ts';
@@ -61,6 +61,7 @@ export function createPartWorker(given: PartWorkerDeps, part: Part): PartWorker 
   const bodyRoom = deps.bodyRoom.join(part.tenant);
   const bodies = createBodyShare(bodyRoom);
   const attempt = createAttempt({ ...deps, nowMs: clock.nowMs, holdsClaims }, part);
+  const isReplaced = createIsReplaced(deps, part);
   const { tally } = deps;
   function fail(error: unknown, what: string): void {
     tally?.failed();
@@ -146,11 +147,18 @@ export function createPartWorker(given: PartWorkerDeps, part: Part): PartWorker 
     const large = event.body === undefined ? (event.size ?? 0) : 0;
     if (large > 0 && !(await bodies.hold(large))) return released(held);
     try {
-      if (large === 0) return await attempt(slot, held, event.body);
-      const read = isStopping ? undefined : await readBody(held.claim);
-      if (read === undefined) return released(held);
-      held.atMs = Math.max(held.atMs, read.atMs);
-      return isStopping || !isFresh(held) ? released(held) : await attempt(slot, held, read.body);
+      let { body } = event;
+      if (large > 0) {
+        const read = isStopping ? undefined : await readBody(held.claim);
+        if (read === undefined) return released(held);
+        held.atMs = Math.max(held.atMs, read.atMs);
+        if (isStopping || !isFresh(held)) return released(held);
+        body = read.body;
+      }
+      const ended = await attempt(slot, held, body);
+      // This is the response of the old endpoint, which must not disable the new one.
+      if (ended.outcome !== 'gone' || !(await isReplaced(slot, held.claim.slot))) return ended;
+      return { ...ended, outcome: 'failed' as const, dueMs: clock.nowMs() };
     } catch (error) {
       log.error({ err: error as Error, queue: part.queue, slot: held.claim.slot }, 'attempt could not be made');
       await new Promise(resolve => setTimeout(resolve, RETRY_MS));
