@@ -44,22 +44,22 @@ describe('every status', { timeout: 30_000 }, () => {
     expect(endpoint.connections()).toBe(1);
   });
 
-  test('skips informational responses from 102 to 199 and uses the next response', async () => {
+  test('skips informational responses except for 101 and uses the next response', async () => {
     const { attempt } = await serve((socket, { head }) => {
       const announcement = `HTTP/1.1 ${numberIn(head)} Soon\r\nretry-after: 9\r\n\r\n`;
       socket.write(announcement.repeat(3) + answer(503, ['retry-after: 3']));
     });
-    for (const status of upTo(102, 199)) {
+    for (const status of [100, ...upTo(102, 199)]) {
       expect(await attempt(status)).toMatchObject({ outcome: 'failed', status: 503, retryAfterMs: 3_000 });
     }
   });
 
-  test('refuses 100 and 101 as responses, and does not read the following data', async () => {
+  test('refuses 101 and statuses that do not exist, and does not read the following data', async () => {
     const { endpoint, attempt } = await serve((socket, { head }) => {
       const upgrade = 'connection: upgrade\r\nupgrade: x\r\n';
-      socket.write(`HTTP/1.1 ${numberIn(head)} X\r\n${upgrade}\r\n${answer(200)}`);
+      socket.write(`HTTP/1.1 ${String(numberIn(head)).padStart(3, '0')} X\r\n${upgrade}\r\n${answer(200)}`);
     });
-    for (const status of [100, 101]) {
+    for (const status of [101, 0, 99]) {
       expect(said(await attempt(status))).toBe('failed invalid_response -');
       await endpoint.lastConnectionEnded();
     }

@@ -36,7 +36,7 @@ describe('invalid responses', () => {
     ['a length of letters', 'HTTP/1.1 200 OK\r\ncontent-length: x\r\n\r\n', 'invalid_response'],
     ['two lengths', 'HTTP/1.1 200 OK\r\ncontent-length: 1\r\ncontent-length: 2\r\n\r\nab', 'invalid_response'],
     ['an unexpected 101', 'HTTP/1.1 101 X\r\nupgrade: x\r\nconnection: upgrade\r\n\r\n', 'invalid_response'],
-    ['an unexpected 100', 'HTTP/1.1 100 Continue\r\n\r\n', 'invalid_response'],
+    ['a 100 that is the only response', 'HTTP/1.1 100 Continue\r\n\r\nx', 'invalid_response'],
     [
       '1,000 headers of 64 bytes',
       `HTTP/1.1 200 OK\r\n${`x-filler: ${'y'.repeat(52)}\r\n`.repeat(1000)}\r\n`,

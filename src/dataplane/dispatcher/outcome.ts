@@ -18,7 +18,7 @@ export const ATTEMPT_REASONS = {
     'The endpoint returned a status from 300 to 399. Sluice does not follow redirects because it has not checked the target address.',
   http_4xx: 'The endpoint returned a status from 400 to 499, except 410.',
   http_5xx: 'The endpoint returned a status from 500 to 599.',
-  invalid_response: 'The response is not a valid HTTP/1.1 response, or its status is 100, 101, or 600 and above.',
+  invalid_response: 'The response is not a valid HTTP/1.1 response, or its status is below 100, 101, or 600 and above.',
   headers_too_large:
     'The response headers are larger than 16 KiB, or they do not end within the first 128 KiB of the response.',
   timeout: 'The endpoint did not send a status line within its timeout. The default timeout is 15 seconds.',

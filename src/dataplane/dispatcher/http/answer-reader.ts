@@ -28,7 +28,7 @@ const IDLE_MAX_MS = 60_000;
 
 export interface AnswerEvents {
   /**
-   * Called when the headers are complete, except for informational responses (102 to 199). `allowedOrigin` is the value
+   * Called when the headers are complete, except for informational responses (100 to 199, without 101). `allowedOrigin` is the value
    * of `WebHook-Allowed-Origin`.
    */
   readonly onHead: (status: number, retryAfter: string | undefined, allowedOrigin: string | undefined) => void;
@@ -150,7 +150,8 @@ export function createAnswerReader(): AnswerReader {
 
   const endHead = (): Progress => {
     const { status, length, coding } = head;
-    if (status < 102) return 'invalid_response';
+    if (status < 100 || status === 101) return 'invalid_response';
+    // A client must be able to read these even if it has not asked for them, including 100 (RFC 9110, 15.2).
     if (status < 200) {
       state = 'status';
       lineBytes = 0;
