@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { createServer as createPlainServer, type Socket } from 'node:net';
-import { createServer, type TLSSocket } from 'node:tls';
+import { createServer, type TLSSocket, type TlsOptions } from 'node:tls';
 import { afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { createEndpointClient } from './endpoint-client.ts';
 import type { ResolveName } from './http/name-lookup.ts';
@@ -32,9 +32,10 @@ async function serve(
   certificate: { cert: string; key: string },
   script: (socket: Socket) => void = socket => socket.end(answer(200)),
   ALPNProtocols = ['h2', 'http/1.1'],
+  options: TlsOptions = {},
 ) {
   const handshakes: { servername: unknown; resumed: boolean; alpn: string | false | null }[] = [];
-  const server = createServer({ ...certificate, ALPNProtocols }, (socket: TLSSocket) => {
+  const server = createServer({ ...certificate, ALPNProtocols, ...options }, (socket: TLSSocket) => {
     const servername = 'servername' in socket ? socket.servername : undefined;
     handshakes.push({ servername, resumed: socket.isSessionReused(), alpn: socket.alpnProtocol });
     socket.on('error', () => {});
@@ -114,6 +115,16 @@ describe('https endpoints', () => {
     const result = await client.attempt({ url, headers: '', body: Buffer.alloc(1) });
     expect(result).toMatchObject({ outcome: 'failed', reason: 'tls_error' });
   });
+
+  test.each(['TLSv1.2', 'TLSv1.3'] as const)(
+    'a server that requires a client certificate results in tls_error: %s',
+    async maxVersion => {
+      const { attempt, handshakes } = await serve(trusted, undefined, undefined, { requestCert: true, maxVersion });
+      // With TLS 1.3, the client is the first to complete the handshake.
+      expect(await attempt('partner.test')).toMatchObject({ outcome: 'failed', reason: 'tls_error' });
+      expect(handshakes).toEqual([]);
+    },
+  );
 
   test('a server that only supports HTTP/2 results in tls_error', async () => {
     const { attempt, handshakes } = await serve(trusted, undefined, ['h2']);

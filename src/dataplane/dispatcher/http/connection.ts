@@ -57,6 +57,8 @@ export interface Connection {
 const RESETS = new Set(['ECONNRESET', 'EPIPE', 'ETIMEDOUT']);
 
 function failureOf(error: NodeJS.ErrnoException): ExchangeFailure {
+  // With TLS 1.3, a server can only refuse the client after the client has completed the handshake.
+  if (error.code?.startsWith('ERR_SSL_')) return 'tls_error';
   return error.code !== undefined && RESETS.has(error.code) ? 'connection_reset' : 'network_error';
 }
 
