@@ -12,6 +12,8 @@ import { startIssuer, type TestIssuer } from '../../test/support/facade/issuer.t
 import { exchange } from '../../test/support/facade/raw-exchange.ts';
 import { ROUTE_PRICES } from '../../test/support/facade/route-prices.ts';
 import { createManualClock } from '../../test/support/manual-clock.ts';
+import { BYTES_PER_POINT } from './contract/rate-limit.ts';
+import { bodyLimitOf } from './contract/route.ts';
 import { ROUTES } from './routes.ts';
 
 /** Enough for a busy machine. */
@@ -55,6 +57,29 @@ const leftAfter = ({ headers }: Awaited<ReturnType<typeof post>>) =>
 test('each operation has its specified cost, and each cost is specified', () => {
   const prices = Object.fromEntries(ROUTES.map(({ operation, cost = 1 }) => [operation, cost]));
   expect(prices).toEqual(ROUTE_PRICES);
+});
+
+test('each call can be made with the lowest limit, which is 10 points per minute', () => {
+  const most = ROUTES.flatMap(({ cost = 1, ...route }) => [cost, Math.ceil(bodyLimitOf(route) / BYTES_PER_POINT)]);
+  expect(Math.max(...most)).toBe(10);
+});
+
+test('a call costs at least 1 point for every 128 KiB of its body, and is charged before the body is read', async () => {
+  await start({});
+  const put = async (headers: readonly string[], body = '') =>
+    exchange(facade.port, await facades.request('PUT /waas/streams', [JSON_BODY, ...headers], body));
+  const text = (bytes: number) => `{"unknown":"${'x'.repeat(bytes - 14)}"}`;
+  const sizes = [BYTES_PER_POINT, BYTES_PER_POINT + 1, 8 * BYTES_PER_POINT];
+  const left: (string | undefined)[] = [];
+  for (const bytes of sizes) {
+    const answer = await put([`Content-Length: ${bytes}`], text(bytes));
+    expect(problemOf(answer)).toBe('422 invalid_request');
+    left.push(leftAfter(answer));
+  }
+  // A body that is too large costs as much as the largest one. It is not read.
+  left.push(leftAfter(await put(['Content-Length: 99999999'])));
+  left.push(leftAfter(await put(['Transfer-Encoding: chunked'], '2\r\n{}\r\n0\r\n\r\n')));
+  expect(left).toEqual(['999', '997', '989', '981', '973']);
 });
 
 test.each([true, false])('searching a range to replay costs 90 more points (dryRun: %s)', async dryRun => {

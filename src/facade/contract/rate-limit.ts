@@ -61,6 +61,19 @@ export interface PointLimits {
  */
 const LOOKUP_COST = 20;
 
+/** The number of bytes of a body for which at least one point is charged. */
+export const BYTES_PER_POINT = 131_072;
+
+/**
+ * Returns the points of a call: those of its route, but at least one for every `BYTES_PER_POINT` of its body. They are
+ * charged before the body is read, so a body without a Content-Length costs as much as the largest one.
+ */
+function costOf({ headers, routeOptions }: FastifyRequest): number {
+  const { bodyLimit = 0, config } = routeOptions;
+  const bytes = Number(headers['content-length'] ?? (headers['transfer-encoding'] === undefined ? 0 : bodyLimit));
+  return Math.max(config.cost ?? 1, Math.ceil(Math.min(bytes, bodyLimit) / BYTES_PER_POINT));
+}
+
 export interface RateLimit {
   /**
    * Charges the points for looking up an id on the API server to the caller.
@@ -104,7 +117,6 @@ export function registerRateLimit(scope: FastifyInstance, options: Options): Rat
     options,
   );
   const chargeAccount = createCharge('account', limits.ofAccount, account => remedyOf(account, limits), options);
-  const costOf = ({ routeOptions }: FastifyRequest) => routeOptions.config.cost ?? 1;
   scope.addHook('onRequest', async (request, reply) =>
     chargeCaller.charge(reply, callerKey(identityOf(request)), costOf(request)),
   );

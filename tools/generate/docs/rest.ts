@@ -87,7 +87,7 @@ export function renderRest(): string {
         ],
       ],
     ),
-    'Most calls cost 1 point. Calls that read or change many objects or events cost 5 points, and calls that may need to read thousands of them cost 10 points. Listing, skipping, recovering, and replaying many events costs more. The description of each call contains its price. A call to a workspace, account, or receiving integration that is unknown or belongs to somebody else costs 20 more points. Calls count for the account of the workspace, or of the receiving workspace of the integration. Points are added back at a constant rate.',
+    'Most calls cost 1 point. Calls that read or change many objects or events cost 5 points, and calls that may need to read thousands of them cost 10 points. Listing, skipping, recovering, and replaying many events costs more. The description of each call contains its price. A call costs at least 1 point for every 128 KiB of its body. A body without `Content-Length` costs as much as the largest body that the call accepts. A call to a workspace, account, or receiving integration that is unknown or belongs to somebody else costs 20 more points. Calls count for the account of the workspace, or of the receiving workspace of the integration. Points are added back at a constant rate.',
     'Responses to a valid token describe your limits in two headers, as in draft-ietf-httpapi-ratelimit-headers:',
     table(
       ['Header', 'Example', 'Meaning'],
