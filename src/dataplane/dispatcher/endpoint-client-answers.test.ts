@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
-import { setImmediate as nextTurn } from 'node:timers/promises';
+import { setTimeout as delay, setImmediate as nextTurn } from 'node:timers/promises';
 import { afterEach, describe, expect, test } from 'vitest';
 import { type AttemptResult, createEndpointClient } from './endpoint-client.ts';
 import { answer, startScriptedEndpoint } from './testing/scripted-endpoint.ts';
@@ -152,6 +152,30 @@ describe('a connection that ends between two requests', () => {
     }
     expect(endpoint.connections()).toBe(20);
     expect(endpoint.requests).toHaveLength(20);
+  });
+
+  test('soon after each response, without an announcement, only fails the first attempt that reuses one', async () => {
+    const { endpoint, attempt } = await serve((socket, { nth }) => {
+      // Later requests are lost because the server has already decided to close the connection.
+      if (nth === 1) socket.write(answer(200), () => setTimeout(() => socket.end(), 5));
+    });
+    const results: string[] = [];
+    for (let n = 0; n < 10; n++) results.push(said(await attempt()));
+    const delivered = Array.from({ length: 8 }, () => 'delivered http_2xx 200');
+    expect(results).toEqual(['delivered http_2xx 200', 'failed connection_reset -', ...delivered]);
+    expect(endpoint.connections()).toBe(9);
+  });
+
+  test('some time after a response does not affect other connections', async () => {
+    const { endpoint, attempt } = await serve(socket => socket.write(answer(200)));
+    expect(said(await attempt())).toBe('delivered http_2xx 200');
+    await delay(150);
+    endpoint.closeConnections();
+    await endpoint.lastConnectionEnded();
+    await nextTurn();
+    await nextTurn();
+    for (let n = 0; n < 3; n++) expect(said(await attempt())).toBe('delivered http_2xx 200');
+    expect(endpoint.connections()).toBe(2);
   });
 
   test.each(['connection: close', 'keep-alive: timeout=1'])('is not reused after "%s"', async header => {

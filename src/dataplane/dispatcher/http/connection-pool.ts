@@ -10,6 +10,8 @@ export interface Origin {
   readonly idle: PooledConnection[];
   /** The number of connections that opened too late for their attempt, and were lost before they were used. */
   lostUnused: number;
+  /** Until this time of the monotonic clock, connections aren't used again, see `CLOSES_MS`. */
+  closesUntilMs: number;
 }
 
 export interface PooledConnection extends Pick<Connection, 'send'> {
@@ -24,7 +26,7 @@ export function createOrigin(url: URL): Origin {
   const tls = url.protocol === 'https:';
   const hostname = url.hostname.startsWith('[') ? url.hostname.slice(1, -1) : url.hostname;
   const port = url.port === '' ? (tls ? 443 : 80) : Number(url.port);
-  return { target: { hostname, port, tls }, session: {}, idle: [], lostUnused: 0 };
+  return { target: { hostname, port, tls }, session: {}, idle: [], lostUnused: 0, closesUntilMs: 0 };
 }
 
 export interface ConnectionPool {
@@ -54,8 +56,18 @@ export interface ConnectionPool {
  */
 const IDLE_CONNECTIONS = 1_024;
 
+/**
+ * Some servers close the connection after each response without announcing it. A request that is sent in this moment is
+ * lost. If a connection was closed within this time after a response, the connections of its origin are therefore not
+ * used again for a minute.
+ */
+const CLOSED_WITHIN_MS = 100;
+const CLOSES_MS = 60_000;
+
 interface Entry extends PooledConnection {
   readonly connection: Connection;
+  /** The time at which the last response ended, on the monotonic clock. */
+  givenMs: number;
   /** When the connection is closed if it is idle, on the monotonic clock. */
   idleUntilMs: number;
   isUnused: boolean;
@@ -115,10 +127,13 @@ export function createConnectionPool(options: {
 
   const add = (origin: Origin): Entry => {
     const connection = createConnection(connect, origin, () => {
+      const nowMs = performance.now();
       if (entry.isUnused) origin.lostUnused++;
+      else if (nowMs - entry.givenMs < CLOSED_WITHIN_MS) origin.closesUntilMs = nowMs + CLOSES_MS;
       forget(entry);
     });
-    const entry: Entry = { connection, origin, idleUntilMs: 0, isUnused: false, send: connection.send };
+    const { send } = connection;
+    const entry: Entry = { connection, origin, givenMs: -CLOSES_MS, idleUntilMs: 0, isUnused: false, send };
     entries.add(entry);
     return entry;
   };
@@ -127,8 +142,10 @@ export function createConnectionPool(options: {
     const entry = given as Entry;
     if (!entries.has(entry)) return;
     const idleMs = entry.connection.idleMs() ?? options.idleTimeoutMs;
-    if (idleMs <= 0) return drop(entry);
-    entry.idleUntilMs = performance.now() + idleMs;
+    const nowMs = performance.now();
+    if (idleMs <= 0 || (nowMs < entry.origin.closesUntilMs && !entry.isUnused)) return drop(entry);
+    entry.givenMs = nowMs;
+    entry.idleUntilMs = nowMs + idleMs;
     entry.origin.idle.push(entry);
     idle.add(entry);
     closeAt(entry.idleUntilMs);

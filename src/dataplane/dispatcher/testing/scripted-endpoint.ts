@@ -17,6 +17,7 @@ export interface ScriptedEndpoint {
   readonly requests: readonly RawRequest[];
   /** Resolves when the most recently opened connection has ended. */
   readonly lastConnectionEnded: () => Promise<void>;
+  readonly closeConnections: () => void;
   readonly close: () => Promise<void>;
 }
 
@@ -67,6 +68,9 @@ export async function startScriptedEndpoint(
     connections: () => connections,
     requests,
     lastConnectionEnded: () => lastEnd,
+    closeConnections() {
+      for (const socket of sockets) socket.destroy();
+    },
     async close() {
       for (const socket of sockets) socket.destroy();
       server.close();
