@@ -51,6 +51,25 @@ export function fromWorkspaces(caches: Caches, kind: KindOfWorkspace): KeySource
   );
 }
 
+/**
+ * Returns a source with the keys of a namespace. They are enqueued when the namespace gets or loses the label of its own
+ * workspace.
+ */
+export function fromAdoptions(
+  { namespaces }: Pick<Caches, 'namespaces'>,
+  keysIn: (namespace: string) => Iterable<string>,
+): KeySource {
+  return {
+    reflector: namespaces,
+    keys: () => [],
+    subscribe: add =>
+      namespaces.subscribe((_change, namespace, old, current) => {
+        if ((old?.workspace === namespace) === (current?.workspace === namespace)) return;
+        for (const key of keysIn(namespace)) add(key);
+      }),
+  };
+}
+
 /** Returns the keys of all objects that own the changed Secret. */
 export function ownersOf(
   old: { readonly namespace: string; readonly owner: string | undefined } | undefined,

@@ -73,6 +73,14 @@ export function ownsNamespace(caches: Pick<Caches, 'Workspace' | 'namespaces'>, 
   return stays && home?.workspace === name && !home.deleting;
 }
 
+/**
+ * Returns true if there is a Workspace with this name, and its namespace has the label. Otherwise, all of its routes are
+ * closed.
+ */
+export function hasAdopted(caches: Pick<Caches, 'Workspace' | 'namespaces'>, name: string): boolean {
+  return caches.Workspace.store.get(name) !== undefined && caches.namespaces.store.get(name)?.workspace === name;
+}
+
 /** After this time, a finalizer is removed even if Redis doesn't respond so that namespace deletion can't get stuck. */
 export const FINALIZER_TIMEOUT_MS = 60_000;
 

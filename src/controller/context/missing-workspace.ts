@@ -4,5 +4,5 @@ import { isReservedWorkspaceName } from '../../api/kinds/workspace.ts';
 export function missingWorkspaceMessage(namespace: string): string {
   return isReservedWorkspaceName(namespace)
     ? `namespace ${namespace} cannot be a workspace. Check whether -n <workspace> is missing`
-    : `no Workspace named ${namespace} exists. Create it, or move the object to the namespace of a workspace`;
+    : `no Workspace owns namespace ${namespace}. Create Workspace ${namespace}, or check its Ready condition if it exists, or move the object to the namespace of a workspace`;
 }

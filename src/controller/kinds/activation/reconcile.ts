@@ -2,7 +2,7 @@ import { publicId } from '../../../core/ids/ids.ts';
 import { integrationState } from '../../../core/routing/integration-state.ts';
 import { cacheBehind } from '../../../kube/kube-error.ts';
 import { type Cached, pairKey } from '../../caches/caches.ts';
-import type { Context } from '../../context/context.ts';
+import { type Context, hasAdopted } from '../../context/context.ts';
 import { isPaused } from '../../context/paused.ts';
 import type { Attempt } from '../../engine/keyed-controller.ts';
 import { isOpen } from './open-gates.ts';
@@ -28,8 +28,10 @@ export function reconcilePair(context: Context, writer: ActivationStatusWriter) 
       await statuses.writePaused(activations, namespace, signal);
       return undefined;
     }
-    if (caches.Workspace.store.get(namespace) === undefined && activations.length > 0) {
-      const facts = { open: false, workspaceExists: false, state: undefined };
+    const workspaceExists = caches.Workspace.store.get(namespace) !== undefined;
+    // A revoked pair is also closed without a workspace. Otherwise, it would be open when the workspace is created again.
+    if (!workspaceExists && isOpen(activations)) {
+      const facts = { open: false, workspaceExists, state: undefined };
       return statuses.writeApplied(pair, activations, facts, signal);
     }
     let open: boolean;
@@ -42,7 +44,8 @@ export function reconcilePair(context: Context, writer: ActivationStatusWriter) 
       throw explained;
     }
     const state = integration && stateOf(integration, context.wallMs());
-    return statuses.writeApplied(pair, activations, { open, workspaceExists: true, state }, signal);
+    const isRouted = workspaceExists && (!open || hasAdopted(caches, namespace));
+    return statuses.writeApplied(pair, activations, { open, workspaceExists: isRouted, state }, signal);
   };
 }
 

@@ -1,11 +1,12 @@
 import { type AnyObject, keyOf } from '../../../kube/object.ts';
 import { type Cached, type Caches, pairKeyOf } from '../../caches/caches.ts';
-import { isCreatedOrDeleted, keyOfChanged } from '../../caches/related-keys.ts';
+import { fromAdoptions, isCreatedOrDeleted, keyOfChanged } from '../../caches/related-keys.ts';
 import { type KeySource, keysFrom } from '../../engine/keyed-controller.ts';
 
 /**
  * Returns the sources for pair keys. A pair is enqueued when one of its Activations changes (unless the change was made
- * by the controller), when the state of its integration changes, or when its workspace is created or deleted.
+ * by the controller), when the state of its integration changes, when its workspace is created or deleted, or when its
+ * namespace gets or loses the label of the workspace.
  */
 export function pairSources(
   caches: Caches,
@@ -28,6 +29,7 @@ export function pairSources(
         ? keyOfChanged(old, current).flatMap(name => store.byIndex('namespace', name).map(pairKeyOf))
         : [],
     ),
+    fromAdoptions(caches, namespace => new Set(store.byIndex('namespace', namespace).map(pairKeyOf))),
   ];
 }
 

@@ -1,5 +1,5 @@
 import type { Caches } from '../../caches/caches.ts';
-import { fromWorkspaces, keysInNamespace } from '../../caches/related-keys.ts';
+import { fromAdoptions, fromWorkspaces, keysInNamespace } from '../../caches/related-keys.ts';
 import { finalizeUnlessPaused, PAUSABLE, unlessPaused } from '../../context/paused.ts';
 import { type KeySource, keysFrom } from '../../engine/keyed-controller.ts';
 import { createKindController } from '../../engine/kind-controller.ts';
@@ -12,7 +12,11 @@ export const createStreamControllers: CreateControllers = ({ context, engine }) 
     reflector: context.caches.CatalogStream,
     reconcile: unlessPaused(context, PAUSABLE.CatalogStream, reconcileStream(context)),
     finalize: finalizeUnlessPaused(context, PAUSABLE.CatalogStream, finalizeStream(context)),
-    sources: [fromWorkspaces(context.caches, 'CatalogStream'), fromDeletedNamespaces(context.caches)],
+    sources: [
+      fromWorkspaces(context.caches, 'CatalogStream'),
+      fromAdoptions(context.caches, namespace => keysInNamespace(context.caches, 'CatalogStream', namespace)),
+      fromDeletedNamespaces(context.caches),
+    ],
   }),
 ];
 

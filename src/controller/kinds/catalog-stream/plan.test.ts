@@ -21,7 +21,10 @@ describe('stream', () => {
     ]);
   });
   test.each([
-    ['acme', 'no Workspace named acme exists. Create it, or move the object to the namespace of a workspace'],
+    [
+      'acme',
+      'no Workspace owns namespace acme. Create Workspace acme, or check its Ready condition if it exists, or move the object to the namespace of a workspace',
+    ],
     ['default', 'namespace default cannot be a workspace. Check whether -n <workspace> is missing'],
     ['kube-system', 'namespace kube-system cannot be a workspace. Check whether -n <workspace> is missing'],
     ['sluice-system', 'namespace sluice-system cannot be a workspace. Check whether -n <workspace> is missing'],

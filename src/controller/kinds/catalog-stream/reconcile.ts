@@ -1,9 +1,11 @@
+import { CONDITION, REASON } from '../../../api/condition-reasons.ts';
 import type { CatalogStreamStatus } from '../../../api/kinds/catalog-stream.ts';
 import { generationOf, tenantId } from '../../../core/ids/ids.ts';
 import type { AnyObject } from '../../../kube/object.ts';
 import { NAMESPACES } from '../../../kube/resource.ts';
 import type { Cached } from '../../caches/caches.ts';
-import { type Context, FINALIZER_TIMEOUT_MS } from '../../context/context.ts';
+import { type Context, FINALIZER_TIMEOUT_MS, hasAdopted } from '../../context/context.ts';
+import { findCondition } from '../../engine/conditions.ts';
 import type { Finalization } from '../../engine/outcome.ts';
 import { planDraining, planStream, type StreamFacts } from './plan.ts';
 
@@ -16,14 +18,24 @@ function factsOf(
     namespace,
     name: metadata.name,
     published: spec.public === true,
-    workspaceExists: caches.Workspace.store.get(namespace) !== undefined,
+    workspaceExists: hasAdopted(caches, namespace),
   };
+}
+
+/**
+ * Waits until the routes include the stream. If it was waiting for its workspace, the routes may have been compiled
+ * without the workspace.
+ */
+async function applied({ tenants }: Context, namespace: string, stream: Cached<'CatalogStream'>): Promise<void> {
+  const ready = findCondition(stream.status?.conditions, CONDITION.CatalogStream.Ready);
+  if (ready?.reason === REASON.CatalogStream.Ready.WaitingForWorkspace) await tenants.sync(namespace);
+  await tenants.inForce(namespace, stream);
 }
 
 export function reconcileStream(context: Context) {
   return async (stream: Cached<'CatalogStream'>) => {
     const facts = factsOf(context, stream);
-    if (facts.workspaceExists) await context.tenants.inForce(facts.namespace, stream);
+    if (facts.workspaceExists) await applied(context, facts.namespace, stream);
     return planStream(facts);
   };
 }

@@ -5,7 +5,7 @@ import { integrationState } from '../../../core/routing/integration-state.ts';
 import { managedFieldsOf, partsOf } from '../../../kube/managed-fields.ts';
 import { type AnyObject, keyOf } from '../../../kube/object.ts';
 import { type Cached, resourceOf } from '../../caches/caches.ts';
-import { type Context, ownsNamespace, timestampOf } from '../../context/context.ts';
+import { type Context, hasAdopted, ownsNamespace, timestampOf } from '../../context/context.ts';
 import { settled } from '../../context/paused.ts';
 import { findCondition } from '../../engine/conditions.ts';
 import type { Deliveries } from './deliveries.ts';
@@ -65,7 +65,7 @@ export function reconcileIntegration(context: Context & { readonly deliveries: P
       accepted: state === 'Active' && (await wasAccepted(context, integration)),
       workspace: spec.workspace,
       subscribed: isSubscribed(context, integration),
-      workspaceExists,
+      workspaceExists: workspaceExists && (hasAdopted(context.caches, namespace) || isEnded(integration)),
       invitation: needed && !issuing ? undefined : invitation,
     });
     const { expiresMs } = expiryOf(current);

@@ -48,7 +48,7 @@ const WRONG_NAMESPACE =
 
 const WAITING_MESSAGE = {
   WaitingForWorkspace: (facts: SubscriptionFacts) =>
-    `the producer's workspace ${facts.producer} does not exist yet. Check the name in spec.producer`,
+    `the producer's workspace ${facts.producer} does not exist, or does not own its namespace yet. Check the name in spec.producer, or ask the producer`,
   WaitingForGrant: (facts: SubscriptionFacts) =>
     `${facts.producer} has not granted this workspace an integration with that name. Ask the producer to set spec.workspace of its Integration to ${facts.namespace}${facts.namespace === facts.producer ? WRONG_NAMESPACE : ''}`,
   WaitingForStream: (facts: SubscriptionFacts) =>

@@ -1,0 +1,55 @@
+import { expect, test } from 'vitest';
+import { WORKSPACE_LABEL } from '../../../src/api/well-known.ts';
+import { tenantId } from '../../../src/core/ids/ids.ts';
+import { eventually } from '../support/deadline.ts';
+import { makeSample } from '../support/publisher.ts';
+import { PRODUCER, QUEUE, SUBSCRIPTION } from '../support/small-world.ts';
+import { useSmallWorld } from '../support/use-small-world.ts';
+import { activation, activationName, kubectl, type Manifest, tenant } from '../support/world.ts';
+
+const world = useSmallWorld({ partners: ['ada'], groupKeys: ['key', 'other'] });
+
+const label = (value: string) =>
+  kubectl(world.cluster, ['label', 'namespace', PRODUCER, `${WORKSPACE_LABEL}${value}`, '--overwrite']);
+
+const OF_PRODUCER = [
+  ['CatalogStream', QUEUE],
+  ['Integration', 'ada'],
+  ['Activation', activationName('ada', 'key')],
+] as const;
+
+test('objects wait for the workspace while it does not own their namespace', async () => {
+  const { observer, publisher, receiver } = world;
+  await label('-');
+  await observer.until(['Workspace', PRODUCER, undefined, 'Ready', 'False/NamespaceNotAdopted']);
+  for (const [kind, name] of OF_PRODUCER) {
+    await observer.until([kind, name, PRODUCER, 'Ready', 'Unknown/WaitingForWorkspace']);
+  }
+  await observer.until(['CatalogStream', QUEUE, PRODUCER, 'Published', 'Unknown/WaitingForWorkspace']);
+  await label(`=${PRODUCER}`);
+  await observer.until(['CatalogStream', QUEUE, PRODUCER, 'Ready', 'True/QueueReady']);
+  expect((await publisher.post(makeSample('after', 'key', 'after'))).status).toBe(202);
+  await observer.until(['Activation', activationName('ada', 'key'), PRODUCER, 'Effective', 'True/Routing']);
+  await observer.until(['Integration', 'ada', PRODUCER, 'Ready', 'True/Active']);
+  await observer.until(['Subscription', SUBSCRIPTION, 'ada', 'Live', 'True/Live']);
+  await publisher.publish(makeSample('again', 'key', 'again'));
+  await receiver.arrival('again', 'ada');
+});
+
+test('a group key that was revoked without a workspace is closed when the workspace is created again', async () => {
+  const { observer, redis } = world;
+  const opened = async () => {
+    const keys = (await redis.command('KEYS', '*:act')) as string[];
+    const fields = await Promise.all(keys.map(key => redis.command('HKEYS', key) as Promise<string[]>));
+    return fields.flat().toSorted();
+  };
+  expect(await opened()).toEqual(['key', 'other']);
+  await observer.remove('Workspace', PRODUCER);
+  await observer.untilGone(['Workspace', PRODUCER, undefined]);
+  await observer.apply(activation(PRODUCER, 'ada', 'other', { revoked: true }));
+  await eventually('the gate is closed', async () => !(await opened()).includes('other'), { withinMs: 20_000 });
+  const [, , workspace] = tenant(PRODUCER);
+  await observer.apply(workspace as Manifest);
+  await observer.until(['Activation', activationName('ada', 'other'), PRODUCER, 'Effective', 'False/Revoked']);
+  expect(await opened(), tenantId(PRODUCER)).toEqual(['key']);
+});
