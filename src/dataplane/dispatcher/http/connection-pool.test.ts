@@ -9,13 +9,20 @@ afterEach(async () => {
   for (const close of closing.splice(0).toReversed()) await close();
 });
 
-async function setUp({ headers = [] as string[], idleTimeoutMs = 30, idleConnections = 100 } = {}) {
+interface Limits {
+  readonly headers?: string[];
+  readonly idleTimeoutMs?: number;
+  readonly idleConnections?: number;
+  readonly connectionMs?: number;
+}
+
+async function setUp({ headers = [], idleTimeoutMs = 30, ...limits }: Limits = {}) {
   const endpoint = await startScriptedEndpoint(socket => socket.write(answer(200, headers)));
   const pool = createConnectionPool({
     policy: createNetworkPolicy({ allowedNetworks: ['127.0.0.1'] }),
     connectTimeoutMs: 1000,
     idleTimeoutMs,
-    idleConnections,
+    ...limits,
     secureContext: createSecureContext(),
   });
   closing.push(endpoint.close, async () => pool.close());
@@ -82,6 +89,19 @@ test('reuses a connection until 2 s before the server closes it', async () => {
   await endpoint.lastConnectionEnded();
   expect(performance.now() - startedMs).toBeGreaterThan(900);
   expect(origin.idle).toEqual([]);
+});
+
+test('replaces a busy connection after some time, because the name may have another address by then', async () => {
+  const { endpoint, pool, origin } = await setUp({ idleTimeoutMs: 60_000, connectionMs: 50 });
+  const startedMs = performance.now();
+  while (endpoint.connections() < 3) {
+    const connection = pool.take(origin);
+    await use(connection);
+    pool.give(connection);
+  }
+  expect(performance.now() - startedMs).toBeGreaterThan(100);
+  // Most of the requests have used the same connection as the one before.
+  expect(endpoint.requests.length).toBeGreaterThan(10);
 });
 
 test('does not accept a connection that was removed', async () => {

@@ -56,6 +56,8 @@ export interface ConnectionPool {
  */
 const IDLE_CONNECTIONS = 1_024;
 
+/** How long a connection is used. Otherwise, a busy endpoint would keep its address after its name has another one. */
+const CONNECTION_MS = 60_000;
 /**
  * Some servers close the connection after each response without announcing it. A request that is sent in this moment is
  * lost. If a connection was closed within this time after a response, the connections of its origin are therefore not
@@ -66,6 +68,7 @@ const CLOSES_MS = 60_000;
 
 interface Entry extends PooledConnection {
   readonly connection: Connection;
+  readonly openedMs: number;
   /** The time at which the last response ended, on the monotonic clock. */
   givenMs: number;
   /** When the connection is closed if it is idle, on the monotonic clock. */
@@ -86,8 +89,9 @@ export function createConnectionPool(options: {
   secureContext: SecureContext;
   resolveName?: ResolveName;
   idleConnections?: number;
+  connectionMs?: number;
 }): ConnectionPool {
-  const { idleConnections = IDLE_CONNECTIONS } = options;
+  const { idleConnections = IDLE_CONNECTIONS, connectionMs = CONNECTION_MS } = options;
   const connect = createConnector(options);
   const entries = new Set<Entry>();
   /** The idle connections, in the order in which they became idle. */
@@ -133,7 +137,8 @@ export function createConnectionPool(options: {
       forget(entry);
     });
     const { send } = connection;
-    const entry: Entry = { connection, origin, givenMs: -CLOSES_MS, idleUntilMs: 0, isUnused: false, send };
+    const openedMs = performance.now();
+    const entry: Entry = { connection, origin, openedMs, givenMs: -CLOSES_MS, idleUntilMs: 0, isUnused: false, send };
     entries.add(entry);
     return entry;
   };
@@ -143,7 +148,8 @@ export function createConnectionPool(options: {
     if (!entries.has(entry)) return;
     const idleMs = entry.connection.idleMs() ?? options.idleTimeoutMs;
     const nowMs = performance.now();
-    if (idleMs <= 0 || (nowMs < entry.origin.closesUntilMs && !entry.isUnused)) return drop(entry);
+    const isOver = nowMs - entry.openedMs >= connectionMs || nowMs < entry.origin.closesUntilMs;
+    if (idleMs <= 0 || (isOver && !entry.isUnused)) return drop(entry);
     entry.givenMs = nowMs;
     entry.idleUntilMs = nowMs + idleMs;
     entry.origin.idle.push(entry);
