@@ -149,6 +149,27 @@ describe('the resolver of deliveries', () => {
     expect(await resolve('a')).toEqual(['::7', '10.0.0.7']);
   });
 
+  test.each([
+    ['IPv6', { prefersIpv6: false }, 'A', '127.0.0.2'],
+    ['IPv4', { prefersIpv6: true }, 'AAAA', '::7'],
+  ] as const)(
+    'the addresses are used even if there is no answer for %s',
+    async (_family, config, answered, address) => {
+      const { resolve } = await serve(({ type }) => (type === answered ? { addresses: [address] } : undefined), config);
+      const startedMs = performance.now();
+      expect(await resolve('partner.example')).toEqual([address]);
+      // Otherwise, there would be no time left for opening the connection.
+      expect(performance.now() - startedMs).toBeLessThan(2_000);
+    },
+  );
+
+  test('an address family that the machine does not prefer does not replace a late one', async () => {
+    const { resolve } = await serve(({ type }) =>
+      type === 'A' ? { addresses: ['127.0.0.2'], afterMs: 800 } : { addresses: ['::7'] },
+    );
+    expect(await resolve('partner.example')).toEqual(['127.0.0.2', '::7']);
+  });
+
   test('an address family that fails does not affect the other one', async () => {
     const { resolve } = await serve(({ type }) => (type === 'A' ? FOUND : { rcode: 'SERVFAIL' }));
     expect(await resolve('partner.example')).toEqual(['127.0.0.2']);

@@ -1,5 +1,6 @@
 import { promises as dns, type LookupAddress, type LookupOptions } from 'node:dns';
 import type { LookupFunction } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
 import { callbackify } from 'node:util';
 import { type NetworkPolicy, permitsAddress } from '../../../core/delivery/network.ts';
 import { createExpiringMap } from '../../../time/expiring-map.ts';
@@ -11,6 +12,8 @@ import { type ResolverConfig, readResolverConfig } from './resolver-config.ts';
  * longer timeouts when most answers are fast (nodejs/node#57839).
  */
 const QUERY = { timeout: 1_000, maxTimeout: 1_000, tries: 4 };
+/** How long the other address family is waited for once there are addresses of the preferred one (RFC 8305, 3). */
+const OTHER_FAMILY_MS = 500;
 const CONFIG_MS = 10_000;
 /** This must be shorter than the delay of the first retry. */
 const FAILURE_MS = 3_000;
@@ -52,9 +55,9 @@ interface Machine {
 
 /**
  * Returns all addresses of a name. The list is empty if the name servers report that there are none; if they don't
- * answer, an error is thrown.
+ * answer, an error is thrown. Some name servers never answer for IPv6. In this case, the IPv4 addresses are used soon.
  */
-async function ask(resolver: dns.Resolver, name: string): Promise<LookupAddress[]> {
+async function ask({ resolver, config }: Machine, name: string): Promise<LookupAddress[]> {
   const found: LookupAddress[] = [];
   let unknown: unknown;
   const take = (family: 4 | 6, answer: Promise<string[]>) =>
@@ -64,16 +67,20 @@ async function ask(resolver: dns.Resolver, name: string): Promise<LookupAddress[
         if (error.code !== 'ENOTFOUND' && error.code !== 'ENODATA') unknown = error;
       },
     );
-  await Promise.all([take(4, resolver.resolve4(name)), take(6, resolver.resolve6(name))]);
+  const both = [take(4, resolver.resolve4(name)), take(6, resolver.resolve6(name))] as const;
+  await both[config.prefersIpv6 ? 1 : 0];
+  const all = Promise.all(both);
+  await (found.length === 0 ? all : Promise.race([all, delay(OTHER_FAMILY_MS, undefined, { ref: false })]));
   if (found.length === 0 && unknown !== undefined) throw new NameLookupError('EAI_AGAIN', unknown);
-  return found;
+  return [...found];
 }
 
 /**
  * Returns the addresses that are listed for a name in the hosts file. For names not listed there, we ask the name
  * servers, first for the name itself and then with each search domain appended.
  */
-async function resolveBy({ resolver, config }: Machine, hostname: string): Promise<LookupAddress[]> {
+async function resolveBy(machine: Machine, hostname: string): Promise<LookupAddress[]> {
+  const { config } = machine;
   const inOrder = (addresses: readonly LookupAddress[]) =>
     addresses.toSorted((a, b) => (config.prefersIpv6 ? b.family - a.family : a.family - b.family));
 
@@ -81,7 +88,7 @@ async function resolveBy({ resolver, config }: Machine, hostname: string): Promi
   if (listed !== undefined) return inOrder(listed);
   const domains = hostname.endsWith('.') ? [] : config.searchDomains;
   for (const name of [hostname, ...domains.map(domain => `${hostname}.${domain}`)]) {
-    const addresses = await ask(resolver, name);
+    const addresses = await ask(machine, name);
     if (addresses.length > 0) return inOrder(addresses);
   }
   throw new NameLookupError('ENODATA');
