@@ -24,6 +24,11 @@ describe('a tenant', () => {
   });
 });
 
+test('an account that does not exist has no tokens', () => {
+  const { context } = createTestContext({ Workspace: [workspace()] });
+  expect(finish(gatherTenant(context.caches, () => false, 'acme')).account).toEqual({ plan: 'Free', short: true });
+});
+
 test('header values are those of the same moment as the objects', () => {
   const headers = [{ name: 'x-key', valueFrom: { secretKeyRef: { name: 'token', key: 'a' } } }];
   const spec = { producer: 'acme', integration: 'globex', stream: 'orders', endpoint: { url: 'https://x', headers } };

@@ -34,9 +34,7 @@ export function gatherTenant(
   const tenant = {
     name,
     ...(open ? { workspace: { spec: workspace.spec } } : {}),
-    ...(account === undefined
-      ? {}
-      : { account: { plan: account.spec.plan, limits: account.spec.limits, short: isShort(account.metadata.name) } }),
+    ...(workspace === undefined ? {} : { account: payer(account, isShort) }),
     secretKeys: of(caches.ingressKeys).flatMap(({ sha256 }) => (sha256 === undefined ? [] : [sha256])),
   };
   const streams = of(caches.CatalogStream).filter(object => isProtected(object) && !isRemoved(object.metadata.uid));
@@ -59,6 +57,12 @@ export function gatherTenant(
       }),
     };
   })();
+}
+
+/** Returns the account of a workspace. If it does not exist, no events are routed, as if it had no tokens. */
+function payer(account: Cached<'Account'> | undefined, isShort: (account: string) => boolean) {
+  if (account === undefined) return { plan: 'Free', short: true } as const;
+  return { plan: account.spec.plan, limits: account.spec.limits, short: isShort(account.metadata.name) };
 }
 
 /**

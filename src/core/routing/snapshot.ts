@@ -64,14 +64,11 @@ export interface TenantSnapshot {
   readonly name: string;
   /** Absent if there is no Workspace, or if it is being deleted. In this case, its routes are closed. */
   readonly workspace?: { readonly spec: WorkspaceSpec };
-  /**
-   * The paying account. This is absent if the account does not exist. In this case, no events are routed until the
-   * account has been created.
-   */
+  /** The paying account. Absent if there is no Workspace. */
   readonly account?: {
     readonly plan: AccountSpec['plan'];
     readonly limits?: AccountSpec['limits'];
-    /** Whether a queue is waiting for more tokens than the account has left. */
+    /** Whether a queue is waiting for more tokens than the account has left, or the account does not exist. */
     readonly short: boolean;
   };
   /** SHA-256 (hex) of ingress keys in Secrets. */

@@ -3,9 +3,20 @@ import { WORKSPACE_LABEL } from '../../../src/api/well-known.ts';
 import { tenantId } from '../../../src/core/ids/ids.ts';
 import { eventually } from '../support/deadline.ts';
 import { makeSample } from '../support/publisher.ts';
-import { PRODUCER, QUEUE, SUBSCRIPTION } from '../support/small-world.ts';
+import { INGRESS_KEY, PRODUCER, QUEUE, SUBSCRIPTION } from '../support/small-world.ts';
 import { useSmallWorld } from '../support/use-small-world.ts';
-import { activation, activationName, kubectl, type Manifest, tenant } from '../support/world.ts';
+import {
+  activation,
+  activationName,
+  apply,
+  ingressKey,
+  integration,
+  kubectl,
+  type Manifest,
+  stream,
+  subscription,
+  tenant,
+} from '../support/world.ts';
 
 const world = useSmallWorld({ partners: ['ada'], groupKeys: ['key', 'other'] });
 
@@ -52,4 +63,25 @@ test('a group key that was revoked without a workspace is closed when the worksp
   await observer.apply(workspace as Manifest);
   await observer.until(['Activation', activationName('ada', 'other'), PRODUCER, 'Effective', 'False/Revoked']);
   expect(await opened(), tenantId(PRODUCER)).toEqual(['key']);
+});
+
+test('a Subscription is not Live while the account of the producer does not exist', async () => {
+  const { cluster, observer, receiver, sluice } = world;
+  const [namespace, account, workspace] = tenant('late');
+  const target = { url: receiver.urlOf('late') };
+  await apply(cluster, [
+    ...[namespace, workspace].map(each => each as Manifest),
+    stream('late', QUEUE),
+    ingressKey('late', INGRESS_KEY),
+    integration('late', 'ada'),
+    activation('late', 'ada', 'key'),
+    subscription('ada', 'late', QUEUE, target),
+  ]);
+  await observer.until(['Workspace', 'late', undefined, 'Ready', 'Unknown/WaitingForAccount']);
+  await observer.until(['Subscription', `late-${QUEUE}`, 'ada', 'Live', 'False/InsufficientTokens']);
+  const publisher = world.publisherOf(sluice, { producer: 'late' });
+  await publisher.publish(makeSample('waits', 'key', 'waits'));
+  await observer.apply(account as Manifest);
+  await observer.until(['Subscription', `late-${QUEUE}`, 'ada', 'Live', 'True/Live']);
+  await receiver.arrival('waits', 'late');
 });

@@ -228,7 +228,7 @@ export const delivery: AlertGroup = {
       summary: 'Subscriptions have undelivered events that are close to the end of their retention period.',
       impact: 'When the retention period ends, these events expire without being delivered.',
       steps: [
-        'Run `kubectl get subscriptions.sluice.dev -A -o yaml` to find the Subscriptions with the condition `BacklogAtRisk`. The message contains the age of the oldest event, and the reason why it has not been sent.',
+        'Run `kubectl get subscriptions.sluice.dev -A -o yaml` to find the Subscriptions with the condition `BacklogAtRisk`. Their conditions `Live` and `EndpointFailing`, and `status.delivery.lastAttempt`, show why the events have not been sent.',
         'Resolve the cause, such as a block, a suspended subscription, or a failing endpoint. You can also increase `spec.retention` for the stream, which takes effect immediately.',
       ],
     },

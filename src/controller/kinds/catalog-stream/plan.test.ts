@@ -49,6 +49,12 @@ describe('stream', () => {
     expect(conditionsOf(9)).not.toEqual(conditionsOf(10));
     expect(conditionsOf(99)[0]?.message).toContain('remaining events: 10+ in inboxes and 0 to route');
   });
+  test('is not published while draining', () => {
+    const { conditions } = planDraining({ ...facts, published: true }, { unrouted: 1, open: 2 }, 0);
+    const published = conditions.find(({ type }) => type === 'Published');
+    expect(published).toMatchObject({ status: 'False', reason: 'Deprecated' });
+    expect(published?.message).toContain('is being deleted');
+  });
   test('contains the path for events', () => {
     expect(planStream(facts).status?.ingressPath).toBe(`/events/${planStream(facts).status?.tenantPublicId}/orders`);
   });

@@ -14,6 +14,7 @@ export interface StreamFacts {
   readonly name: string;
   readonly published: boolean;
   readonly workspaceExists: boolean;
+  readonly deleting?: boolean;
 }
 
 function statusOf({ namespace, name }: StreamFacts): NonNullable<Outcome<CatalogStreamStatus>['status']> {
@@ -27,12 +28,12 @@ function statusOf({ namespace, name }: StreamFacts): NonNullable<Outcome<Catalog
   };
 }
 
-function publication({ namespace, published, workspaceExists }: StreamFacts): DesiredCondition {
+function publication({ namespace, published, workspaceExists, deleting }: StreamFacts): DesiredCondition {
   if (!workspaceExists) {
     const message = missingWorkspaceMessage(namespace);
     return { type: condition.Published, status: 'Unknown', reason: reason.Published.WaitingForWorkspace, message };
   }
-  return published
+  return published && deleting !== true
     ? {
         type: condition.Published,
         status: 'True',
@@ -44,7 +45,9 @@ function publication({ namespace, published, workspaceExists }: StreamFacts): De
         status: 'False',
         reason: reason.Published.Deprecated,
         message:
-          'the stream is not in the catalog and does not accept new subscriptions. To publish it, set spec.public to true',
+          deleting === true
+            ? 'the stream is being deleted, so it is not in the catalog and does not accept new subscriptions'
+            : 'the stream is not in the catalog and does not accept new subscriptions. To publish it, set spec.public to true',
       };
 }
 
@@ -90,7 +93,7 @@ export function planDraining(
     conditions: [
       { type: condition.Ready, status: 'False', reason: reason.Ready.Draining, message },
       { type: condition.Reconciling, status: 'True', reason: reason.Reconciling.Draining, message },
-      publication(facts),
+      publication({ ...facts, deleting: true }),
     ],
   };
 }

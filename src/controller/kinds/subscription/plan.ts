@@ -73,7 +73,7 @@ const LIVE_MESSAGE: Record<SubscriptionVerdict['live'], string> = {
   HeaderNotReadable: 'a header of the endpoint cannot be decrypted, and events are kept in the inbox',
   SigningKeyMissing: 'the signing secret cannot be derived, and events are kept in the inbox',
   InsufficientTokens:
-    "routing is paused because the producer's account does not have enough tokens. Events are kept until their retention period ends",
+    "routing is paused because the producer's account does not exist or does not have enough tokens. Events are kept until their retention period ends",
   IntegrationClosed: 'the integration is closed',
   NotAdmitted: 'the Subscription is not admitted. For more information, see the Ready condition',
 };
