@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { createServer as createPlainServer, type Socket } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
 import { createServer, type TLSSocket, type TlsOptions } from 'node:tls';
 import { afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { createEndpointClient } from './endpoint-client.ts';
@@ -20,6 +21,9 @@ beforeAll(() => {
   expired = createCertificate({ dns: ['partner.test'], validMs: [nowMs - 2 * hourMs, nowMs - hourMs] });
   early = createCertificate({ dns: ['partner.test'], validMs: [nowMs + hourMs, nowMs + 2 * hourMs] });
 });
+
+const shortLived = (untilMs: number) =>
+  createCertificate({ dns: ['partner.test'], validMs: [Date.now() - 3_600_000, untilMs] });
 
 const closing: (() => Promise<unknown>)[] = [];
 afterEach(async () => {
@@ -47,7 +51,7 @@ async function serve(
   const address = server.address();
   const client = createEndpointClient({
     allowedNetworks: ['127.0.0.1'],
-    ca: trusted.cert + nameOnly.cert + expired.cert + early.cert,
+    ca: trusted.cert + nameOnly.cert + expired.cert + early.cert + (certificate === stranger ? '' : certificate.cert),
     resolveName: toLoopback,
     connectTimeoutMs: 2000,
   });
@@ -115,6 +119,18 @@ describe('https endpoints', () => {
     const result = await client.attempt({ url, headers: '', body: Buffer.alloc(1) });
     expect(result).toMatchObject({ outcome: 'failed', reason: 'tls_error' });
   });
+
+  test.each(['TLSv1.2', 'TLSv1.3'] as const)(
+    'a certificate that expires is refused, even if the session could be resumed: %s',
+    async maxVersion => {
+      const untilMs = Math.ceil(Date.now() / 1_000) * 1_000 + 1_000;
+      const { attempt, handshakes } = await serve(shortLived(untilMs), undefined, undefined, { maxVersion });
+      for (let n = 0; n < 2; n++) expect(await attempt('partner.test')).toMatchObject({ outcome: 'delivered' });
+      expect(handshakes.map(({ resumed }) => resumed)).toEqual([false, true]);
+      await delay(untilMs - Date.now() + 1_000);
+      for (let n = 0; n < 2; n++) expect(await attempt('partner.test')).toMatchObject({ reason: 'tls_error' });
+    },
+  );
 
   test.each(['TLSv1.2', 'TLSv1.3'] as const)(
     'a server that requires a client certificate results in tls_error: %s',

@@ -48,7 +48,12 @@ export type Connect = (
  */
 export interface TlsSession {
   ticket?: Buffer;
+  /** Until when it can be resumed, using the wall clock. The certificate is only checked by a full handshake. */
+  untilMs?: number;
 }
+
+/** The maximum time after which a certificate is checked again. */
+const CHECKED_MS = 60 * 60_000;
 
 const REASON_BY_CODE: Readonly<Record<string, ConnectFailure>> = {
   ERR_IP_BLOCKED: 'address_refused',
@@ -124,14 +129,19 @@ export function createConnector(options: {
         // The certificate is checked using `host`. SNI supports names only (RFC 6066, 3).
         host: hostname,
         ...(isIP(hostname) === 0 ? { servername: hostname } : {}),
-        ...(session.ticket === undefined ? {} : { session: session.ticket }),
+        ...(session.ticket !== undefined && Date.now() < (session.untilMs ?? 0) ? { session: session.ticket } : {}),
         ALPNProtocols: ['http/1.1'],
       });
       tls.on('session', ticket => {
         session.ticket = ticket;
       });
       tls.on('error', error => finish(error, null, 'tls_error'));
-      tls.once('secureConnect', () => finishOpen(tls));
+      tls.once('secureConnect', () => {
+        if (!tls.isSessionReused()) {
+          session.untilMs = Math.min(Date.now() + CHECKED_MS, Date.parse(tls.getPeerCertificate().valid_to));
+        }
+        finishOpen(tls);
+      });
     });
     return () => finish(new ConnectError('connect_failed'), null);
   };
