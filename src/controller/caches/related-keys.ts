@@ -70,11 +70,10 @@ export function fromAdoptions(
   };
 }
 
-/** Returns the keys of all objects that own the changed Secret. */
+/** Returns the keys of all objects that own the changed Secret, or owned it before. */
 export function ownersOf(
   old: { readonly namespace: string; readonly owner: string | undefined } | undefined,
   current: typeof old,
 ): string[] {
-  const { namespace, owner } = current ?? old ?? {};
-  return owner === undefined ? [] : [`${namespace}/${owner}`];
+  return [old, current].flatMap(each => (each?.owner === undefined ? [] : [`${each.namespace}/${each.owner}`]));
 }

@@ -1,4 +1,6 @@
 import { expect, test } from 'vitest';
+import { SIGNING_SECRET_TYPE } from '../../../src/api/well-known.ts';
+import { eventually } from '../support/deadline.ts';
 import { makeSample } from '../support/publisher.ts';
 import { PRODUCER, QUEUE, SUBSCRIPTION } from '../support/small-world.ts';
 import { useSmallWorld } from '../support/use-small-world.ts';
@@ -48,3 +50,21 @@ test.each(['Workspace', 'CatalogStream', 'Subscription'])(
     expect([...statuses.keys()].filter(id => !receiver.delivered('ada').has(id))).toEqual([]);
   },
 );
+
+test.each([
+  ['another value', 'x'],
+  ['the same value', undefined],
+])('a signing Secret that was replaced with %s gets its value and its owner again', async (_what, value) => {
+  const { cluster } = world;
+  const name = `${SUBSCRIPTION}-signing`;
+  const path = '{.data.secret} {.metadata.ownerReferences[*].name}';
+  const read = () => kubectl(cluster, ['get', 'secret', name, '-n', 'ada', '-o', `jsonpath=${path}`]);
+  const before = await read();
+  const [secret, owner] = before.split(' ');
+  expect(owner).toBe(SUBSCRIPTION);
+  const data = value === undefined ? { data: { secret } } : { stringData: { secret: value } };
+  const metadata = { name, namespace: 'ada' };
+  const manifest = { apiVersion: 'v1', kind: 'Secret', metadata, type: SIGNING_SECRET_TYPE, ...data };
+  await kubectl(cluster, ['replace', '-f', '-'], JSON.stringify(manifest));
+  await eventually('the Secret is restored', async () => (await read()) === before, { withinMs: 20_000 });
+});

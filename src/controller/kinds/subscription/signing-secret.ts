@@ -60,7 +60,8 @@ export async function mirrorSigningSecret(
   const secret = signingSecret({ rootKey, subscriptionId, salt }, version);
   const data = Buffer.from(secret).toString('base64');
   const target = { namespace, name: signingSecretName(name) };
-  if (context.caches.signingSecrets.store.get(`${namespace}/${target.name}`)?.data === data) return undefined;
+  const mirror = context.caches.signingSecrets.store.get(`${namespace}/${target.name}`);
+  if (mirror?.data === data && mirror.owner === name) return undefined;
   const owner = { apiVersion: apiVersionOf(resourceOf('Subscription')), kind: 'Subscription', name, uid };
   try {
     await context.client.apply(
