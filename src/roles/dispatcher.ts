@@ -32,6 +32,11 @@ const ROOM = 4_608;
 const LEAST_CLAIMS = 8;
 /** The maximum number of bytes of large bodies, i.e. those which are not sent together with their claims. */
 const BODY_ROOM = 64 * 2 ** 20;
+/**
+ * Attempts that take longer than this to end after the dispatcher was stopped are recorded as failed. It is longer than
+ * the default timeout of endpoints, and shorter than the time after which the process exits (`shutdown.ts`).
+ */
+const ABORT_AFTER_MS = 16_000;
 
 export async function startDispatcher(parts: Parts): Promise<Running> {
   const { config, log, registry, redis, nowMs, alarm } = parts;
@@ -92,9 +97,11 @@ export async function startDispatcher(parts: Parts): Promise<Running> {
   sandbox.start();
   return {
     stop: async () => {
+      const aborting = setTimeout(() => void client.close(), ABORT_AFTER_MS);
       await sandbox.stop();
       await replaySweep.stop();
       await dispatcher.stop();
+      clearTimeout(aborting);
       // Before this, it opens endpoints, so the controller must not use a key that is missing here.
       keyWatch.stop();
       await stopReport();
