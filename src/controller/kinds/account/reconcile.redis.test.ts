@@ -107,8 +107,9 @@ onEachRedis(redis => {
         [name, true],
       ]);
       expect(await gauge()).toBe('1');
-      expect((await reconcile(3)).requeueAfterMs).toBeUndefined();
+      expect((await reconcile(3)).requeueAfterMs).toBe(3_000);
       expect(news.at(-1)).toEqual([name, true]);
+      expect((await reconcile(3)).requeueAfterMs).toBeUndefined();
       expect(await gauge()).toBe('0');
       expect(await ask()).toBe('routed');
     });
@@ -120,6 +121,21 @@ onEachRedis(redis => {
       await reconcile(0);
       await reconcile(4);
       expect(news).toHaveLength(2);
+    });
+
+    test('is reported again soon if a top-up is only sufficient for the first event', async () => {
+      const { name, reconcile, send, news } = start();
+      await reconcile(0);
+      const [first, second] = [await send(1), await send(2)];
+      expect([await first(), await second()]).toEqual(['SHORT', 'SHORT']);
+      await reconcile(0);
+      expect((await reconcile(2)).requeueAfterMs).toBe(3_000);
+      expect([await first(), await second()]).toEqual(['routed', 'SHORT']);
+      expect((await reconcile(2)).requeueAfterMs).toBe(30_000);
+      expect(news.slice(-2)).toEqual([
+        [name, true],
+        [name, true],
+      ]);
     });
 
     test('ends with a plan that does not limit the tokens', async () => {

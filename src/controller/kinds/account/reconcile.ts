@@ -14,6 +14,12 @@ import { planAccount, planStillInUse } from './plan.ts';
  */
 const SHORT_CHECK_MS = 30_000;
 
+/**
+ * The delay before an account is requeued after a shortage, in milliseconds. The new tokens may be enough for the first
+ * waiting event, but not for those after it.
+ */
+const TOPPED_UP_CHECK_MS = 3_000;
+
 type NamedAccount = Pick<Account, 'spec'> & {
   readonly metadata: { name: string };
   readonly status?: AccountStatus | undefined;
@@ -33,6 +39,7 @@ export function reconcileAccount({ control, shortages, fence, nowMs, explain, li
       const balance = await control.readBalance(account);
       const waiting = balance?.shortages ?? [];
       const short = balance !== undefined && isShort(balance, waiting, nowMs());
+      const wasShort = shortages.isShort(metadata.name) === true;
       shortages.note(metadata.name, short);
       const planned = planAccount({
         name: metadata.name,
@@ -40,7 +47,7 @@ export function reconcileAccount({ control, shortages, fence, nowMs, explain, li
         levels: limitUse.levelsOf({ metadata, spec }),
         hadLimitReached: findCondition(status?.conditions, CONDITION.Account.LimitReached) !== undefined,
       });
-      return { ...planned, requeueAfterMs: short ? SHORT_CHECK_MS : undefined };
+      return { ...planned, requeueAfterMs: short ? SHORT_CHECK_MS : wasShort ? TOPPED_UP_CHECK_MS : undefined };
     } catch (error) {
       throw explain(error);
     }
