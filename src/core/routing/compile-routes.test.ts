@@ -534,6 +534,15 @@ describe('the health of the endpoint', () => {
     expect(enabled).toMatchObject({ live, route: { send, enabledMs } });
   });
 
+  test.each(['1969-12-31T23:59:59Z', '0001-01-01T00:00:00Z', '2300-01-01T00:00:00Z', '9999-12-31T23:59:59Z'])(
+    'an endpoint that was enabled at %s was not enabled, and its route does not contain this time',
+    enabledAt => {
+      const { live, route } = routeOf({ enabledAt }, { disabledMs: DISABLED_MS });
+      expect(live).toBe('EndpointDisabled');
+      expect(route).not.toHaveProperty('enabledMs');
+    },
+  );
+
   test('is ignored if the subscription is held for another reason, or if there is no limit', () => {
     const suspended = { disabledMs: DISABLED_MS, spec: { suspended: true } as SubscriptionSpec };
     expect(routeOf({}, suspended)).toMatchObject({ live: 'Suspended', route: { route: 'paused', send: 'held' } });

@@ -118,7 +118,8 @@ export function subscriptionRoute(
     unordered: ordering === 'None',
     cap: IN_FLIGHT_CAP,
     ...(endpoint?.maxPerSecond === undefined ? {} : { maxPerSecond: endpoint.maxPerSecond }),
-    ...(enabledMs === undefined ? {} : { enabledMs }),
+    // A time in the future has no effect yet, and there is no room in a part for one that is outside of the range.
+    ...(enabledMs !== undefined && isEnabledSince(0, enabledMs, options.nowMs) ? { enabledMs } : {}),
     endpoint:
       endpoint === undefined || salt === undefined || HAS_NO_ENDPOINT.has(live)
         ? ''

@@ -34,6 +34,8 @@ test('has its fields in the places that the scripts read', () => {
 test('refuses invalid values', () => {
   expect(() => rowText({ ...ROW, cap: 100_000 })).toThrow(RangeError);
   expect(() => rowText({ ...ROW, cfgv: 'a b' })).toThrow(RangeError);
+  // The fields behind it would be moved.
+  expect(() => rowText({ ...ROW, enabledMs: 10_000_000_000_000 })).toThrow(RangeError);
   expect(() => rowText({ ...ROW, since: '5' })).toThrow(RangeError);
   expect(parseRow('oo')).toBeUndefined();
 });
