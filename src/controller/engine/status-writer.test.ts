@@ -17,7 +17,7 @@ function createWriter(answers: string[]) {
       ...thing(answers.shift() ?? '0'),
       status,
     }),
-  } as unknown as Pick<KubeClient, 'apply'>;
+  } as unknown as Pick<KubeClient, 'apply' | 'mergePatch'>;
   return createStatusWriter<object, CommonStatus>({
     client,
     resource: { group: 'x', version: 'v1', kind: 'Thing', plural: 'things', namespaced: true },

@@ -1,7 +1,8 @@
 import { isDeepStrictEqual } from 'node:util';
+import { CONDITION } from '../../api/condition-reasons.ts';
 import { FIELD_MANAGER } from '../../api/well-known.ts';
 import type { KubeClient } from '../../kube/client.ts';
-import { type AnyObject, type KubeObject, keyOf } from '../../kube/object.ts';
+import { type AnyObject, type KubeObject, keyOf, type ObjectMeta } from '../../kube/object.ts';
 import type { Resource } from '../../kube/resource.ts';
 import { compareResourceVersions, isOlder } from '../../kube/resource-version.ts';
 import { type Condition, type DesiredCondition, mergeConditions } from './conditions.ts';
@@ -35,16 +36,18 @@ export type StatusWriter<Spec, Status extends CommonStatus> = {
 
 /**
  * Creates a writer that updates the status subresource using server-side apply. Conflicts are forced because no other
- * manager should own the status.
+ * manager should own the status. Fields and conditions of this kind that other managers have added are removed, for
+ * example those of a status that was restored from a backup. Conditions of other types are left alone.
  *
  * @param wallMs returns milliseconds since the epoch, used for `lastTransitionTime`
  */
 export function createStatusWriter<Spec, Status extends CommonStatus>(options: {
-  client: Pick<KubeClient, 'apply'>;
+  client: Pick<KubeClient, 'apply' | 'mergePatch'>;
   resource: Resource;
   wallMs: () => number;
 }): StatusWriter<Spec, Status> {
-  const { client, resource, wallMs } = options;
+  const { resource, wallMs } = options;
+  const known: Known = new Set(Object.keys((CONDITION as Partial<Record<string, object>>)[resource.kind] ?? {}));
   /** Written statuses which are not in the cache yet. */
   const written = new Map<
     string,
@@ -74,20 +77,11 @@ export function createStatusWriter<Spec, Status extends CommonStatus>(options: {
       const generation = metadata.generation ?? 0;
       const conditions = mergeConditions(status?.conditions ?? [], desired, { generation, nowMs: wallMs() });
       const next = withoutUndefined({ ...fields, observedGeneration: generation, conditions });
-      if (sameStatus(status, next)) return false;
-      // Setting the uid prevents us from writing the status to a new object of the same name.
-      const body = { metadata: { uid: metadata.uid }, status: next };
+      if (sameStatus(status, next, known)) return false;
       const key = keyOf(metadata);
       const own = { uid: metadata.uid, status: next, heard: undefined as string | undefined };
       flying.set(key, own);
-      const answer = await client
-        .apply<KubeObject<Spec, Status>>(resource, metadata, body, {
-          fieldManager: FIELD_MANAGER.controller,
-          force: true,
-          subresource: 'status',
-          signal,
-        })
-        .finally(() => flying.delete(key));
+      const answer = await put<Status>(options, known, metadata, next, signal).finally(() => flying.delete(key));
       const { uid, resourceVersion } = answer.metadata;
       if (answer.status !== undefined && own.heard !== resourceVersion) {
         written.set(key, { uid, resourceVersion, status: answer.status });
@@ -105,7 +99,7 @@ export function createStatusWriter<Spec, Status extends CommonStatus>(options: {
       const sent = flying.get(key);
       if (sent?.uid === metadata.uid && sent.heard === undefined) {
         const { status } = current as KubeObject<Spec, Status>;
-        if (!sameStatus(status, sent.status)) return false;
+        if (!sameStatus(status, sent.status, known)) return false;
         sent.heard = metadata.resourceVersion;
         return onlyStatusMoved(old, current);
       }
@@ -117,6 +111,29 @@ export function createStatusWriter<Spec, Status extends CommonStatus>(options: {
     },
     forget: key => written.delete(key),
   };
+}
+
+/** Applies the status, and removes everything from it that is not wanted. Returns the object after that. */
+async function put<Status extends CommonStatus>(
+  { client, resource }: { client: Pick<KubeClient, 'apply' | 'mergePatch'>; resource: Resource },
+  known: Known,
+  name: ObjectMeta,
+  next: CommonStatus,
+  signal: AbortSignal | undefined,
+): Promise<KubeObject<unknown, Status>> {
+  // Setting the uid prevents us from writing the status to a new object of the same name.
+  const body = { metadata: { uid: name.uid }, status: next };
+  const applied = await client.apply<KubeObject<unknown, Status>>(resource, name, body, {
+    fieldManager: FIELD_MANAGER.controller,
+    force: true,
+    subresource: 'status',
+    signal,
+  });
+  const leftovers = applied.status && leftoversOf(applied.status, next, known);
+  if (leftovers === undefined) return applied;
+  const { uid, resourceVersion } = applied.metadata;
+  const patch = { metadata: { uid, resourceVersion }, status: leftovers };
+  return client.mergePatch(resource, name, patch, { subresource: 'status', signal });
 }
 
 /**
@@ -132,14 +149,56 @@ function onlyStatusMoved(old: AnyObject | undefined, { metadata }: AnyObject): b
   return old !== undefined && isDeepStrictEqual({ ...old.metadata, resourceVersion }, metadata);
 }
 
-/** Returns true if both statuses are equal. The order of the conditions is ignored because they are a map by type. */
-function sameStatus(current: CommonStatus | undefined, next: CommonStatus): boolean {
+/** The condition types of a kind. If the kind is not known, this is empty. */
+type Known = ReadonlySet<string>;
+
+/**
+ * Returns true if both statuses are equal. The order of the conditions is ignored because they are a map by type.
+ * Conditions of unknown types belong to other managers, so they are ignored as well.
+ */
+function sameStatus(current: CommonStatus | undefined, next: CommonStatus, known: Known): boolean {
   if (current === undefined) return false;
+  const wanted = typesOf(next);
   const sorted = (status: CommonStatus) => ({
     ...status,
-    conditions: (status.conditions ?? []).toSorted((a, b) => (a.type < b.type ? -1 : 1)),
+    conditions: (status.conditions ?? [])
+      .filter(({ type }) => wanted.has(type) || known.size === 0 || known.has(type))
+      .toSorted((a, b) => (a.type < b.type ? -1 : 1)),
   });
   return isDeepStrictEqual(sorted(withoutUndefined(current)), sorted(next));
+}
+
+function typesOf({ conditions = [] }: CommonStatus): Set<string> {
+  return new Set(conditions.map(({ type }) => type));
+}
+
+/**
+ * Returns the merge patch that removes everything from a status which is not wanted, or undefined if there is nothing to
+ * remove. The remaining conditions are the current ones, so that the patch does not change who owns them.
+ */
+function leftoversOf(current: CommonStatus, next: CommonStatus, known: Known): object | undefined {
+  const wanted = typesOf(next);
+  const kept = current.conditions?.filter(({ type }) => wanted.has(type) || !known.has(type));
+  const patch = {
+    ...unwantedFields(current, next),
+    ...(kept?.length === current.conditions?.length ? {} : { conditions: kept }),
+  };
+  return Object.keys(patch).length === 0 ? undefined : patch;
+}
+
+const isObject = (value: unknown): value is object =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+/** Returns a merge patch for all fields that only exist in `current`. */
+function unwantedFields(current: object, next: object): object {
+  const wanted = new Map<string, unknown>(Object.entries(next));
+  const fields = Object.entries(current).flatMap(([field, value]): [string, unknown][] => {
+    const other = wanted.get(field);
+    if (other === undefined) return [[field, null]];
+    const inner = isObject(value) && isObject(other) ? unwantedFields(value, other) : {};
+    return Object.keys(inner).length === 0 ? [] : [[field, inner]];
+  });
+  return Object.fromEntries(fields);
 }
 
 /** Returns the value as if it was encoded in JSON, i.e. without undefined fields. */

@@ -87,7 +87,7 @@ export async function createController(
           ? { metadata: target }
           : objects.writeStatus(resource.kind as ModelKind, keyOf(target), body.metadata?.uid ?? '', body.status),
       ),
-  } as unknown as Pick<KubeClient, 'get' | 'create' | 'apply'>;
+  } as unknown as Pick<KubeClient, 'get' | 'create' | 'apply' | 'mergePatch'>;
   const log = createLogger({ level: 'silent' });
   const context: Context = {
     client,

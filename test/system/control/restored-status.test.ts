@@ -1,0 +1,73 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { expect, test } from 'vitest';
+import { eventually } from '../support/deadline.ts';
+import { PRODUCER, QUEUE, SUBSCRIPTION } from '../support/small-world.ts';
+import { useSmallWorld } from '../support/use-small-world.ts';
+import { kubectl } from '../support/world.ts';
+
+const world = useSmallWorld({ partners: ['ada'], groupKeys: ['key'] });
+
+type Status = Record<string, unknown> & {
+  conditions: { type: string; status: string; message: string; observedGeneration: number }[];
+};
+
+const read = async (object: string, namespace: string) => {
+  const text = await kubectl(world.cluster, ['get', object, '-n', namespace, '-o', 'json', '--show-managed-fields']);
+  return JSON.parse(text) as { metadata: { managedFields: { manager: string }[] }; status: Status };
+};
+const patch = (object: string, namespace: string, status: object) =>
+  kubectl(world.cluster, [
+    'patch',
+    object,
+    '-n',
+    namespace,
+    '--subresource=status',
+    '--field-manager=velero-server',
+    '--type=merge',
+    '-p',
+    JSON.stringify({ status }),
+  ]);
+
+const condition = (type: string) => ({
+  type,
+  status: 'True',
+  reason: 'Restored',
+  message: 'from a backup',
+  observedGeneration: 1,
+  lastTransitionTime: '2026-01-01T00:00:00Z',
+});
+
+const typesOf = ({ status }: { status: Status }) => status.conditions.map(({ type }) => type).toSorted();
+
+test('conditions and fields of a restored status are removed, and conditions of others are kept', async () => {
+  const object = `catalogstream/${QUEUE}`;
+  const before = (await read(object, PRODUCER)).status;
+  const conditions = [...before.conditions, condition('Stalled'), condition('Reconciling'), condition('Backup')];
+  await patch(object, PRODUCER, { conditions });
+  await eventually(
+    'the conditions are removed',
+    async () => typesOf(await read(object, PRODUCER)).join() === 'Backup,Published,Ready',
+    { withinMs: 20_000 },
+  );
+  const after = (await read(object, PRODUCER)).status;
+  expect(after.conditions.filter(({ type }) => type !== 'Backup')).toEqual(before.conditions);
+
+  const subscription = `subscription/${SUBSCRIPTION}`;
+  await patch(subscription, 'ada', {
+    endpoint: { disabledAt: '2026-01-01T00:00:00.000Z', disabledBy: 'Gone' },
+    conditions: [...(await read(subscription, 'ada')).status.conditions, condition('BacklogAtRisk')],
+  });
+  await world.observer.until(['Subscription', SUBSCRIPTION, 'ada', 'Live', 'False/EndpointDisabled']);
+  const enabled = { spec: { endpoint: { enabledAt: new Date().toISOString() } } };
+  await kubectl(world.cluster, ['patch', subscription, '-n', 'ada', '--type=merge', '-p', JSON.stringify(enabled)]);
+  await world.observer.until(['Subscription', SUBSCRIPTION, 'ada', 'Live', 'True/Live']);
+  await eventually('the endpoint is not shown', async () => !('endpoint' in (await read(subscription, 'ada')).status), {
+    withinMs: 20_000,
+  });
+  // A condition of another manager does not cause any more writes.
+  const writes = () => world.sluice.metric('rest_client_requests_total', { method: 'PATCH' });
+  const had = await writes();
+  await kubectl(world.cluster, ['annotate', object, '-n', PRODUCER, 'a=b']);
+  await delay(2_000);
+  expect(await writes()).toBe(had);
+});
