@@ -97,8 +97,10 @@ async function main(config: Config): Promise<void> {
   }
 
   async function stop(): Promise<void> {
-    // Stop ingress and the facade first so that there are no new requests while the other roles finish.
-    for (const role of ['facade', 'ingress', 'dispatcher', 'controller'] as const) await running.get(role)?.stop();
+    // These stop at the same time: clients and endpoints can keep each of them waiting. The controller is the last to stop
+    // because calls to the facade wait until it has applied their changes.
+    await Promise.all((['facade', 'ingress', 'dispatcher'] as const).map(role => running.get(role)?.stop()));
+    await running.get('controller')?.stop();
     await tracing?.stop();
     for (const [, { stop }] of health) stop();
     await ops.close();
