@@ -211,7 +211,8 @@ export const CONDITION_MEANING = {
       NamespaceReady: 'True: The namespace exists and routes have been written to Redis.',
       PauseIgnored:
         'True: Same as NamespaceReady, but the annotation sluice.dev/paused has a value other than "true" and is therefore ignored.',
-      NamespaceNotAdopted: 'False: The namespace exists but is missing the label sluice.dev/workspace=<name>.',
+      NamespaceNotAdopted:
+        'False: The namespace exists but is missing the label sluice.dev/workspace=<name>, so all routes of the workspace are closed.',
       NamespaceTerminating:
         'Unknown: The namespace is being deleted. It will be created again after the deletion has been completed.',
       WaitingForAccount:
