@@ -72,6 +72,12 @@ describe('https endpoints', () => {
     expect(handshakes).toEqual([{ servername: 'partner.test', resumed: false, alpn: 'http/1.1' }]);
   });
 
+  test('by name with a final dot: SNI does not contain the dot', async () => {
+    const { attempt, handshakes } = await serve(trusted);
+    expect(await attempt('partner.test.')).toMatchObject({ outcome: 'delivered', status: 200 });
+    expect(handshakes[0]?.servername).toBe('partner.test');
+  });
+
   test('by address: the certificate must contain the address, and there is no SNI', async () => {
     const { attempt, handshakes } = await serve(trusted);
     expect(await attempt('127.0.0.1')).toMatchObject({ outcome: 'delivered' });

@@ -126,9 +126,9 @@ export function createConnector(options: {
       const tls = tlsConnect({
         socket: tcp,
         secureContext,
-        // The certificate is checked using `host`. SNI supports names only (RFC 6066, 3).
+        // The certificate is checked using `host`. SNI only supports names, without a final dot (RFC 6066, 3).
         host: hostname,
-        ...(isIP(hostname) === 0 ? { servername: hostname } : {}),
+        ...(isIP(hostname) === 0 ? { servername: hostname.replace(/\.$/, '') } : {}),
         ...(session.ticket !== undefined && Date.now() < (session.untilMs ?? 0) ? { session: session.ticket } : {}),
         ALPNProtocols: ['http/1.1'],
       });
