@@ -97,10 +97,7 @@ async function main(config: Config): Promise<void> {
   }
 
   async function stop(): Promise<void> {
-    // These stop at the same time: clients and endpoints can keep each of them waiting. The controller is the last to stop
-    // because calls to the facade wait until it has applied their changes.
-    await Promise.all((['facade', 'ingress', 'dispatcher'] as const).map(role => running.get(role)?.stop()));
-    await running.get('controller')?.stop();
+    await stopRoles(running);
     await tracing?.stop();
     for (const [, { stop }] of health) stop();
     await ops.close();
@@ -108,6 +105,15 @@ async function main(config: Config): Promise<void> {
     log.info('stopped');
     process.exit(0);
   }
+}
+
+/**
+ * Stops all roles. Clients and endpoints can keep most of them waiting, so they stop at the same time. The controller is
+ * the last to stop, because calls to the facade wait until it has applied their changes.
+ */
+async function stopRoles(running: ReadonlyMap<Role, Running>): Promise<void> {
+  await Promise.all((['facade', 'ingress', 'dispatcher'] as const).map(async role => running.get(role)?.stop()));
+  await running.get('controller')?.stop();
 }
 
 /** Logs that there are no address limits, if they are supported by one of the roles. */

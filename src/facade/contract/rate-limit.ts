@@ -69,7 +69,7 @@ export const BYTES_PER_POINT = 131_072;
  * charged before the body is read, so a body without a Content-Length costs as much as the largest one.
  */
 function costOf({ headers, routeOptions }: FastifyRequest): number {
-  const { bodyLimit = 0, config } = routeOptions;
+  const { bodyLimit, config } = routeOptions;
   const bytes = Number(headers['content-length'] ?? (headers['transfer-encoding'] === undefined ? 0 : bodyLimit));
   return Math.max(config.cost ?? 1, Math.ceil(Math.min(bytes, bodyLimit) / BYTES_PER_POINT));
 }
