@@ -655,7 +655,8 @@ export const MUTANTS: readonly Mutant[] = [
   ]),
   ...mutantsOf('src/dataplane/dispatcher/http/answer-reader.ts', [
     ['a response can have two lengths', 'head.length !== undefined || ', ''],
-    ['100 is accepted as an informational response', 'if (status < 102)', 'if (status < 101)'],
+    ['101 is skipped like other informational responses', 'if (status < 100 || status === 101)', 'if (status < 100)'],
+    ['100 is refused', 'if (status < 100 || status === 101)', 'if (status <= 101)'],
     ['a connection with surplus data is reused', 'hasSurplus = at < bytes.length;', 'hasSurplus = false;'],
     ['a header can have any name', 'if (match === null) return false;', 'if (match === null) return true;'],
     ['the size of a response is not limited', 'if (wireBytes > WIRE_MAX)', 'if (wireBytes < 0)'],
