@@ -656,11 +656,17 @@ export const MUTANTS: readonly Mutant[] = [
   ...mutantsOf('src/dataplane/dispatcher/http/answer-reader.ts', [
     ['a response can have two lengths', 'head.length !== undefined || ', ''],
     ['101 is skipped like other informational responses', 'if (status < 100 || status === 101)', 'if (status < 100)'],
-    ['100 is refused', 'if (status < 100 || status === 101)', 'if (status <= 101)'],
     ['a connection with surplus data is reused', 'hasSurplus = at < bytes.length;', 'hasSurplus = false;'],
     ['a header can have any name', 'if (match === null) return false;', 'if (match === null) return true;'],
     ['the size of a response is not limited', 'if (wireBytes > WIRE_MAX)', 'if (wireBytes < 0)'],
   ]),
+  {
+    name: '100 is refused',
+    file: 'src/dataplane/dispatcher/http/answer-reader.ts',
+    from: 'if (status < 100 || status === 101)',
+    to: 'if (status <= 101)',
+    test: 'src/dataplane/dispatcher/endpoint-client-answers.test.ts',
+  },
   ...mutantsOf('src/dataplane/dispatcher/http/connection.ts', [
     ['a connection that was closed after a response is reused', 'setImmediate(end);', 'end();'],
     [
