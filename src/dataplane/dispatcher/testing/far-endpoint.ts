@@ -8,7 +8,10 @@ const { parentPort } = require('node:worker_threads');
 const server = createServer(socket => socket.on('error', () => {}).on('data', () => socket.write('here')));
 server.listen(0, '127.0.0.1', 1, () => {
   parentPort.postMessage(server.address().port);
-  parentPort.once('message', busyMs => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, busyMs));
+  parentPort.once('message', busyMs => {
+    parentPort.postMessage('busy');
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, busyMs);
+  });
 });
 `;
 
@@ -20,6 +23,7 @@ export async function startFarEndpoint(busyMs: number): Promise<{ port: number; 
   const worker = new Worker(SERVER, { eval: true });
   const [port] = (await once(worker, 'message')) as [number];
   worker.postMessage(busyMs);
+  await once(worker, 'message');
   // Without accepting any, the kernel still opens as many connections as the server allows to wait.
   const waiting: Socket[] = [];
   for (let at = 0; at < 2; at++) {
