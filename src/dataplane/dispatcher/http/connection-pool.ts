@@ -143,15 +143,17 @@ export function createConnectionPool(options: {
     return entry;
   };
 
+  const closesAtOnce = ({ isUnused, origin }: Entry, nowMs: number) => !isUnused && nowMs < origin.closesUntilMs;
+
   const give = (given: PooledConnection) => {
     const entry = given as Entry;
     if (!entries.has(entry)) return;
     const idleMs = entry.connection.idleMs() ?? options.idleTimeoutMs;
     const nowMs = performance.now();
-    const isOver = nowMs - entry.openedMs >= connectionMs || nowMs < entry.origin.closesUntilMs;
-    if (idleMs <= 0 || (isOver && !entry.isUnused)) return drop(entry);
+    const idleUntilMs = nowMs + idleMs;
+    entry.idleUntilMs = entry.isUnused ? idleUntilMs : Math.min(idleUntilMs, entry.openedMs + connectionMs);
+    if (entry.idleUntilMs <= nowMs || closesAtOnce(entry, nowMs)) return drop(entry);
     entry.givenMs = nowMs;
-    entry.idleUntilMs = nowMs + idleMs;
     entry.origin.idle.push(entry);
     idle.add(entry);
     closeAt(entry.idleUntilMs);
@@ -163,7 +165,8 @@ export function createConnectionPool(options: {
       for (;;) {
         const entry = origin.idle.pop() as Entry | undefined;
         if (entry === undefined) return add(origin);
-        const isUsable = entry.idleUntilMs > performance.now();
+        const nowMs = performance.now();
+        const isUsable = entry.idleUntilMs > nowMs && !closesAtOnce(entry, nowMs);
         idle.delete(entry);
         entry.isUnused = false;
         if (isUsable) return entry;
