@@ -543,6 +543,24 @@ describe('the health of the endpoint', () => {
     },
   );
 
+  test('an endpoint that was enabled in the future is enabled from then on, even if nothing else changes', () => {
+    const enabledMs = NOW_MS + 3_600_000;
+    const plain = snapshotOf({
+      streams: { orders: {} },
+      integrations: { shop: { workspace: 'partner' } },
+      subscriptions: { 'shop-orders': { integration: 'shop', stream: 'orders' } },
+    });
+    const [subscription] = plain.subscriptions as [SubscriptionSnapshot];
+    const endpoint = { url: 'https://partner.example/hook', enabledAt: at(enabledMs) };
+    const snapshot = { ...plain, subscriptions: [{ ...subscription, spec: { ...subscription.spec, endpoint } }] };
+    const made = createRoutesMade();
+    const enabled = [NOW_MS, enabledMs].map(nowMs => {
+      const { integrations: all } = compileRoutes(snapshot, { ...options, nowMs, made }).routes;
+      return Object.values(all).flatMap(each => Object.values(each.subscriptions))[0]?.enabledMs;
+    });
+    expect(enabled).toEqual([undefined, enabledMs]);
+  });
+
   test('is ignored if the subscription is held for another reason, or if there is no limit', () => {
     const suspended = { disabledMs: DISABLED_MS, spec: { suspended: true } as SubscriptionSpec };
     expect(routeOf({}, suspended)).toMatchObject({ live: 'Suspended', route: { route: 'paused', send: 'held' } });

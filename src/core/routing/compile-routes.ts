@@ -19,10 +19,10 @@ import type {
 } from './snapshot.ts';
 import { finish, type Steps } from './steps.ts';
 import {
+  circumstancesOf,
   type EndpointOptions,
   judge,
   type SubscriptionVerdict,
-  signing,
   subscriptionRoute,
 } from './subscription-route.ts';
 
@@ -100,10 +100,9 @@ export function* compileSteps(snapshot: TenantSnapshot, options: CompileOptions)
     const routes = subscriptionsOf.get(to) ?? {};
     const gen = (queues[stream.name] as QueueRoute).gen;
     const sinceMs = subscription.admittedMs ?? options.nowMs;
-    const { rotatedAtMs, key, previousKey } = signing(subscription, options);
     const pause = pauseBy(blocks);
-    const secrets = [subscription.salt, rotatedAtMs, key, previousKey, options.keys.state()];
-    const circumstances = [names, gen, verdict.live, pause.onUnblock, sinceMs, headers, ...secrets];
+    const others = circumstancesOf(subscription, options);
+    const circumstances = [names, gen, verdict.live, pause.onUnblock, sinceMs, headers, ...others];
     routes[names.id] = made.subscription(spec, circumstances, () => ({
       ...subscriptionRoute(names, subscription, { gen, sinceMs }, verdict, headers, options),
       ...pause,

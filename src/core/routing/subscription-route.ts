@@ -95,6 +95,13 @@ export function judge(
   return { ready: 'Admitted', live: 'Live' };
 }
 
+/** Returns everything else that `subscriptionRoute` depends on: secrets and times. */
+export function circumstancesOf(subscription: SubscriptionSnapshot, options: EndpointOptions): readonly unknown[] {
+  const { rotatedAtMs, key, previousKey } = signing(subscription, options);
+  const enabledMs = pastEnabledMsOf(subscription.spec.endpoint, options.nowMs);
+  return [subscription.salt, rotatedAtMs, key, previousKey, options.keys.state(), enabledMs];
+}
+
 /** Returns the route of an admitted subscription. */
 export function subscriptionRoute(
   { id, generation }: { readonly id: string; readonly generation: string },
@@ -107,7 +114,7 @@ export function subscriptionRoute(
   const { salt, spec } = subscription;
   const { endpoint, ordering, stream } = spec;
   const sends = live === 'Live' && endpoint !== undefined && salt !== undefined;
-  const enabledMs = enabledMsOf(endpoint);
+  const enabledMs = pastEnabledMsOf(endpoint, options.nowMs);
   return {
     inc: generation,
     queue: stream,
@@ -118,8 +125,7 @@ export function subscriptionRoute(
     unordered: ordering === 'None',
     cap: IN_FLIGHT_CAP,
     ...(endpoint?.maxPerSecond === undefined ? {} : { maxPerSecond: endpoint.maxPerSecond }),
-    // A time in the future has no effect yet, and there is no room in a part for one that is outside of the range.
-    ...(enabledMs !== undefined && isEnabledSince(0, enabledMs, options.nowMs) ? { enabledMs } : {}),
+    ...(enabledMs === undefined ? {} : { enabledMs }),
     endpoint:
       endpoint === undefined || salt === undefined || HAS_NO_ENDPOINT.has(live)
         ? ''
@@ -134,6 +140,15 @@ export function subscriptionRoute(
   };
 }
 
+/**
+ * Returns the same as `enabledMsOf`. A time in the future is undefined because it has no effect yet. So is a time
+ * before 1970, because a part has no room for it.
+ */
+function pastEnabledMsOf(endpoint: Pick<Endpoint, 'enabledAt'> | undefined, nowMs: number): number | undefined {
+  const enabledMs = enabledMsOf(endpoint);
+  return isEnabledSince(0, enabledMs, nowMs) ? enabledMs : undefined;
+}
+
 /** Returns the last time at which the owner has enabled the endpoint, in ms. */
 export function enabledMsOf(endpoint: Pick<Endpoint, 'enabledAt'> | undefined): number | undefined {
   return endpoint?.enabledAt === undefined ? undefined : Date.parse(endpoint.enabledAt);
@@ -143,7 +158,7 @@ export function enabledMsOf(endpoint: Pick<Endpoint, 'enabledAt'> | undefined): 
  * A version that has not been used for signing is treated as if it was rotated now so that the previous version remains
  * in use.
  */
-export function signing(
+function signing(
   { spec, signed, rotatedMs }: SubscriptionSnapshot,
   { nowMs, keys }: Pick<EndpointOptions, 'nowMs' | 'keys'>,
 ): Pick<EndpointConfig, 'secretVersion' | 'rotatedAtMs' | 'key' | 'previousKey'> {
