@@ -11,7 +11,7 @@ function thing(resourceVersion: string): Thing {
 }
 
 /** A writer with an API server that responds to each write with the next version of `answers`. */
-function createWriter(answers: string[]) {
+function createWriter(answers: string[], kind = 'Thing') {
   const client = {
     apply: async (_resource: object, _name: object, { status }: { status: CommonStatus }) => ({
       ...thing(answers.shift() ?? '0'),
@@ -20,7 +20,7 @@ function createWriter(answers: string[]) {
   } as unknown as Pick<KubeClient, 'apply' | 'mergePatch'>;
   return createStatusWriter<object, CommonStatus>({
     client,
-    resource: { group: 'x', version: 'v1', kind: 'Thing', plural: 'things', namespaced: true },
+    resource: { group: 'x', version: 'v1', kind, plural: 'things', namespaced: true },
     wallMs: () => 0,
   });
 }
@@ -35,6 +35,15 @@ describe('status writer', () => {
     expect(writer.takeEcho(cached, restored)).toBe(false);
     expect(writer.latest(restored).status).toBeUndefined();
     expect(await writer.write(restored, {}, [READY])).toBe(true);
+  });
+
+  it('does not write conditions of other managers, even if they are carried over', async () => {
+    const at = { observedGeneration: 1, lastTransitionTime: '2026-01-01T00:00:00Z' };
+    const theirs = { type: 'Backup', status: 'True', reason: 'Done', message: 'done', ...at } as const;
+    const writer = createWriter(['105'], 'Block');
+    const cached = { ...thing('100'), status: { conditions: [theirs] } };
+    expect(await writer.write(cached, {}, [READY, theirs])).toBe(true);
+    expect(writer.latest(cached).status?.conditions?.map(({ type }) => type)).toEqual(['Ready']);
   });
 
   it('accepts the same version again from a restored server, but ignores its own writes', async () => {

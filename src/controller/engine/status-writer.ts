@@ -37,7 +37,8 @@ export type StatusWriter<Spec, Status extends CommonStatus> = {
 /**
  * Creates a writer that updates the status subresource using server-side apply. Conflicts are forced because no other
  * manager should own the status. Fields and conditions of this kind that other managers have added are removed, for
- * example those of a status that was restored from a backup. Conditions of other types are left alone.
+ * example those of a status that was restored from a backup. Conditions of other types are left alone, even if they are
+ * among those to write because a kind carries over the current ones.
  *
  * @param wallMs returns milliseconds since the epoch, used for `lastTransitionTime`
  */
@@ -75,15 +76,16 @@ export function createStatusWriter<Spec, Status extends CommonStatus>(options: {
     write: async (object, fields, desired, signal) => {
       const { metadata, status } = latest(object);
       const generation = metadata.generation ?? 0;
-      const conditions = mergeConditions(status?.conditions ?? [], desired, { generation, nowMs: wallMs() });
+      const own = desired.filter(({ type }) => known.size === 0 || known.has(type));
+      const conditions = mergeConditions(status?.conditions ?? [], own, { generation, nowMs: wallMs() });
       const next = withoutUndefined({ ...fields, observedGeneration: generation, conditions });
       if (sameStatus(status, next, known)) return false;
       const key = keyOf(metadata);
-      const own = { uid: metadata.uid, status: next, heard: undefined as string | undefined };
-      flying.set(key, own);
+      const sent = { uid: metadata.uid, status: next, heard: undefined as string | undefined };
+      flying.set(key, sent);
       const answer = await put<Status>(options, known, metadata, next, signal).finally(() => flying.delete(key));
       const { uid, resourceVersion } = answer.metadata;
-      if (answer.status !== undefined && own.heard !== resourceVersion) {
+      if (answer.status !== undefined && sent.heard !== resourceVersion) {
         written.set(key, { uid, resourceVersion, status: answer.status });
       }
       return true;
