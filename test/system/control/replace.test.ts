@@ -20,12 +20,27 @@ function manifests(): Record<string, Manifest> {
   };
 }
 
+/**
+ * Replaces an object as kubectl does, which reads its version first. If the controller writes to the object between
+ * both requests, kubectl reports a conflict, and users repeat the command.
+ */
+async function replace(manifest: object): Promise<void> {
+  for (;;) {
+    try {
+      await kubectl(world.cluster, ['replace', '-f', '-'], JSON.stringify(manifest));
+      return;
+    } catch (error) {
+      if (!String(error).includes('(Conflict)')) throw error;
+    }
+  }
+}
+
 // The manifest does not contain the finalizer, so `kubectl replace` removes it. Argo CD does the same with Replace=true.
 test.each(['Workspace', 'CatalogStream', 'Subscription'])(
   'replacing the %s keeps its waiting events, and routes all new ones',
   async kind => {
-    const { cluster, observer, publisher, receiver } = world;
-    const manifest = JSON.stringify(manifests()[kind]);
+    const { observer, publisher, receiver } = world;
+    const manifest = manifests()[kind] as Manifest;
     await observer.apply(BLOCK);
     await observer.until(['Subscription', SUBSCRIPTION, 'ada', 'Live', 'False/Blocked']);
     const statuses = new Map<string, number>();
@@ -40,9 +55,12 @@ test.each(['Workspace', 'CatalogStream', 'Subscription'])(
       while (!replacing.isOver) await send();
     };
     const publishing = publish();
-    for (let n = 0; n < 3; n++) await kubectl(cluster, ['replace', '-f', '-'], manifest);
-    replacing.isOver = true;
-    await publishing;
+    try {
+      for (let n = 0; n < 3; n++) await replace(manifest);
+    } finally {
+      replacing.isOver = true;
+      await publishing;
+    }
     await observer.remove('Block', 'blocked', PRODUCER);
     await observer.until(['Subscription', SUBSCRIPTION, 'ada', 'Live', 'True/Live']);
     await receiver.arrival(await send(), 'ada');
@@ -65,6 +83,6 @@ test.each([
   const data = value === undefined ? { data: { secret } } : { stringData: { secret: value } };
   const metadata = { name, namespace: 'ada' };
   const manifest = { apiVersion: 'v1', kind: 'Secret', metadata, type: SIGNING_SECRET_TYPE, ...data };
-  await kubectl(cluster, ['replace', '-f', '-'], JSON.stringify(manifest));
+  await replace(manifest);
   await eventually('the Secret is restored', async () => (await read()) === before, { withinMs: 20_000 });
 });

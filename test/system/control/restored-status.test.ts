@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect, test } from 'vitest';
+import { untilCalm } from '../support/calm.ts';
 import { eventually } from '../support/deadline.ts';
 import { PRODUCER, QUEUE, SUBSCRIPTION } from '../support/small-world.ts';
 import { useSmallWorld } from '../support/use-small-world.ts';
@@ -66,6 +67,7 @@ test('conditions and fields of a restored status are removed, and conditions of 
   });
   // A condition of another manager does not cause any more writes.
   const writes = () => world.sluice.metric('rest_client_requests_total', { method: 'PATCH' });
+  await untilCalm(writes);
   const had = await writes();
   await kubectl(world.cluster, ['annotate', object, '-n', PRODUCER, 'a=b']);
   await delay(2_000);

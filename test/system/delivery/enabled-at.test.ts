@@ -14,10 +14,10 @@ it.each([
   const { receiver, observer, publisher } = world;
   await observer.apply(subscription('ada', PRODUCER, QUEUE, { url: receiver.urlOf('ada'), enabledAt }));
   await observer.apply(activation(PRODUCER, 'bob', groupKey));
-  await observer.until(['Activation', activationName('bob', groupKey), PRODUCER, 'Effective', 'True/Routing'], 15_000);
+  await observer.until(['Activation', activationName('bob', groupKey), PRODUCER, 'Effective', 'True/Routing']);
   await publisher.publish(makeSample(groupKey, groupKey, 'x'));
-  await receiver.arrival(groupKey, 'bob', 15_000);
+  await receiver.arrival(groupKey, 'bob');
   await observer.until(['Subscription', SUBSCRIPTION, 'ada', 'Live', 'True/Live']);
   await publisher.publish(makeSample(`key-${groupKey}`, 'key', 'x'));
-  for (const partner of ['ada', 'bob']) await receiver.arrival(`key-${groupKey}`, partner, 15_000);
+  for (const partner of ['ada', 'bob']) await receiver.arrival(`key-${groupKey}`, partner);
 });

@@ -27,7 +27,7 @@ describe.each([
 
   it('records an attempt that takes longer than the process has to stop', { timeout: 120_000 }, async () => {
     const { receiver, publisher, redis, sluice } = world;
-    receiver.behave(({ earlier }) => (earlier === 0 ? { status: 204, afterMs: 29_000 } : 204));
+    receiver.behave(({ earlier }) => (earlier === 0 ? { status: 204, after: new Promise(() => {}) } : 204));
     await publisher.publish(makeSample('slow', 'key', 'x'));
     await eventually('the attempt has begun', async () => receiver.attempts.length === 1, { withinMs: 60_000 });
     const stopping = world.processes.get('dispatcher') ?? sluice;
