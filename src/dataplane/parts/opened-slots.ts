@@ -76,7 +76,10 @@ export function createOpenSlots({ redis, keys, version, wallMs, log }: SlotOpeni
   };
 }
 
-/** Returns whether the endpoint of a slot was replaced or removed after it was opened. If this is not known, it was not. */
+/**
+ * Creates a function that returns true if the endpoint of a slot was replaced or removed after the slot was opened.
+ * Returns false if Redis does not respond.
+ */
 export function createIsReplaced({ redis }: Pick<SlotOpening, 'redis'>, part: Part) {
   const { endpoints } = partKeys(part);
   return async ({ endpoint }: Pick<OpenedSlot, 'endpoint'>, slot: string): Promise<boolean> =>

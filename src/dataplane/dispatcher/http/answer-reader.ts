@@ -28,8 +28,8 @@ const IDLE_MAX_MS = 60_000;
 
 export interface AnswerEvents {
   /**
-   * Called when the headers are complete, except for informational responses (100 to 199, without 101). `allowedOrigin` is the value
-   * of `WebHook-Allowed-Origin`.
+   * Called when the headers are complete, except for informational responses (100 to 199, without 101).
+   * `allowedOrigin` is the value of `WebHook-Allowed-Origin`.
    */
   readonly onHead: (status: number, retryAfter: string | undefined, allowedOrigin: string | undefined) => void;
   /** This is called with parts of the body. They are views of a buffer which will be reused. */
