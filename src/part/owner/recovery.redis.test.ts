@@ -337,6 +337,14 @@ onEachRedis(redis => {
       expect(await inbox.part.members('pending')).toEqual([]);
     });
 
+    test('is refused as soon as the endpoint is disabled, before its row is held', async () => {
+      const inbox = await start();
+      await inbox.publish(['a', 'b']);
+      const [gone] = await inbox.claim();
+      await inbox.end(gone as NonNullable<typeof gone>, { ...later(inbox), outcome: 'gone' });
+      expect(await inbox.recovery.sendTest(inbox.inbox)).toEqual({ answer: 'HELD' });
+    });
+
     test('is limited to ten open ones', async () => {
       const inbox = await start();
       for (let n = 0; n < 10; n++) await sendTest(inbox);

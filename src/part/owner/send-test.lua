@@ -1,7 +1,7 @@
 #!lua
 -- Adds a test event to a separate lane, which is the slot itself. It does not need an activation, and it is not
 -- included in a log.
---@keys meta log keys subs endpoints claims lanes pending waiting turns retries tries counts channel chunks*
+--@keys meta log keys subs endpoints claims lanes pending waiting turns retries tries counts health channel chunks*
 --@args gen slot number most ttlMs
 -- chunks: one key at most. The event is then sent once for this key: its ref is kept for ttlMs, and returned again.
 -- number: 0 to 31, tells those of one millisecond apart. most: how many may be open at once.
@@ -15,6 +15,7 @@
 --@include ../lanes/message.lua
 --@include ../gate/activations.lua
 --@include ../inbox/permission.lua
+--@include ../claims/health.lua
 --@include requeue.lua
 --@include reopening-lane.lua
 local at = FIRST_CHUNKS
@@ -23,8 +24,10 @@ if before then return { 'OK', before } end
 local word = permissionOf(ARG_SLOT)
 if word then return { word } end
 readSlots({ ARG_SLOT })
-local hasEndpoint = redis.call('HEXISTS', KEY_ENDPOINTS, ARG_SLOT) == 1
-if sendOf[ARG_SLOT] ~= 111 or not hasEndpoint then return { hasEndpoint and 'HELD' or 'PULLED' } end
+if redis.call('HEXISTS', KEY_ENDPOINTS, ARG_SLOT) == 0 then return { 'PULLED' } end
+-- The endpoint is disabled here first. Its row follows when the controller has noticed.
+local health = healthOf(ARG_SLOT)
+if sendOf[ARG_SLOT] ~= 111 or health and health.disabled ~= '-' then return { 'HELD' } end
 local ref = string.format('%011x%04x', now, LAST_SEQUENCE + 1 + tonumber(ARG_NUMBER))
 local entry = ARG_SLOT .. '\0' .. ref
 local lane = orderOf[ARG_SLOT] == 117 and entry or ARG_SLOT
