@@ -48,7 +48,7 @@ export function createStatusWriter<Spec, Status extends CommonStatus>(options: {
   wallMs: () => number;
 }): StatusWriter<Spec, Status> {
   const { resource, wallMs } = options;
-  const known: Known = new Set(Object.keys((CONDITION as Partial<Record<string, object>>)[resource.kind] ?? {}));
+  const owns = conditionsOf(resource.kind);
   /** Written statuses which are not in the cache yet. */
   const written = new Map<
     string,
@@ -76,14 +76,14 @@ export function createStatusWriter<Spec, Status extends CommonStatus>(options: {
     write: async (object, fields, desired, signal) => {
       const { metadata, status } = latest(object);
       const generation = metadata.generation ?? 0;
-      const own = desired.filter(({ type }) => known.size === 0 || known.has(type));
+      const own = desired.filter(owns);
       const conditions = mergeConditions(status?.conditions ?? [], own, { generation, nowMs: wallMs() });
       const next = withoutUndefined({ ...fields, observedGeneration: generation, conditions });
-      if (sameStatus(status, next, known)) return false;
+      if (sameStatus(status, next, owns)) return false;
       const key = keyOf(metadata);
       const sent = { uid: metadata.uid, status: next, heard: undefined as string | undefined };
       flying.set(key, sent);
-      const answer = await put<Status>(options, known, metadata, next, signal).finally(() => flying.delete(key));
+      const answer = await put<Status>(options, owns, metadata, next, signal).finally(() => flying.delete(key));
       const { uid, resourceVersion } = answer.metadata;
       if (answer.status !== undefined && sent.heard !== resourceVersion) {
         written.set(key, { uid, resourceVersion, status: answer.status });
@@ -101,7 +101,7 @@ export function createStatusWriter<Spec, Status extends CommonStatus>(options: {
       const sent = flying.get(key);
       if (sent?.uid === metadata.uid && sent.heard === undefined) {
         const { status } = current as KubeObject<Spec, Status>;
-        if (!sameStatus(status, sent.status, known)) return false;
+        if (!sameStatus(status, sent.status, owns)) return false;
         sent.heard = metadata.resourceVersion;
         return onlyStatusMoved(old, current);
       }
@@ -118,7 +118,7 @@ export function createStatusWriter<Spec, Status extends CommonStatus>(options: {
 /** Applies the status, and removes everything from it that is not wanted. Returns the object after that. */
 async function put<Status extends CommonStatus>(
   { client, resource }: { client: Pick<KubeClient, 'apply' | 'mergePatch'>; resource: Resource },
-  known: Known,
+  owns: Owns,
   name: ObjectMeta,
   next: CommonStatus,
   signal: AbortSignal | undefined,
@@ -131,7 +131,7 @@ async function put<Status extends CommonStatus>(
     subresource: 'status',
     signal,
   });
-  const leftovers = applied.status && leftoversOf(applied.status, next, known);
+  const leftovers = applied.status && leftoversOf(applied.status, next, owns);
   if (leftovers === undefined) return applied;
   const { uid, resourceVersion } = applied.metadata;
   const patch = { metadata: { uid, resourceVersion }, status: leftovers };
@@ -151,36 +151,34 @@ function onlyStatusMoved(old: AnyObject | undefined, { metadata }: AnyObject): b
   return old !== undefined && isDeepStrictEqual({ ...old.metadata, resourceVersion }, metadata);
 }
 
-/** The condition types of a kind. If the kind is not known, this is empty. */
-type Known = ReadonlySet<string>;
+/** Whether a condition belongs to the kind. Conditions of other types belong to other managers. */
+type Owns = (condition: { readonly type: string }) => boolean;
+
+function conditionsOf(kind: string): Owns {
+  const types = (CONDITION as Partial<Record<string, object>>)[kind];
+  return ({ type }) => types === undefined || Object.hasOwn(types, type);
+}
 
 /**
  * Returns true if both statuses are equal. The order of the conditions is ignored because they are a map by type.
- * Conditions of unknown types belong to other managers, so they are ignored as well.
+ * Conditions of other managers are ignored as well.
  */
-function sameStatus(current: CommonStatus | undefined, next: CommonStatus, known: Known): boolean {
+function sameStatus(current: CommonStatus | undefined, next: CommonStatus, owns: Owns): boolean {
   if (current === undefined) return false;
-  const wanted = typesOf(next);
   const sorted = (status: CommonStatus) => ({
     ...status,
-    conditions: (status.conditions ?? [])
-      .filter(({ type }) => wanted.has(type) || known.size === 0 || known.has(type))
-      .toSorted((a, b) => (a.type < b.type ? -1 : 1)),
+    conditions: (status.conditions ?? []).filter(owns).toSorted((a, b) => (a.type < b.type ? -1 : 1)),
   });
   return isDeepStrictEqual(sorted(withoutUndefined(current)), sorted(next));
-}
-
-function typesOf({ conditions = [] }: CommonStatus): Set<string> {
-  return new Set(conditions.map(({ type }) => type));
 }
 
 /**
  * Returns the merge patch that removes everything from a status which is not wanted, or undefined if there is nothing to
  * remove. The remaining conditions are the current ones, so that the patch does not change who owns them.
  */
-function leftoversOf(current: CommonStatus, next: CommonStatus, known: Known): object | undefined {
-  const wanted = typesOf(next);
-  const kept = current.conditions?.filter(({ type }) => wanted.has(type) || !known.has(type));
+function leftoversOf(current: CommonStatus, next: CommonStatus, owns: Owns): object | undefined {
+  const wanted = new Set(next.conditions?.map(({ type }) => type));
+  const kept = current.conditions?.filter(each => wanted.has(each.type) || !owns(each));
   const patch = {
     ...unwantedFields(current, next),
     ...(kept?.length === current.conditions?.length ? {} : { conditions: kept }),

@@ -14,7 +14,6 @@ export interface StreamFacts {
   readonly name: string;
   readonly published: boolean;
   readonly workspaceExists: boolean;
-  readonly deleting?: boolean;
 }
 
 function statusOf({ namespace, name }: StreamFacts): NonNullable<Outcome<CatalogStreamStatus>['status']> {
@@ -28,27 +27,23 @@ function statusOf({ namespace, name }: StreamFacts): NonNullable<Outcome<Catalog
   };
 }
 
-function publication({ namespace, published, workspaceExists, deleting }: StreamFacts): DesiredCondition {
+const DEPRECATED =
+  'the stream is not in the catalog and does not accept new subscriptions. To publish it, set spec.public to true';
+const DELETED = 'the stream is being deleted, so it is not in the catalog and does not accept new subscriptions';
+
+/** Returns the Published condition. @param withdrawn the message if the stream is not in the catalog */
+function publication(
+  { namespace, published, workspaceExists }: StreamFacts,
+  withdrawn = published ? undefined : DEPRECATED,
+): DesiredCondition {
+  const type = condition.Published;
   if (!workspaceExists) {
     const message = missingWorkspaceMessage(namespace);
-    return { type: condition.Published, status: 'Unknown', reason: reason.Published.WaitingForWorkspace, message };
+    return { type, status: 'Unknown', reason: reason.Published.WaitingForWorkspace, message };
   }
-  return published && deleting !== true
-    ? {
-        type: condition.Published,
-        status: 'True',
-        reason: reason.Published.Published,
-        message: 'the stream is in the catalog',
-      }
-    : {
-        type: condition.Published,
-        status: 'False',
-        reason: reason.Published.Deprecated,
-        message:
-          deleting === true
-            ? 'the stream is being deleted, so it is not in the catalog and does not accept new subscriptions'
-            : 'the stream is not in the catalog and does not accept new subscriptions. To publish it, set spec.public to true',
-      };
+  return withdrawn === undefined
+    ? { type, status: 'True', reason: reason.Published.Published, message: 'the stream is in the catalog' }
+    : { type, status: 'False', reason: reason.Published.Deprecated, message: withdrawn };
 }
 
 /** Returns the stream status after its routes have been applied. */
@@ -93,7 +88,7 @@ export function planDraining(
     conditions: [
       { type: condition.Ready, status: 'False', reason: reason.Ready.Draining, message },
       { type: condition.Reconciling, status: 'True', reason: reason.Reconciling.Draining, message },
-      publication({ ...facts, deleting: true }),
+      publication(facts, DELETED),
     ],
   };
 }
