@@ -130,7 +130,7 @@ function chargeSearch(streams: number, spend: (points: number) => boolean): void
   const points = (Math.ceil(streams / INCLUDED_STREAMS) - 1) * SEARCH_POINTS;
   if (points <= 0 || spend(points)) return;
   throw new Refusal('rate_limited', {
-    detail: `Searching all ${streams} streams costs ${points} more points, and you don't have enough points left. Specify the stream, or wait for the number of seconds in Retry-After and then retry.`,
+    detail: `Searching all ${streams} streams costs ${points} more points, and you don't have enough points left. Specify the stream, or retry when the RateLimit header shows enough points.`,
     headers: { 'retry-after': '1' },
   });
 }
