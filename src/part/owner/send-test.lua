@@ -15,7 +15,6 @@
 --@include ../lanes/message.lua
 --@include ../gate/activations.lua
 --@include ../inbox/permission.lua
---@include ../claims/health.lua
 --@include requeue.lua
 --@include reopening-lane.lua
 local at = FIRST_CHUNKS
@@ -25,9 +24,11 @@ local word = permissionOf(ARG_SLOT)
 if word then return { word } end
 readSlots({ ARG_SLOT })
 if redis.call('HEXISTS', KEY_ENDPOINTS, ARG_SLOT) == 0 then return { 'PULLED' } end
--- The endpoint is disabled here first. Its row follows when the controller has noticed.
-local health = healthOf(ARG_SLOT)
-if sendOf[ARG_SLOT] ~= 111 or health and health.disabled ~= '-' then return { 'HELD' } end
+-- The endpoint is disabled in its health first (see claims/health.lua). Its row follows when the controller has noticed.
+local health = redis.call('HGET', KEY_HEALTH, ARG_SLOT) or ''
+local disabled = tonumber(string.match(health, '^%d+ %d+ %d+ %d+ (%d+)'))
+local isDisabled = disabled and tonumber(enabledOf[ARG_SLOT]) <= disabled
+if sendOf[ARG_SLOT] ~= 111 or isDisabled then return { 'HELD' } end
 local ref = string.format('%011x%04x', now, LAST_SEQUENCE + 1 + tonumber(ARG_NUMBER))
 local entry = ARG_SLOT .. '\0' .. ref
 local lane = orderOf[ARG_SLOT] == 117 and entry or ARG_SLOT
