@@ -11,14 +11,22 @@ export interface Outcomes {
   readonly entries: Set<string>;
 }
 
-/** Returns the health of an endpoint. Removes data from before its owner enabled it. */
-export function healthOf(of: Reference, slot: string): Health | undefined {
+/** Returns the health of an endpoint, except data from before its owner enabled it. */
+function currentHealth(of: Reference, slot: string): Health | undefined {
   const health = of.health.get(slot);
   if (health === undefined) return undefined;
   const since = health.disabled === '-' ? health.since : Number.parseInt(health.disabled, 10);
-  if ((of.subs.get(slot)?.enabledMs ?? 0) <= since) return health;
-  of.health.delete(slot);
-  return undefined;
+  return (of.subs.get(slot)?.enabledMs ?? 0) <= since ? health : undefined;
+}
+
+/** Returns true if the endpoint is disabled because of its health. Its row can still say that it is open. */
+export const isDisabled = (of: Reference, slot: string): boolean => (currentHealth(of, slot)?.disabled ?? '-') !== '-';
+
+/** Returns the health of an endpoint. Removes data from before its owner enabled it. */
+export function healthOf(of: Reference, slot: string): Health | undefined {
+  const health = currentHealth(of, slot);
+  if (health === undefined) of.health.delete(slot);
+  return health;
 }
 
 function noteFailures(of: Reference, slot: string, { failed, gone, entries }: Outcomes): boolean {

@@ -1,4 +1,5 @@
 import { cutOf, type Dump } from '../dump.ts';
+import { isDisabled } from './health.ts';
 import {
   addFailed,
   countsOf,
@@ -135,8 +136,8 @@ export function replay(
 export function sendTest(of: Reference, slot: string, number: number): string {
   const word = permissionOf(of, slot);
   if (word !== undefined) return word;
-  const hasEndpoint = of.endpoints.has(slot);
-  if (!hasEndpoint || of.subs.get(slot)?.send !== 'open') return hasEndpoint ? 'HELD' : 'PULLED';
+  if (!of.endpoints.has(slot)) return 'PULLED';
+  if (of.subs.get(slot)?.send !== 'open' || isDisabled(of, slot)) return 'HELD';
   const isTestOf = (each: Delivery) => each.slot === slot && isTest(each);
   const waiting = [...of.open.values()].filter(each => isTestOf(each) && !isClaimed(of, each));
   const claimed = [...of.claims.values()].filter(({ delivery }) => isTestOf(delivery));
