@@ -69,7 +69,7 @@ export function partKeys(part: Part) {
     turns: key('turn'),
     /** ZSET: lane that waits for a retry → due, ms. Also slot and \2 → when it may be served again. */
     retries: key('retry'),
-    /** HASH: key of a lane, NUL, ref → attempts, lapses, due, failed attempts. */
+    /** HASH: key of a lane, NUL, ref → attempts, lapses after the last one, due, failed attempts. */
     tries: key('try'),
     /** HASH: slot and group key deactivated with open events → 1, or 2 and the progress of unparking. */
     off: key('off'),

@@ -10,8 +10,8 @@ import { SHOWN_OUTCOMES } from './outcome.ts';
 import type { OpenSubscription } from './subscription.ts';
 
 /**
- * The number of lapsed claims before an event is turned into a dead letter. At this point we assume the event is what
- * crashed its dispatchers.
+ * The number of lapsed claims in a row before an event is turned into a dead letter. At this point we assume the event
+ * is what crashed its dispatchers.
  */
 export const POISON_LAPSES = 5;
 /**
@@ -26,7 +26,7 @@ const RELEASED = { outcome: 'released', reason: 'released' } as const;
 export interface Delivery {
   /** The number of attempts which have failed. */
   readonly attempts: number;
-  /** The number of claims which have lapsed. */
+  /** The number of claims which have lapsed since the last attempt. */
   readonly lapses: number;
   /** Set for replays. */
   readonly replay: string | undefined;

@@ -96,12 +96,12 @@ do
     if outcome == 'r' then
       noteOutcome(slot, entry, 'released')
     else
-      local attempts, lapses, _, failed = readTries(triesOf(entry))
+      local attempts, _, _, failed = readTries(triesOf(entry))
       attempts = attempts + 1
       due = outcome == 'g' and 0 or tonumber(due)
       local counts = usesQuota(lane)
       failed = noteFailed(failed, ageOf(ref) .. ' ' .. note, counts)
-      writeTries(entry, attempts, lapses, due, failed)
+      writeTries(entry, attempts, 0, due, failed)
       hasTries = true
       if answer then keepAnswer(slot, entry, earlierOf(failed) + attempts, ARGV[answer + 1], ARGV[answer + 2]) end
       noteOutcome(slot, entry, 'failed')

@@ -82,6 +82,27 @@ onEachRedis(redis => {
       expect((await e.exchange()).claims).toMatchObject([{ lapses: 2 }]);
     });
 
+    test('an event that was answered is not suspected because of earlier lapses', async () => {
+      const { t, d, e } = await start();
+      await t.send('k');
+      const lapse = async () => {
+        const [claim] = (await d.exchange()).claims;
+        t.clock.ms += READY_MS;
+        d.held.clear();
+        await t.evict('d1');
+        return claim;
+      };
+      for (let lapses = 0; lapses < 4; lapses++) expect(await lapse()).toMatchObject({ attempts: 0, lapses });
+      // It is not an answer if it was not sent.
+      e.end((await e.exchange()).claims[0] as Claim, 'released');
+      const [claim] = (await e.exchange()).claims;
+      expect(claim).toMatchObject({ attempts: 0, lapses: 4 });
+      e.end(claim as Claim, 'failed', { reason: '500', dueMs: t.clock.ms });
+      await e.exchange(0);
+      for (let lapses = 0; lapses < 5; lapses++) expect(await lapse()).toMatchObject({ attempts: 1, lapses });
+      expect((await e.exchange()).claims).toMatchObject([{ attempts: 1, lapses: 5 }]);
+    });
+
     test('events of a deactivated key stay parked', async () => {
       const { t, d, e } = await start();
       await t.send('k');

@@ -1,6 +1,7 @@
--- Entry of an open event in P:try: attempts, lapsed claims, due time of the next attempt (ms; 0: at once), and the last
--- 20 failed attempts in the format of records: (',' age ' ' reason ' ' latency)*. If the event is a dead letter that
--- was recovered, they are preceded by * and the number of its attempts before that. Both are included in `failed`.
+-- Entry of an open event in P:try: attempts, claims that lapsed after the last attempt, due time of the next attempt
+-- (ms; 0: at once), and the last 20 failed attempts in the format of records: (',' age ' ' reason ' ' latency)*. If the
+-- event is a dead letter that was recovered, they are preceded by * and the number of its attempts before that. Both
+-- are included in `failed`.
 local function readTries(text)
   if not text then return 0, 0, 0, '' end
   local attempts, lapses, due, failed = string.match(text, '^(%d+) (%d+) (%d+)(.*)$')

@@ -172,8 +172,7 @@ function complete(part: Draft, completion: Completion, room: Room, context: Cont
     goOn(part, lane, room, context);
     return true;
   }
-  const { attempts, lapses } = part.tries[entry] ?? { attempts: 0, lapses: 0 };
-  part.tries[entry] = { attempts: attempts + 1, lapses };
+  part.tries[entry] = { attempts: (part.tries[entry]?.attempts ?? 0) + 1, lapses: 0 };
   addPending(part, lane, ref);
   part.lanes[lane] = 'r';
   part.retry[lane] = due;

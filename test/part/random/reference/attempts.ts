@@ -26,6 +26,7 @@ function giveBack(delivery: Delivery, { outcome, dueMs = 0 }: Completion): void 
   if (outcome === 'released') return;
   delivery.tried = true;
   delivery.attempts++;
+  delivery.lapses = 0;
   delivery.dueMs = outcome === 'gone' ? 0 : dueMs;
   addFailed(delivery);
 }
