@@ -180,7 +180,7 @@ onEachRedis(redis => {
   });
 
   test('an event contains its destinations, or the reason', async () => {
-    const { fate, publish, drain, t, say, part } = await start();
+    const { fate, publish, drain, t, say, part, slot, record } = await start();
     const [sent, other] = (await publish(['k', 'other'])) as [string, string];
     expect(await fate(sent)).toBe('pending');
     await drain();
@@ -200,6 +200,13 @@ onEachRedis(redis => {
     expect(await fate(late, 'late')).toBe('not_activated');
     await part.setRow('sub_x0123456789abcdefghj', {}, 'skip');
     expect(await fate(held)).toBe('skipped_to_now');
+    // Former activations are not stored.
+    await part.change({ kind: 'off', slot, groupKey: 'k' });
+    await record('k', false);
+    expect(await fate(held)).toBe('not_activated');
+    await record('k', true, t.clock.ms);
+    await t.activate('x', 'k');
+    expect(await fate(held)).toBe('not_activated');
     await redis().call('hdel', t.keys.keys, '');
     const [kept] = (await publish(['k'])) as [string];
     expect(await fate(kept)).toBe('waiting');

@@ -37,7 +37,7 @@ const DispositionEntry = z
     }),
     reason: Reason.nullable().meta({
       description:
-        'The reason why this event is not routed or is still waiting. This is null if the event has been routed or is about to be routed. skipped_to_now means that the group key was active, but the event was accepted before the subscription was created, or during a pause after which events were skipped.',
+        'The reason why this event is not routed or is still waiting. This is null if the event has been routed or is about to be routed. skipped_to_now means that the group key was active, but the event was accepted before the subscription was created, or during a pause after which events were skipped. If the group key was deactivated later, the reason is not_activated, even if the key is active again.',
     }),
     state: z.enum(EVENT_STATES).nullable().meta({
       description:
