@@ -59,7 +59,7 @@ const RULES: Readonly<Record<string, Rule>> = {
   'part/tokens': { rooms: 'time redis part' },
   'part/space': { rooms: 'time redis part part/log part/tokens' },
   'part/stored': { rooms: 'telemetry redis part' },
-  'part/gate': { rooms: 'core/delivery redis plane part' },
+  'part/gate': { rooms: 'core/delivery core/routing redis plane part' },
   'part/claims': { rooms: 'api redis plane part part/lanes part/records' },
   'part/inbox': { rooms: 'core/ids core/events redis plane part part/lanes part/log' },
   'part/lists': { rooms: '' },

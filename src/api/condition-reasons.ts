@@ -177,6 +177,8 @@ export const CONDITION_MEANING = {
         'False: The endpoint has not agreed to receive events, which the operator requires. Attempts fail, and are retried as for an unreachable endpoint, until it responds with the header WebHook-Allowed-Origin.',
       SigningKeyMissing:
         'False: The controller does not have the root key of the signing secret, or of the previous one within 24 hours of a rotation. Events are kept in the inbox until the key file is restored, or until the partner has rotated the secret so that neither needs the missing key.',
+      SpecRefused:
+        'False: The spec contains a value that cannot be applied, e.g. because the CRDs belong to another version. Routing to this Subscription alone is paused until you change the value. Events are kept until the end of their retention period.',
       InsufficientTokens:
         "False: Routing is paused, because the producer's account does not exist or does not have enough tokens.",
       IntegrationClosed: 'False: The integration has expired, or it was declined or revoked.',

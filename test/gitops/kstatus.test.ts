@@ -27,6 +27,7 @@ const IN_FORCE: Partial<Record<KindName, readonly string[]>> = {
     'waiting-for-secret',
     'header-not-readable',
     'signing-key-missing',
+    'spec-refused',
     'endpoint-disabled',
   ],
   Workspace: ['redis-away', 'paused-while-ready'],

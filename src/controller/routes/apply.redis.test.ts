@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, test } from 'vitest';
-import type { TenantRoutes } from '../../core/routing/routes.ts';
+import type { SubscriptionRoute, TenantRoutes } from '../../core/routing/routes.ts';
 import { createPartsControl } from '../../part/control/parts-control.ts';
 import { parseRow } from '../../part/gate/subscription-row.ts';
 import { type Part, partKeys, slotOf } from '../../part/keys.ts';
@@ -135,6 +135,26 @@ onEachRedis(redis => {
       await w.control.dropInbox(1, w.t.tenant, w.t.inboxOf('a'), 0);
       expect(await w.row('a')).toBeUndefined();
       expect(await redis().call('zscore', w.keys.dropped, w.slot('a'))).not.toBeNull();
+    });
+
+    test.each<[string, Partial<SubscriptionRoute>]>([
+      ['a rate without room', { maxPerSecond: 100_000 }],
+      ['a time that is no number', { enabledMs: Number.NaN }],
+      ['too many attempts', { cap: 1_000_000 }],
+    ])('a row that cannot be written is closed, and does not affect others: %s', async (_what, sub) => {
+      await w.apply(w.t.routes({ a: {} }));
+      await w.set('a', 'k', true);
+      await w.apply(w.t.routes({ a: {}, b: { sub }, c: {} }));
+      await w.set('c', 'k', true);
+      await w.send('k');
+      expect([await w.routed('a'), await w.routed('b'), await w.routed('c')]).toEqual([1, 0, 1]);
+      expect(await w.row('b')).toMatchObject({ route: 'closed', send: 'held' });
+      await w.apply(w.t.routes({ a: { sub: { route: 'paused' } }, b: { sub } }));
+      await w.send('k');
+      expect(await w.routed('a')).toBe(1);
+      w.changeLeader();
+      await w.apply(w.t.routes({ a: {}, b: {} }));
+      expect([await w.row('a'), await w.row('b')]).toMatchObject([{ route: 'open' }, { route: 'open' }]);
     });
 
     test('a skipped backlog remains skipped, even if the controller stops before this is recorded', async () => {

@@ -569,6 +569,39 @@ describe('the health of the endpoint', () => {
   });
 });
 
+describe('a spec that cannot be applied', () => {
+  const url = 'https://partner.example/hook';
+  const retrySchedule = ['tomorrow'];
+  test.each<[string, Partial<Endpoint>, string]>([
+    ['a value without room in a part', { maxPerSecond: 100_000 }, 'maxPerSecond: 100000 is out of range'],
+    ['a value of the wrong type', { maxPerSecond: 0.5 }, 'maxPerSecond: 0.5 is out of range'],
+    ['a duration', { retrySchedule }, 'not a valid duration: tomorrow. Use a value such as 5s, 30m or 1h30m'],
+  ])('pauses this subscription alone: %s', (_what, endpoint, detail) => {
+    const plain = snapshotOf({
+      streams: { orders: {} },
+      integrations: { shop: { workspace: 'partner' }, bank: { workspace: 'other' } },
+      blocks: ['shop CatalogStream orders SkipToNow'],
+      subscriptions: {
+        'shop-orders': { integration: 'shop', stream: 'orders' },
+        'bank-orders': { integration: 'bank', stream: 'orders', namespace: 'other' },
+      },
+    });
+    const [bad, good] = plain.subscriptions as [SubscriptionSnapshot, SubscriptionSnapshot];
+    const spec = { ...bad.spec, endpoint: { url, ...endpoint } };
+    const { routes, verdicts } = compileRoutes({ ...plain, subscriptions: [{ ...bad, spec }, good] }, options);
+    expect([verdicts.get(bad.uid), verdicts.get(good.uid)]).toEqual([
+      { ready: 'Admitted', live: 'SpecRefused', detail },
+      { ready: 'Admitted', live: 'Live' },
+    ]);
+    const [paused, open] = ['shop', 'bank'].map(
+      name => Object.values(routes.integrations[publicId('Integration', TENANT, name)]?.subscriptions ?? {})[0],
+    );
+    expect(paused).toMatchObject({ route: 'paused', send: 'held', endpoint: '', onUnblock: 'skip' });
+    expect(paused).not.toHaveProperty('maxPerSecond');
+    expect(open).toMatchObject({ route: 'open', send: 'open' });
+  });
+});
+
 test('the younger of two subscriptions for one pair contains the name of the older one', () => {
   const one = { integration: 'shop', stream: 'orders' };
   const snapshot = snapshotOf({

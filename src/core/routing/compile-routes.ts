@@ -8,6 +8,7 @@ import { headersOf } from './endpoint-headers.ts';
 import { ingressKeysOf } from './ingress-keys.ts';
 import { integrationState, routeState } from './integration-state.ts';
 import { payerOf } from './payer.ts';
+import { valueWithoutRoom } from './route-limits.ts';
 import type { IntegrationRoute, QueueRoute, SubscriptionRoute, TenantRoutes } from './routes.ts';
 import { createRoutesMade, type RoutesMade } from './routes-made.ts';
 import type {
@@ -22,6 +23,7 @@ import {
   circumstancesOf,
   type EndpointOptions,
   judge,
+  pausedRoute,
   type SubscriptionVerdict,
   subscriptionRoute,
 } from './subscription-route.ts';
@@ -92,21 +94,13 @@ export function* compileSteps(snapshot: TenantSnapshot, options: CompileOptions)
     }));
     const blocks = coveringBlocks(to, from);
     for (const block of blocks) paused.set(block.uid, (paused.get(block.uid) ?? 0) + 1);
-    const headers = headersOf(subscription, names.id, made, options);
-    const verdict = judge(subscription, blocks.length > 0, headers, made, options);
+    const gen = (queues[stream.name] as QueueRoute).gen;
+    const { verdict, route } = admitted(subscription, names, gen, blocks, made, options);
     // The route stays open. The part is held back instead, and events already in the inbox will be delivered.
     const short = verdict.live === 'Live' && snapshot.account?.short === true;
     verdicts.set(uid, short ? { ...verdict, live: 'InsufficientTokens' } : verdict);
     const routes = subscriptionsOf.get(to) ?? {};
-    const gen = (queues[stream.name] as QueueRoute).gen;
-    const sinceMs = subscription.admittedMs ?? options.nowMs;
-    const pause = pauseBy(blocks);
-    const others = circumstancesOf(subscription, options);
-    const circumstances = [names, gen, verdict.live, pause.onUnblock, sinceMs, headers, ...others];
-    routes[names.id] = made.subscription(spec, circumstances, () => ({
-      ...subscriptionRoute(names, subscription, { gen, sinceMs }, verdict, headers, options),
-      ...pause,
-    }));
+    routes[names.id] = route;
     subscriptionsOf.set(to, routes);
   }
 
@@ -133,6 +127,40 @@ export function* compileSteps(snapshot: TenantSnapshot, options: CompileOptions)
     integrations: integrationRoutes,
   };
   return { routes, verdicts, paused };
+}
+
+/**
+ * Returns the verdict and the route of an admitted subscription. If its spec contains a value that can't be applied, only
+ * this subscription is paused. The CRDs do not permit such values, but the objects may have been stored using others.
+ */
+function admitted(
+  subscription: SubscriptionSnapshot,
+  names: { readonly id: string; readonly generation: string },
+  gen: string,
+  blocks: readonly BlockSnapshot[],
+  made: RoutesMade,
+  options: CompileOptions,
+): { readonly verdict: SubscriptionVerdict; readonly route: SubscriptionRoute } {
+  const { spec } = subscription;
+  const sinceMs = subscription.admittedMs ?? options.nowMs;
+  const pause = pauseBy(blocks);
+  try {
+    const headers = headersOf(subscription, names.id, made, options);
+    const verdict = judge(subscription, blocks.length > 0, headers, made, options);
+    const others = circumstancesOf(subscription, options);
+    const circumstances = [names, gen, verdict.live, pause.onUnblock, sinceMs, headers, ...others];
+    const route = made.subscription(spec, circumstances, () => ({
+      ...subscriptionRoute(names, subscription, { gen, sinceMs }, verdict, headers, options),
+      ...pause,
+    }));
+    const value = valueWithoutRoom(route);
+    if (value !== undefined) throw new RangeError(`${value} is out of range`);
+    return { verdict, route };
+  } catch (error) {
+    const detail = (error as Error).message.slice(0, 200);
+    const route = { ...pausedRoute(names, spec, { gen, sinceMs }), ...pause };
+    return { verdict: { ready: 'Admitted', live: 'SpecRefused', detail }, route };
+  }
 }
 
 /** Sorts by age, then by UID. If there are several subscriptions for the same pair, the first one is used. */

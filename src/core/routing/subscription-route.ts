@@ -48,6 +48,7 @@ export interface SubscriptionVerdict {
     | 'WaitingForSecret'
     | 'HeaderNotReadable'
     | 'SigningKeyMissing'
+    | 'SpecRefused'
     | 'InsufficientTokens'
     | 'IntegrationClosed'
     | 'NotAdmitted';
@@ -104,32 +105,27 @@ export function circumstancesOf(subscription: SubscriptionSnapshot, options: End
 
 /** Returns the route of an admitted subscription. */
 export function subscriptionRoute(
-  { id, generation }: { readonly id: string; readonly generation: string },
+  names: { readonly id: string; readonly generation: string },
   subscription: SubscriptionSnapshot,
-  { gen, sinceMs }: Pick<SubscriptionRoute, 'gen' | 'sinceMs'>,
+  start: Pick<SubscriptionRoute, 'gen' | 'sinceMs'>,
   { live }: SubscriptionVerdict,
   headers: readonly ResolvedHeader[],
   options: EndpointOptions,
 ): SubscriptionRoute {
   const { salt, spec } = subscription;
-  const { endpoint, ordering, stream } = spec;
+  const { endpoint } = spec;
   const sends = live === 'Live' && endpoint !== undefined && salt !== undefined;
   const enabledMs = pastEnabledMsOf(endpoint, options.nowMs);
   return {
-    inc: generation,
-    queue: stream,
-    gen,
+    ...pausedRoute(names, spec, start),
     route: live === 'Blocked' || live === 'Suspended' ? 'paused' : 'open',
     send: sends ? 'open' : 'held',
-    sinceMs,
-    unordered: ordering === 'None',
-    cap: IN_FLIGHT_CAP,
     ...(endpoint?.maxPerSecond === undefined ? {} : { maxPerSecond: endpoint.maxPerSecond }),
     ...(enabledMs === undefined ? {} : { enabledMs }),
     endpoint:
       endpoint === undefined || salt === undefined || HAS_NO_ENDPOINT.has(live)
         ? ''
-        : options.sealEndpoint(id, {
+        : options.sealEndpoint(names.id, {
             url: endpoint.url,
             timeoutMs: (endpoint.timeoutSeconds ?? ENDPOINT_DEFAULTS.timeoutSeconds) * 1_000,
             retryMs: (endpoint.retrySchedule ?? ENDPOINT_DEFAULTS.retrySchedule).map(parseDurationMs),
@@ -137,6 +133,25 @@ export function subscriptionRoute(
             salt,
             ...signing(subscription, options),
           }),
+  };
+}
+
+/** Returns the route of a subscription whose spec can't be applied. Its events are kept until the retention period ends. */
+export function pausedRoute(
+  { generation }: { readonly generation: string },
+  { stream, ordering }: SubscriptionSnapshot['spec'],
+  { gen, sinceMs }: Pick<SubscriptionRoute, 'gen' | 'sinceMs'>,
+): SubscriptionRoute {
+  return {
+    inc: generation,
+    queue: stream,
+    gen,
+    route: 'paused',
+    send: 'held',
+    sinceMs,
+    unordered: ordering === 'None',
+    cap: IN_FLIGHT_CAP,
+    endpoint: '',
   };
 }
 

@@ -50,6 +50,7 @@ function routing(
 ): GateFacts['subscription'] {
   if (live === undefined) return 'none';
   if (live === 'Suspended') return 'suspended';
+  if (live === 'SpecRefused') return 'paused';
   if (live !== 'Blocked') return 'open';
   return covering.some(({ spec }) => spec.target.kind === 'CatalogStream') ? 'blocked_stream' : 'blocked_package';
 }

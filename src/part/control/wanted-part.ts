@@ -1,3 +1,4 @@
+import { valueWithoutRoom } from '../../core/routing/route-limits.ts';
 import type { QueueRoute, SubscriptionRoute, TenantRoutes } from '../../core/routing/routes.ts';
 import { queueFields, subscriptionFields } from '../../record/control-plan.ts';
 import type { MetaField } from '../gate/gate.ts';
@@ -37,11 +38,19 @@ function metaOf(route: QueueRoute, { payer, plan, eventsPerSecond, storedBytes }
   return { ...(fields as Partial<Record<MetaField, string>>), payer, plan, ...limits };
 }
 
+/** Returns the route without anything that might not have room in a part. */
+function closedRoute(route: SubscriptionRoute): SubscriptionRoute {
+  const { maxPerSecond: _most, enabledMs: _ms, onUnblock: _how, ...rest } = route;
+  return { ...rest, route: 'closed', send: 'held', cap: 1, endpoint: '' };
+}
+
 function slotFor(
   { tenant }: TenantRoutes,
   [integration, isActive]: readonly [string, boolean],
-  [sub, route]: readonly [string, SubscriptionRoute],
+  [sub, recorded]: readonly [string, SubscriptionRoute],
 ): WantedSlot {
+  // A damaged record must not prevent all other changes to the part.
+  const route = valueWithoutRoom(recorded) === undefined ? recorded : closedRoute(recorded);
   return {
     integration,
     onUnblock: route.onUnblock,

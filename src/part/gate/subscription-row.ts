@@ -1,3 +1,5 @@
+import { valueWithoutRoom } from '../../core/routing/route-limits.ts';
+
 /**
  * The desired state of a subscription, in the format that is used by the scripts. See `lanes/counts.lua` for the
  * fields.
@@ -25,18 +27,14 @@ const ROUTES = { open: 'o', paused: 'p', closed: 'c' } as const;
 const WORDS = { o: 'open', p: 'paused', c: 'closed' } as const;
 const ROW = /^([opc])([oh])([ou])(\d{5})(\d{5})(\d{13})([0-9a-f]{15})(\S*) (\S*)$/;
 
-const MOST = 99_999;
-const LATEST_MS = 9_999_999_999_999;
-
 const digits = (value: number, width: number) => String(value).padStart(width, '0');
 
+/** @throws RangeError if a value has no place in a row */
 export function rowText(row: SubscriptionRow): string {
   const flags = ROUTES[row.route] + (row.send === 'open' ? 'o' : 'h') + (row.unordered ? 'u' : 'o');
   const limits = digits(row.cap, 5) + digits(row.maxPerSecond ?? 0, 5) + digits(row.enabledMs ?? 0, 13);
   const text = `${flags}${limits}${row.since}${row.cfgv} ${row.integration}`;
-  const { cap, maxPerSecond = 0, enabledMs = 0 } = row;
-  if (!ROW.test(text) || cap > MOST || maxPerSecond > MOST || enabledMs > LATEST_MS)
-    throw new RangeError(`not a subscription: ${text}`);
+  if (!ROW.test(text) || valueWithoutRoom(row) !== undefined) throw new RangeError(`not a subscription: ${text}`);
   return text;
 }
 

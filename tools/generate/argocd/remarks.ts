@@ -82,6 +82,7 @@ export const REMARKS: Remarks = {
       HeaderNotReadable: 'Degraded',
       WaitingForConsent: 'Degraded',
       SigningKeyMissing: 'Degraded',
+      SpecRefused: 'Degraded',
       InsufficientTokens: 'Healthy',
       IntegrationClosed: 'Healthy',
       NotAdmitted: 'silent',

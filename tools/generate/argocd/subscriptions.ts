@@ -17,6 +17,7 @@ const HELD = {
   HeaderNotReadable: 'Degraded',
   WaitingForConsent: 'Degraded',
   SigningKeyMissing: 'Degraded',
+  SpecRefused: 'Degraded',
 } as const;
 
 /** Returns a name in kebab case. */

@@ -48,6 +48,10 @@ describe('subscription', () => {
       ['Ready=True/Admitted', 'Live=False/HeaderNotReadable'],
     ],
     [
+      { ready: 'Admitted', live: 'SpecRefused', detail: 'maxPerSecond: 100000 is out of range' },
+      ['Ready=True/Admitted', 'Live=False/SpecRefused'],
+    ],
+    [
       { ready: 'WaitingForGrant', live: 'NotAdmitted' },
       ['Ready=Unknown/WaitingForGrant', 'Reconciling=True/Progressing', 'Live=False/NotAdmitted'],
     ],
@@ -71,6 +75,16 @@ describe('subscription', () => {
   ] as const)('the message of a refused endpoint says what to change: %s', (detail, words) => {
     const verdict = { ready: 'Admitted', live: 'EndpointRefused', detail } as const;
     expect(planSubscription({ ...facts, verdict }).conditions.at(-1)?.message).toContain(words);
+  });
+
+  test('a refused spec has a message that contains the value, and an Event', () => {
+    const detail = 'maxPerSecond: 100000 is out of range';
+    const { conditions, events } = planSubscription({
+      ...facts,
+      verdict: { ready: 'Admitted', live: 'SpecRefused', detail },
+    });
+    expect(conditions.at(-1)?.message).toMatch(/^routing is paused .+ Change the value: maxPerSecond: 100000 is/);
+    expect(events).toEqual([{ type: 'Warning', reason: 'SpecRefused', message: conditions.at(-1)?.message }]);
   });
 
   test('the message of a header without a value contains its name and where the value is expected', () => {

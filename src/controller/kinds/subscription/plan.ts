@@ -72,6 +72,8 @@ const LIVE_MESSAGE: Record<SubscriptionVerdict['live'], string> = {
   WaitingForSecret: 'a header of the endpoint does not have a value yet, and events are kept in the inbox',
   HeaderNotReadable: 'a header of the endpoint cannot be decrypted, and events are kept in the inbox',
   SigningKeyMissing: 'the signing secret cannot be derived, and events are kept in the inbox',
+  SpecRefused:
+    'routing is paused because the spec contains a value that cannot be applied. Events are kept until their retention period ends. Change the value',
   InsufficientTokens:
     "routing is paused because the producer's account does not exist or does not have enough tokens. Events are kept until their retention period ends",
   IntegrationClosed: 'the integration is closed',
@@ -190,6 +192,12 @@ function liveness({ verdict, endpoint }: SubscriptionFacts): DesiredCondition {
   };
 }
 
+/** Returns an Event for a spec that can't be applied. No correct object has such a spec, so the operator should notice it. */
+function refusalEvents(facts: SubscriptionFacts): EventNote[] {
+  if (facts.verdict.live !== 'SpecRefused') return [];
+  return [{ type: 'Warning', reason: reason.Live.SpecRefused, message: liveness(facts).message }];
+}
+
 /** Retry interval for rejected Secrets, in milliseconds. */
 const MIRROR_RETRY_MS = 300_000;
 
@@ -226,6 +234,7 @@ export function planSubscription(facts: SubscriptionFacts): Outcome<Subscription
     ],
     events: [
       ...backlogEvents(facts),
+      ...refusalEvents(facts),
       ...endpointEvents(endpoint),
       ...mirroring(facts).map(fault => ({ type: 'Warning', reason: fault.reason, message: fault.message }) as const),
     ],

@@ -103,7 +103,7 @@ export const SubscriptionEntry = z
     }),
     reason: z.string().meta({
       description:
-        'Reason for the current status. This can be one of Live, Blocked, Suspended, EndpointDisabled, EndpointRefused, WaitingForSecret, HeaderNotReadable, SigningKeyMissing, WaitingForConsent, InsufficientTokens, or IntegrationClosed. For a pending subscription, it is the reason why the subscription is pending.',
+        'Reason for the current status. This can be one of Live, Blocked, Suspended, EndpointDisabled, EndpointRefused, WaitingForSecret, HeaderNotReadable, SigningKeyMissing, SpecRefused, WaitingForConsent, InsufficientTokens, or IntegrationClosed. For a pending subscription, it is the reason why the subscription is pending.',
       example: 'Live',
     }),
     message: z.string().meta({ description: 'Human-readable description of the reason.' }),

@@ -9,6 +9,7 @@ local remarks = {
   ["Live/HeaderNotReadable"] = "Degraded",
   ["Live/WaitingForConsent"] = "Degraded",
   ["Live/SigningKeyMissing"] = "Degraded",
+  ["Live/SpecRefused"] = "Degraded",
   ["Live/InsufficientTokens"] = "Healthy",
   ["Live/IntegrationClosed"] = "Healthy",
   ["SecretMirrored/NameTaken"] = "Healthy",
