@@ -71,12 +71,17 @@ export function sha256Hex(): z.ZodString {
 }
 
 /**
- * Returns the schema for a date and time in RFC 3339 format. We don't need a pattern here, because the API server will
- * check the format.
+ * The API server also accepts offsets such as `+24:00` and text behind another `T` for the format `date-time`, but
+ * JavaScript can't parse them.
  */
+const RFC_3339 =
+  /^[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt]([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]([.][0-9]{1,9})?([Zz]|[+-]([01][0-9]|2[0-3]):[0-5][0-9])$/;
+
+/** Returns the schema for a date and time in RFC 3339 format, which `Date.parse` can always parse. */
 export function timestamp(): z.ZodString {
   return z
     .string()
+    .regex(RFC_3339, MUST_BE_TIME)
     .refine(value => !Number.isNaN(Date.parse(value)), MUST_BE_TIME)
     .meta({ format: 'date-time' });
 }

@@ -3,6 +3,7 @@
  * for the sequence (see `refs.lua`).
  */
 const MS_CHARS = 11;
+const LAST_MS = 16 ** MS_CHARS - 1;
 
 /** The position that is before all events. */
 export const NO_REF = '0'.repeat(15);
@@ -12,9 +13,13 @@ export function msOfRef(ref: string): number {
   return Number.parseInt(ref.slice(0, MS_CHARS), 16);
 }
 
-/** Returns the first ref for a millisecond. Used for times that are not positions, e.g. from a status. */
+/**
+ * Returns the first ref for a millisecond. Used for times that are not positions, e.g. from a status. Times without a
+ * ref, such as those before 1970, result in the nearest ref, because a ref of another length would damage lists.
+ */
 export function refOfMs(ms: number): string {
-  return `${ms.toString(16).padStart(MS_CHARS, '0')}0000`;
+  const nearest = Math.min(Math.max(0, Math.trunc(ms) || 0), LAST_MS);
+  return `${nearest.toString(16).padStart(MS_CHARS, '0')}0000`;
 }
 
 /** Returns the ref for an entry of the log. */

@@ -95,6 +95,7 @@ export const subscriptionCases = [
   ),
   refuses('a secret version of 0', endpoint({ secretVersion: 0 }), 'should be greater than or equal to 1'),
   refuses('an invalid time', endpoint({ enabledAt: 'now' }), 'spec.endpoint.enabledAt'),
+  refuses('an offset of a day', endpoint({ enabledAt: '2026-01-31T12:00:00+24:00' }), 'spec.endpoint.enabledAt'),
   refuses('another ordering', { ordering: 'Total' }, 'supported values: "ByGroupKey", "None"'),
   refusesChange('another producer', {}, { producer: 'initech' }, 'producer is immutable'),
   refusesChange('another integration', {}, { integration: 'initech' }, 'integration is immutable'),

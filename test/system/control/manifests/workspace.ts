@@ -5,6 +5,26 @@ const { accepts, refuses, acceptsChange, refusesChange } = casesOf('Workspace', 
 const sha256 = 'a'.repeat(64);
 const SYSTEM = 'metadata.name cannot be default, kube-* or sluice-*';
 
+const EXPIRY_TIMES = [
+  '0000-01-01T00:00:00Z',
+  '9999-12-31T23:59:59.999999999-23:59',
+  '2026-06-30t00:00:00z',
+  '2026-06-30T00:00:00.5+14:00',
+];
+/** The API server accepts most of these times for the format date-time. */
+const NO_TIMES = [
+  '2026-06-30T00:00:00+24:00',
+  '2026-06-30T00:00:00+23:60',
+  '2026-06-30T23:59:60Z',
+  '2026-06-30T00:00:00,5Z',
+  '2026-06-30T00:00:00x123Z',
+  '2026-06-30T00:00:00ZT',
+  '2026-06-30T24:00:00Z',
+  '2026-13-30T00:00:00Z',
+  '2026-06-30T00:00:00',
+  '2026-06-30',
+];
+
 export const workspaceCases = [
   accepts('an account only', {}),
   accepts('every field', {
@@ -22,6 +42,12 @@ export const workspaceCases = [
   refuses('a namespace of ours', {}, SYSTEM, { name: 'sluice-system', serverOnly: true }),
   refuses('no account', { account: undefined }, 'spec.account: Required value'),
   refuses('a key with a short hash', { ingressKeys: [{ id: 'a', sha256: 'abc' }] }, 'spec.ingressKeys[0].sha256'),
+  ...EXPIRY_TIMES.map(expiresAt =>
+    accepts(`a key until ${expiresAt}`, { ingressKeys: [{ id: 'a', sha256, expiresAt }] }),
+  ),
+  ...NO_TIMES.map(expiresAt =>
+    refuses(`a key until ${expiresAt}`, { ingressKeys: [{ id: 'a', sha256, expiresAt }] }, 'expiresAt'),
+  ),
   refuses(
     'a key in the clear',
     { ingressKeys: [{ id: 'a', sha256, key: 'x' }] },
