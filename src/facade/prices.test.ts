@@ -34,15 +34,27 @@ beforeAll(async () => {
 afterEach(() => facade?.server.close());
 afterAll(() => issuer.stop());
 
-/** Starts a facade with the inbox of a subscription. Callers have 1,000 points. */
-async function start(parts: object) {
+/** Starts a facade with the inbox of a subscription. Points come back within a minute. */
+async function start(parts: object, points = 1_000, accountPoints = 1_000) {
   const clock = createManualClock();
   const subscription = { metadata: { uid: 'u' }, spec: { producer: 'shop', integration: 'shop' } };
   const caches = { assertCurrent: () => undefined, get: () => undefined, find: async () => subscription };
-  const limits = { eventLoopDelayMs: 0, pointsPerMinute: 1_000, accountPointsPerMinute: () => 1_000 };
+  const limits = { eventLoopDelayMs: 0, pointsPerMinute: points, accountPointsPerMinute: () => accountPoints };
   facade = await facades.start(limits, undefined, undefined, { caches, clock, ...parts });
   return clock;
 }
+
+/** The parts of a facade with this many streams of a producer, none of which contains the event. */
+function searchedStreams(count: number, searched: string[] = []) {
+  const streams = Array.from({ length: count }, (_, n) => ({ metadata: { name: `s-${n}` } }));
+  return {
+    caches: { assertCurrent: () => undefined, list: (kind: string) => (kind === 'CatalogStream' ? streams : []) },
+    routing: { findEvent: async (_tenant: string, stream: string) => void searched.push(stream) },
+  };
+}
+
+const search = async () =>
+  exchange(facade.port, await facades.request(`GET /waas/producer/${TENANT}/events/order-1`, [], ''));
 
 async function post(path: string, body: object, subject = 'ada') {
   const text = JSON.stringify(body);
@@ -134,27 +146,54 @@ test('each additional thousand recovered deliveries costs 30 points, and the cal
 
 test('searching more than 100 streams for an event costs 10 more points for every 100 streams', async () => {
   const searched: string[] = [];
-  const streams = (count: number) => Array.from({ length: count }, (_, n) => ({ metadata: { name: `s-${n}` } }));
-  let known = streams(100);
-  await start({
-    caches: { assertCurrent: () => undefined, list: (kind: string) => (kind === 'CatalogStream' ? known : []) },
-    routing: { findEvent: async (_tenant: string, stream: string) => void searched.push(stream) },
-  });
-  const search = async () =>
-    exchange(facade.port, await facades.request(`GET /waas/producer/${TENANT}/events/order-1`, [], ''));
+  const known = (count: number) => searchedStreams(count, searched);
+  let parts = known(100);
+  const list = (kind: string) => parts.caches.list(kind);
+  const clock = await start({ ...parts, caches: { ...parts.caches, list } });
   const included = await search();
   expect([problemOf(included), leftAfter(included)]).toEqual(['404 unknown_event', '990']);
-  known = streams(101);
+  parts = known(101);
   expect(leftAfter(await search())).toBe('970');
-  known = streams(3_001);
+  parts = known(3_001);
   expect(leftAfter(await search())).toBe('660');
-  known = streams(7_000);
+  parts = known(7_000);
   searched.length = 0;
   const refused = await search();
   expect(problemOf(refused)).toBe('429 rate_limited');
-  expect(refused.headers['retry-after']).toBe('1');
   expect(refused.body).toContain('Searching all 7000 streams costs 690 more points');
   expect(searched).toEqual([]);
+  // The call itself has been charged, and costs as much again: 700 points, and 650 are left.
+  expect(refused.headers['retry-after']).toBe('3');
+  expect(await facade.registry.metrics()).toContain('sluice_facade_limited_total{limit="caller"} 1');
+  await clock.advance(3_000);
+  const retried = await search();
+  expect([problemOf(retried), leftAfter(retried)]).toEqual(['404 unknown_event', '0']);
+});
+
+test('Retry-After covers all points of a call for both the caller and the account', async () => {
+  const clock = await start(searchedStreams(1_000), 1_000, 120);
+  expect(problemOf(await search())).toBe('404 unknown_event');
+  await clock.advance(5_000);
+  const refused = await search();
+  expect(problemOf(refused)).toBe('429 rate_limited');
+  // The account has 20 of the 100 points, and 2 points come back each second. The caller only paid for the call.
+  expect([refused.headers['retry-after'], leftAfter(refused)]).toEqual(['40', '973']);
+  expect(await facade.registry.metrics()).toContain('sluice_facade_limited_total{limit="account"} 1');
+  await clock.advance(40_000);
+  expect(problemOf(await search())).toBe('404 unknown_event');
+});
+
+test.each([10, 11, 64])('a search can be made with a limit of %s points, which it uses up', async points => {
+  const clock = await start(searchedStreams(1_000), points);
+  const found = await search();
+  expect([problemOf(found), leftAfter(found)]).toEqual(['404 unknown_event', '0']);
+  // Not enough for the call, then only enough for the call.
+  for (let refusals = 0; refusals < (points === 10 ? 1 : 2); refusals++) {
+    const refused = await search();
+    expect(problemOf(refused)).toBe('429 rate_limited');
+    await clock.advance(Number(refused.headers['retry-after']) * 1_000);
+  }
+  expect(problemOf(await search())).toBe('404 unknown_event');
 });
 
 test('each caller can have 16 calls that wait for events', async () => {

@@ -11,7 +11,7 @@ import { callerKey, type Identity, identityOf } from './auth/identity.ts';
 import type { RateLimit } from './contract/rate-limit.ts';
 import { type AnyCall, accountOf, type Inside, reach } from './contract/reach.ts';
 import { idempotencyKeyOf, keyedCallOf, performOnce } from './contract/repeated-calls.ts';
-import { type Answer, bodyLimitOf, type Route } from './contract/route.ts';
+import { type AdditionalPoints, type Answer, bodyLimitOf, type Route } from './contract/route.ts';
 import type { Turns } from './contract/turns.ts';
 import { isPathParameter, validate, validatePath } from './contract/validate.ts';
 import { messageOfUnknown } from './contract/validation-messages.ts';
@@ -77,6 +77,8 @@ interface CallChecks {
   readonly charge: (account: string | undefined) => void;
   /** Charges additional points to the caller and an account or returns false. */
   readonly spend: (account: string | undefined, points: number) => boolean;
+  /** Charges additional points to the caller and an account. */
+  readonly chargeMore: (account: string | undefined, more: AdditionalPoints) => void;
   /** Waits until it is the turn of the call. Returns whether it had to wait. */
   readonly takeTurn: (account: string | undefined) => Promise<boolean>;
   /** Lets another call of the account start, because this call does not use the CPU from now on. */
@@ -88,7 +90,7 @@ async function perform(
   route: Route,
   request: Incoming,
   signal: AbortSignal,
-  { requireScopes, waiting, charge, chargeLookup, spend, takeTurn, leaveTurn }: CallChecks,
+  { requireScopes, waiting, charge, chargeLookup, chargeMore, spend, takeTurn, leaveTurn }: CallChecks,
   seen: Seen,
 ): Promise<Answer> {
   const identity = identityOf(request);
@@ -126,6 +128,7 @@ async function perform(
   const spendMore = (points: number) => spend(accountOf(inside), points);
   const more = {
     spend: spendMore,
+    charge: (points: AdditionalPoints) => chargeMore(accountOf(inside), points),
     waitFor: createWaiter({
       clock: facade.clock,
       waiting,
@@ -247,6 +250,8 @@ export function registerRoutes(
           charge: (account: string | undefined) =>
             account === undefined ? undefined : rateLimit.chargeAccount(request, reply, account),
           spend: (account: string | undefined, points: number) => rateLimit.spend(request, reply, account, points),
+          chargeMore: (account: string | undefined, more: AdditionalPoints) =>
+            rateLimit.chargeMore(request, reply, account, more),
           async takeTurn(account: string | undefined) {
             const [identity, closes] = [identityOf(request), route.closes === true];
             const turn = await turns.take({ account, identity, closes, signal: gone.signal });

@@ -5,7 +5,7 @@ import { detailOfLimit, limitItem, policyItem, type Quota } from '../../http/rat
 import { Refusal } from '../../http/refusal.ts';
 import { createTokenBuckets } from '../../time/token-buckets.ts';
 import { callerKey, identityOf } from '../auth/identity.ts';
-import type { CallCost } from './route.ts';
+import type { AdditionalPoints, CallCost } from './route.ts';
 
 /**
  * The number of seconds whose points can be used in a single burst. Otherwise, the points of a whole minute would
@@ -98,6 +98,19 @@ export interface RateLimit {
     account: string | undefined,
     points: number,
   ) => boolean;
+  /**
+   * Charges additional points to the caller and the account, for calls that can't do anything without them. A call
+   * never costs more points than the caller or the account can have.
+   *
+   * @throws Refusal 429 `rate_limited` if one of them doesn't have enough points. Retry-After is the time until the
+   *   whole call can be charged
+   */
+  readonly chargeMore: (
+    request: FastifyRequest,
+    reply: FastifyReply,
+    account: string | undefined,
+    more: AdditionalPoints,
+  ) => void;
 }
 
 /**
@@ -120,15 +133,37 @@ export function registerRateLimit(scope: FastifyInstance, options: Options): Rat
   scope.addHook('onRequest', async (request, reply) =>
     chargeCaller.charge(reply, callerKey(identityOf(request)), costOf(request)),
   );
+  /** Takes points of a call that has already been charged `base` points. Returns the limit that doesn't have enough. */
+  function take(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    account: string | undefined,
+    points: number,
+    base: number,
+  ): 'caller' | 'account' | undefined {
+    const caller = callerKey(identityOf(request));
+    if (!chargeCaller.take(reply, caller, points, base)) return 'caller';
+    if (account === undefined || chargeAccount.take(reply, account, points, base)) return undefined;
+    chargeCaller.give(reply, caller, points, base);
+    return 'account';
+  }
   return {
     chargeLookup: (request, reply) => chargeCaller.charge(reply, callerKey(identityOf(request)), LOOKUP_COST),
     chargeAccount: (request, reply, account) => chargeAccount.charge(reply, account, costOf(request)),
-    spend(request, reply, account, points) {
-      const caller = callerKey(identityOf(request));
-      if (!chargeCaller.take(reply, caller, points)) return false;
-      if (account === undefined || chargeAccount.take(reply, account, points)) return true;
-      chargeCaller.give(reply, caller, points);
-      return false;
+    spend: (request, reply, account, points) => take(request, reply, account, points, 0) === undefined,
+    chargeMore(request, reply, account, { points, what, remedy = '' }) {
+      const base = costOf(request);
+      const missing = take(request, reply, account, points, base);
+      if (missing === undefined) return;
+      options.onRefused(missing);
+      // When it is repeated, the whole call is charged again.
+      const ofCaller = chargeCaller.secondsUntil(callerKey(identityOf(request)), base + points);
+      const ofAccount = account === undefined ? 0 : chargeAccount.secondsUntil(account, base + points);
+      throw new Refusal('rate_limited', {
+        detail:
+          `${what} costs ${points} more points, and you don't have enough points left. Wait for the number of seconds in Retry-After and then retry. ${remedy}`.trimEnd(),
+        headers: { 'retry-after': `${Math.max(ofCaller, ofAccount)}` },
+      });
     },
   };
 }
@@ -177,21 +212,23 @@ function createCharge(
   };
   const show = (reply: FastifyReply, key: string, limit: Quota): void =>
     putItem(reply, 'ratelimit', name, limitItem(limit, buckets.stateOf(key, 1)));
-  /** Takes the points or returns false. */
-  const take = (reply: FastifyReply, key: string, cost: number): boolean => {
+  /** Takes the points or returns false. If the call has been charged `base` points, both never exceed the capacity. */
+  const take = (reply: FastifyReply, key: string, cost: number, base: number): boolean => {
     const limit = quota(key);
     if (limit === undefined) return true;
-    const taken = buckets.take(key, cost);
+    const taken = buckets.take(key, Math.min(cost, limit.points - base));
     show(reply, key, limit);
     return taken;
   };
-  const give = (reply: FastifyReply, key: string, cost: number): void => {
+  const give = (reply: FastifyReply, key: string, cost: number, base: number): void => {
     const limit = quota(key);
     if (limit === undefined) return;
-    buckets.give(key, cost);
+    buckets.give(key, Math.min(cost, limit.points - base));
     show(reply, key, limit);
   };
-  return { charge, take, give };
+  const secondsUntil = (key: string, cost: number): number =>
+    quota(key) === undefined ? 0 : buckets.stateOf(key, cost).retryInSeconds;
+  return { charge, take, give, secondsUntil };
 }
 
 /** Adds or replaces the item of a limit in a list field. */

@@ -32,6 +32,15 @@ interface Reached {
  */
 export type CallCost = 1 | 5 | 10;
 
+/** The additional points of a call, and the text for its refusal. */
+export interface AdditionalPoints {
+  readonly points: number;
+  /** The work that costs these points, as the start of a sentence. */
+  readonly what: string;
+  /** A sentence about how to avoid this work, if possible. */
+  readonly remedy?: string;
+}
+
 /** Validated request. */
 export type Call<A extends Access, Path extends string, Q, B> = Reached[A] & {
   readonly identity: Identity;
@@ -53,6 +62,12 @@ export type Call<A extends Access, Path extends string, Q, B> = Reached[A] & {
    * account doesn't have enough points. In this case, the call should return the results found so far.
    */
   readonly spend: (points: number) => boolean;
+  /**
+   * Charges additional points for work that a call can't do without.
+   *
+   * @throws Refusal 429 `rate_limited` if the caller or the account doesn't have enough points
+   */
+  readonly charge: (more: AdditionalPoints) => void;
   /** Signal that is aborted when the caller disconnects. */
   readonly signal: AbortSignal;
   /**

@@ -149,7 +149,6 @@ const LOCATION = { Location: 'The path of the replay.' };
  * need to be checked.
  */
 const RANGE_POINTS = 90;
-const RANGE_RETRY_SECONDS = '1';
 
 const replayEvent = defineRoute({
   method: 'POST',
@@ -200,15 +199,10 @@ const replayEvents = defineRoute({
     200: { description: 'The price and the number of events, as calculated by the dry run.', schema: ReplayPrice },
   },
   problems: ['unknown_resource', 'malformed_cursor', ...REFUSED],
-  async handle(facade, { integration, body, spend, idempotencyKey }) {
+  async handle(facade, { integration, body, charge, idempotencyKey }) {
     const { since: fromMs, until: toMs, states = REPLAYABLE_STATES, cursor, dryRun } = body;
     const opened = await openInbox(facade, integration, body.subscription);
-    if (!spend(RANGE_POINTS)) {
-      throw new Refusal('rate_limited', {
-        detail: `Searching a range costs ${RANGE_POINTS} more points, and you don't have enough points left. Wait for the number of seconds in Retry-After and then retry.`,
-        headers: { 'retry-after': RANGE_RETRY_SECONDS },
-      });
-    }
+    charge({ points: RANGE_POINTS, what: 'Searching a range' });
     const sorted = [...new Set(states)].toSorted();
     const selection = { fromMs, toMs, states: sorted, ...(cursor === undefined ? {} : { cursor }) };
     if (dryRun !== true) return startReplay(facade, integration, opened, selection, idempotencyKey);

@@ -5,11 +5,10 @@ import { generationOf, publicId } from '../../../core/ids/ids.ts';
 import { dispositionOf, type EventDisposition } from '../../../core/routing/event-disposition.ts';
 import { type GateVerdict, judgeGate } from '../../../core/routing/gate-verdict.ts';
 import type { HeldReason } from '../../../core/routing/reasons.ts';
-import { Refusal } from '../../../http/refusal.ts';
 import type { InboxRef } from '../../../plane/inbox-ref.ts';
 import { publicIdField } from '../../contract/fields.ts';
 import { PageQuery, pageOf, paginate } from '../../contract/page.ts';
-import { defineRoute } from '../../contract/route.ts';
+import { type AdditionalPoints, defineRoute } from '../../contract/route.ts';
 import type { Cached } from '../../objects/cached.ts';
 import type { Facade } from '../../objects/facade.ts';
 import { gateOfObjects, integrationRoute } from '../../objects/gate-of-objects.ts';
@@ -126,13 +125,10 @@ const SEARCH_POINTS = 10;
  *
  * @throws Refusal 429 `rate_limited` if the caller or the account doesn't have enough points
  */
-function chargeSearch(streams: number, spend: (points: number) => boolean): void {
+function chargeSearch(streams: number, charge: (more: AdditionalPoints) => void): void {
   const points = (Math.ceil(streams / INCLUDED_STREAMS) - 1) * SEARCH_POINTS;
-  if (points <= 0 || spend(points)) return;
-  throw new Refusal('rate_limited', {
-    detail: `Searching all ${streams} streams costs ${points} more points, and you don't have enough points left. Specify the stream, or retry when the RateLimit header shows enough points.`,
-    headers: { 'retry-after': '1' },
-  });
+  if (points <= 0) return;
+  charge({ points, what: `Searching all ${streams} streams`, remedy: 'To avoid these points, specify the stream.' });
 }
 
 const getProducedEvent = defineRoute({
@@ -161,7 +157,7 @@ const getProducedEvent = defineRoute({
     },
   },
   problems: ['unknown_resource', 'unknown_event', 'malformed_cursor'],
-  async handle(facade, { tenant, params, query, spend }) {
+  async handle(facade, { tenant, params, query, charge }) {
     const streams =
       query.stream === undefined
         ? facade.caches
@@ -169,7 +165,7 @@ const getProducedEvent = defineRoute({
             .toSorted((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1))
         : [await chooseStream(facade, tenant.name, query.stream)];
     const integrations = await chooseIntegrations(facade, tenant.name, query.integration);
-    chargeSearch(streams.length, spend);
+    chargeSearch(streams.length, charge);
     const { stream, event } = await findEvent(facade, tenant, streams, params.eventId);
     const page = paginate(integrations, ({ metadata }) => publicId('Integration', tenant.name, metadata.name), query);
     const name = stream.metadata.name;
