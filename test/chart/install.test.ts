@@ -119,6 +119,50 @@ describe('a release under another name and namespace', () => {
     expect((await rootKey()).data).toEqual(first.data);
   });
 
+  test('does not replace a Secret with root keys that is missing, or has another name', async () => {
+    const saved = await target.kubectl('get', 'secret', 'blue-sluice-root-key', '-n=events', '-o=json');
+    const { kind, apiVersion, type, metadata, data } = JSON.parse(saved) as Record<string, Record<string, unknown>>;
+    const { name, namespace, labels, annotations } = metadata as Record<string, unknown>;
+    const upgrade = ['upgrade', 'blue', CHART];
+    await expect(run(upgrade, { ...values, fullnameOverride: 'events' })).rejects.toThrow(
+      'the Secret events-root-key in namespace events is missing',
+    );
+    await target.kubectl('delete', 'secret', 'blue-sluice-root-key', '-n=events');
+    await expect(run(upgrade)).rejects.toThrow('the Secret blue-sluice-root-key in namespace events is missing');
+    const restored = { kind, apiVersion, type, metadata: { name, namespace, labels, annotations }, data };
+    outputOf(await target.cluster.kubectl(['create', '-f', '-'], { stdin: JSON.stringify(restored) }));
+    await run(upgrade);
+    first = await rootKey();
+    expect(first.data).toEqual(data);
+  });
+
+  describe.each([
+    ['redis', 'redis://redis.example.com:6379'],
+    ['smtp', 'smtp://mail.example.com'],
+  ])('%s.existingSecret, after an upgrade with %s', (section, url) => {
+    const upgrade = (given: object) =>
+      run(['upgrade', 'blue', CHART], { ...values, ...(section === 'smtp' ? {} : { redis: {} }), [section]: given });
+    const urlIn = (name: string) =>
+      target.kubectl('get', 'secret', name, '-n=events', '--ignore-not-found', '-o=jsonpath={.data.url}');
+
+    test('can be a new Secret with the name of the documentation', async () => {
+      await upgrade({ url });
+      const name = `blue-sluice-${section}`;
+      await target.kubectl('create', 'secret', 'generic', name, '-n=events', '--from-literal=url=own');
+      await upgrade({ existingSecret: name });
+      expect(await urlIn(name)).toBe(btoa('own'));
+    });
+
+    test('can only be the Secret of the release if Helm keeps it', async () => {
+      await upgrade({ url });
+      const name = `blue-sluice-${section}-url`;
+      await expect(upgrade({ existingSecret: name })).rejects.toThrow(`kubectl annotate secret ${name} -n events helm`);
+      await target.kubectl('annotate', 'secret', name, '-n=events', 'helm.sh/resource-policy=keep');
+      await upgrade({ existingSecret: name });
+      expect(await urlIn(name)).toBe(btoa(url));
+    });
+  });
+
   const releases = async (state: string) => {
     const list = ['list', '--short', '--namespace=events', state];
     return outputOf(await target.helm(list, { kubeconfig: target.cluster.kubeconfig }));

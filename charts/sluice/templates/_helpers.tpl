@@ -49,8 +49,9 @@
 {{- join "," $pairs -}}
 {{- end -}}
 
+{{/* The Secrets of the chart do not have the names used in the documentation, because Helm deletes a Secret that replaces its own. */}}
 {{- define "sluice.redisSecret" -}}
-{{- .Values.redis.existingSecret | default (printf "%s-redis" (include "sluice.prefix" .)) -}}
+{{- .Values.redis.existingSecret | default (printf "%s-redis-url" (include "sluice.prefix" .)) -}}
 {{- end -}}
 
 {{- define "sluice.rootKeySecret" -}}
@@ -58,7 +59,7 @@
 {{- end -}}
 
 {{- define "sluice.smtpSecret" -}}
-{{- .Values.smtp.existingSecret | default (printf "%s-smtp" (include "sluice.prefix" .)) -}}
+{{- .Values.smtp.existingSecret | default (printf "%s-smtp%s" (include "sluice.prefix" .) (ternary "" "-url" (empty .Values.smtp.url))) -}}
 {{- end -}}
 
 {{/* The hash of the trusted certificates. It is empty if Helm can't access the cluster. In this case, pods do not restart. */}}

@@ -36,7 +36,7 @@ export function redisObjects(target: Target): readonly object[] {
     {
       apiVersion: 'v1',
       kind: 'Secret',
-      metadata,
+      metadata: { ...metadata, name: target.secretOf('redis') },
       type: 'Opaque',
       stringData: { url: `redis://${target.prefix}-redis:${PORT}` },
     },
