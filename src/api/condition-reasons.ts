@@ -69,7 +69,7 @@ export const CONDITION_MEANING = {
       Pending:
         'True: The integration has been applied but the invitation has not been accepted yet. Events are not routed until the invitation has been accepted.',
       Active:
-        'True: The integration has been applied and is active, i.e. events with activated group keys are being routed.',
+        'True: The integration has been applied and is active. Events with activated group keys are routed to the Subscriptions of the receiving workspace, if there are any.',
       Closed: 'True: The integration has been applied. It is closed because it has expired or was declined or revoked.',
     },
     Accepted: {
@@ -146,7 +146,7 @@ export const CONDITION_MEANING = {
       ...EVERY_KIND.Ready,
       Admitted: 'True: Desired state has been written to Redis.',
       WaitingForGrant:
-        'Unknown: No integration with this name grants access to this workspace. It may be missing or revoked, or grant access to another workspace.',
+        'Unknown: No integration with this name grants access to this workspace. It may be missing, declined, or revoked, or grant access to another workspace.',
       WaitingForStream:
         'Unknown, False: The referenced stream could not be found. Changes from Unknown to False after five minutes.',
       Duplicate: 'False: An older Subscription already exists for the same integration and stream.',
@@ -181,7 +181,6 @@ export const CONDITION_MEANING = {
         'False: The spec contains a value that cannot be applied, e.g. because the CRDs belong to another version. Routing to this Subscription alone is paused until you change the value. Events are kept until the end of their retention period.',
       InsufficientTokens:
         "False: Routing is paused, because the producer's account does not exist or does not have enough tokens.",
-      IntegrationClosed: 'False: The integration has expired, or it was declined or revoked.',
       NotAdmitted: 'False: The Subscription is not admitted. For more information, see the Ready condition.',
     },
     SecretMirrored: {

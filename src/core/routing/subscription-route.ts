@@ -50,7 +50,6 @@ export interface SubscriptionVerdict {
     | 'SigningKeyMissing'
     | 'SpecRefused'
     | 'InsufficientTokens'
-    | 'IntegrationClosed'
     | 'NotAdmitted';
   readonly detail?: string;
   /** Additional information about the reason. For a duplicate, this is the name of the older Subscription. */

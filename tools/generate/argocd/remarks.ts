@@ -84,7 +84,6 @@ export const REMARKS: Remarks = {
       SigningKeyMissing: 'Degraded',
       SpecRefused: 'Degraded',
       InsufficientTokens: 'Healthy',
-      IntegrationClosed: 'Healthy',
       NotAdmitted: 'silent',
     },
     SecretMirrored: { NameTaken: 'Healthy', Refused: 'Healthy' },

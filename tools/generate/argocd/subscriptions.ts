@@ -11,7 +11,6 @@ const HELD = {
   Blocked: 'Healthy',
   Suspended: 'Healthy',
   InsufficientTokens: 'Healthy',
-  IntegrationClosed: 'Healthy',
   EndpointRefused: 'Degraded',
   WaitingForSecret: 'Degraded',
   HeaderNotReadable: 'Degraded',

@@ -50,7 +50,7 @@ const WAITING_MESSAGE = {
   WaitingForWorkspace: (facts: SubscriptionFacts) =>
     `the producer's workspace ${facts.producer} does not exist, or does not own its namespace yet. Check the name in spec.producer, or ask the producer`,
   WaitingForGrant: (facts: SubscriptionFacts) =>
-    `${facts.producer} has not granted this workspace an integration with that name. Ask the producer to set spec.workspace of its Integration to ${facts.namespace}${facts.namespace === facts.producer ? WRONG_NAMESPACE : ''}`,
+    `${facts.producer} has not granted this workspace an integration with that name, or the integration has ended. Ask the producer to set spec.workspace of its Integration to ${facts.namespace}${facts.namespace === facts.producer ? WRONG_NAMESPACE : ''}`,
   WaitingForStream: (facts: SubscriptionFacts) =>
     `stream ${facts.stream} does not exist yet. Check the name in spec.stream, or ask the producer to create the stream`,
 } as const;
@@ -76,7 +76,6 @@ const LIVE_MESSAGE: Record<SubscriptionVerdict['live'], string> = {
     'routing is paused because the spec contains a value that cannot be applied. Events are kept until their retention period ends. Change the value',
   InsufficientTokens:
     "routing is paused because the producer's account does not exist or does not have enough tokens. Events are kept until their retention period ends",
-  IntegrationClosed: 'the integration is closed',
   NotAdmitted: 'the Subscription is not admitted. For more information, see the Ready condition',
 };
 

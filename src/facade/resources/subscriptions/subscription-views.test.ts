@@ -15,7 +15,6 @@ describe('status', () => {
     ['Live', 'Live', [condition('Live', 'True', 'Live')]],
     ['Paused', 'Blocked', [condition('Ready', 'True', 'Admitted'), condition('Live', 'False', 'Blocked')]],
     ['Paused', 'EndpointRefused', [condition('Live', 'False', 'EndpointRefused')]],
-    ['Closed', 'IntegrationClosed', [condition('Live', 'False', 'IntegrationClosed')]],
     [
       'Pending',
       'WaitingForStream',

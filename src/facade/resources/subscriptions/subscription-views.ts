@@ -125,7 +125,7 @@ const live = REASON.Subscription.Live;
 
 /** Returns the status of a subscription. @param closed is true if the integration has ended */
 export function subscriptionStatus({ status }: Pick<Subscription, 'status'>, closed: boolean): Status {
-  if (closed) return { status: 'Closed', reason: live.IntegrationClosed, message: 'the integration has ended' };
+  if (closed) return { status: 'Closed', reason: 'IntegrationClosed', message: 'the integration has ended' };
   const conditionOf = (type: string) => status?.conditions?.find(condition => condition.type === type);
   const flows = conditionOf(CONDITION.Subscription.Live);
   if (flows === undefined)
@@ -136,7 +136,6 @@ export function subscriptionStatus({ status }: Pick<Subscription, 'status'>, clo
     };
   const { reason, message } = flows;
   if (flows.status === 'True') return { status: 'Live', reason, message };
-  if (reason === live.IntegrationClosed) return { status: 'Closed', reason, message };
   if (reason !== live.NotAdmitted) return { status: 'Paused', reason, message };
   const ready = conditionOf(CONDITION.Subscription.Ready) ?? flows;
   return { status: 'Pending', reason: ready.reason, message: ready.message };

@@ -11,7 +11,6 @@ local remarks = {
   ["Live/SigningKeyMissing"] = "Degraded",
   ["Live/SpecRefused"] = "Degraded",
   ["Live/InsufficientTokens"] = "Healthy",
-  ["Live/IntegrationClosed"] = "Healthy",
   ["SecretMirrored/NameTaken"] = "Healthy",
   ["SecretMirrored/Refused"] = "Healthy",
   ["EndpointFailing/FailingOneDay"] = "Healthy",
