@@ -213,7 +213,7 @@ export const CONDITION_MEANING = {
       PauseIgnored:
         'True: Same as NamespaceReady, but the annotation sluice.dev/paused has a value other than "true" and is therefore ignored.',
       NamespaceNotAdopted:
-        'False: The namespace exists but is missing the label sluice.dev/workspace=<name>, so all routes of the workspace are closed.',
+        'False: The namespace exists but is missing the label sluice.dev/workspace=<name>, so no events are accepted or delivered. Events that were accepted before wait until you add the label, or until their retention period ends.',
       NamespaceTerminating:
         'Unknown: The namespace is being deleted. It will be created again after the deletion has been completed.',
       WaitingForAccount:

@@ -8,19 +8,34 @@ const workspace = (metadata: object = {}) =>
   objectOf<'Workspace'>('acme', { account: 'acme' }, { namespace: undefined, metadata });
 const stream = (name: string, metadata: object = {}) =>
   objectOf<'CatalogStream'>(name, { public: true, retention: '1h', deletionPolicy: 'Retain' }, { metadata });
-const isOpen = (...context: Parameters<typeof createTestContext>) =>
-  finish(gatherTenant(createTestContext(...context).context.caches, () => false, 'acme')).workspace !== undefined;
+function stateOf(objects: Parameters<typeof createTestContext>[0], home?: object) {
+  const { caches } = createTestContext(objects).context;
+  const namespaces = { store: { get: () => home } } as unknown as typeof caches.namespaces;
+  const { workspace, held } = finish(gatherTenant({ ...caches, namespaces }, () => false, 'acme'));
+  return workspace === undefined ? (held ? 'held' : 'closed') : 'open';
+}
 
 describe('a tenant', () => {
-  test('is open while its workspace and its namespace are not being deleted', () => {
-    expect(isOpen({ Workspace: [workspace()] })).toBe(true);
-    expect(isOpen({})).toBe(false);
-    expect(isOpen({ Workspace: [workspace(DELETED)] })).toBe(false);
-    expect(isOpen({ Workspace: [workspace({ finalizers: [] })] })).toBe(false);
+  const own = { workspace: 'acme', deleting: false };
+  test('is open while its workspace owns the namespace', () => {
+    expect(stateOf({ Workspace: [workspace()] }, own)).toBe('open');
+  });
+
+  test('is closed without a workspace, and while the workspace is being deleted', () => {
+    for (const home of [own, undefined]) {
+      expect(stateOf({}, home)).toBe('closed');
+      expect(stateOf({ Workspace: [workspace(DELETED)] }, home)).toBe('closed');
+      expect(stateOf({ Workspace: [workspace({ finalizers: [] })] }, home)).toBe('closed');
+    }
+  });
+
+  test('is held while the label of the namespace is missing, or is that of another workspace', () => {
+    expect(stateOf({ Workspace: [workspace()] }, undefined)).toBe('held');
+    expect(stateOf({ Workspace: [workspace()] }, { ...own, workspace: 'other' })).toBe('held');
   });
 
   test('is closed while its namespace is being deleted, because a Block may be removed first', () => {
-    expect(isOpen({ Workspace: [workspace()] }, { namespaceDeleting: true })).toBe(false);
+    expect(stateOf({ Workspace: [workspace()] }, { ...own, deleting: true })).toBe('closed');
   });
 });
 

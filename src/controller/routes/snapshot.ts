@@ -25,15 +25,16 @@ export function gatherTenant(
   // objects can be removed in any order, so we need to close it first. Otherwise, a Block might disappear before the
   // blocked object.
   const home = caches.namespaces.store.get(name);
-  const adopted = home?.workspace === name && !home.deleting;
-  const deleting = workspace?.metadata.deletionTimestamp !== undefined;
-  const open = workspace !== undefined && adopted && !deleting && isProtected(workspace);
+  const adopted = home?.workspace === name;
+  const deleting = workspace?.metadata.deletionTimestamp !== undefined || home?.deleting === true;
+  const exists = workspace !== undefined && !deleting && isProtected(workspace);
   const account = workspace === undefined ? undefined : caches.Account.store.get(workspace.spec.account);
   const of = <P>(kind: { store: { byIndex: (index: string, entry: string) => readonly P[] } }, index = 'namespace') =>
     kind.store.byIndex(index, name);
   const tenant = {
     name,
-    ...(open ? { workspace: { spec: workspace.spec } } : {}),
+    ...(exists && adopted ? { workspace: { spec: workspace.spec } } : {}),
+    ...(exists && !adopted ? { held: true as const } : {}),
     ...(workspace === undefined ? {} : { account: payer(account, isShort) }),
     secretKeys: of(caches.ingressKeys).flatMap(({ sha256 }) => (sha256 === undefined ? [] : [sha256])),
   };

@@ -19,7 +19,7 @@ const NOW_MS = 1_000;
 
 /** The short form of a tenant's objects, by name. Omitted fields have their usual value. */
 interface Given {
-  readonly workspace?: null;
+  readonly workspace?: null | 'held';
   /** Undefined if the object does not exist. */
   readonly account?: { plan: 'Free' | 'Metered'; short?: true };
   readonly streams?: Record<string, { public?: boolean; deleting?: boolean }>;
@@ -87,7 +87,8 @@ function snapshotOf(given: Given): TenantSnapshot {
   const each = <T>(objects: Record<string, T> | undefined) => Object.entries(objects ?? {});
   return {
     name: TENANT,
-    ...(given.workspace === null ? {} : { workspace: { spec: { account: 'main' } } }),
+    ...(given.workspace === undefined ? { workspace: { spec: { account: 'main' } } } : {}),
+    ...(given.workspace === 'held' ? { held: true } : {}),
     ...(given.account === undefined
       ? {}
       : { account: { plan: given.account.plan, short: given.account.short === true } }),

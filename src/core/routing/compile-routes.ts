@@ -58,7 +58,7 @@ export function compileRoutes(snapshot: TenantSnapshot, options: CompileOptions)
 
 /** This is like `compileRoutes`, but there is a piece for each object. */
 export function* compileSteps(snapshot: TenantSnapshot, options: CompileOptions): Steps<CompiledTenant> {
-  const { name, workspace } = snapshot;
+  const { name, workspace, held = false } = snapshot;
   const tenant = tenantId(name);
   const open = workspace !== undefined;
   const { made = createRoutesMade() } = options;
@@ -80,12 +80,13 @@ export function* compileSteps(snapshot: TenantSnapshot, options: CompileOptions)
     const integration = integrations.get(to);
     const stream = streams.get(from);
     const pair = `${to}\0${from}`;
-    const admission = admit(subscription, integration, stream, open, winners.has(pair));
-    if (admission !== 'Admitted' || integration === undefined || stream === undefined) {
-      const older = admission === 'Duplicate' ? { about: winners.get(pair) ?? '' } : {};
-      verdicts.set(subscription.uid, { ready: admission, live: 'NotAdmitted', ...older });
-      continue;
-    }
+    const admission = admit(subscription, integration, stream, open || held, winners.has(pair));
+    const ready = held && admission !== 'WaitingForGrant' ? 'WaitingForWorkspace' : admission;
+    const older = ready === 'Duplicate' ? { about: winners.get(pair) ?? '' } : {};
+    if (ready !== 'Admitted') verdicts.set(subscription.uid, { ready, live: 'NotAdmitted', ...older });
+    // Nothing waits for a subscription that was never admitted.
+    const isRouted = admission === 'Admitted' && !(held && subscription.admittedMs === undefined);
+    if (!isRouted || integration === undefined || stream === undefined) continue;
     winners.set(pair, subscription.name);
     const { uid, spec } = subscription;
     const names = made.names(spec, [subscription.namespace, subscription.name, uid], () => ({
@@ -95,10 +96,10 @@ export function* compileSteps(snapshot: TenantSnapshot, options: CompileOptions)
     const blocks = coveringBlocks(to, from);
     for (const block of blocks) paused.set(block.uid, (paused.get(block.uid) ?? 0) + 1);
     const gen = (queues[stream.name] as QueueRoute).gen;
-    const { verdict, route } = admitted(subscription, names, gen, blocks, made, options);
+    const { verdict, route } = admitted(subscription, names, gen, { blocks, held }, made, options);
     // The route stays open. The part is held back instead, and events already in the inbox will be delivered.
     const short = verdict.live === 'Live' && snapshot.account?.short === true;
-    verdicts.set(uid, short ? { ...verdict, live: 'InsufficientTokens' } : verdict);
+    if (!held) verdicts.set(uid, short ? { ...verdict, live: 'InsufficientTokens' } : verdict);
     const routes = subscriptionsOf.get(to) ?? {};
     routes[names.id] = route;
     subscriptionsOf.set(to, routes);
@@ -112,7 +113,7 @@ export function* compileSteps(snapshot: TenantSnapshot, options: CompileOptions)
       id: publicId('Integration', name, integration.name),
       generation: generationOf(uid),
     }));
-    const state = open ? routeState(integrationState(integration, options.nowMs)) : 'closed';
+    const state = open || held ? routeState(integrationState(integration, options.nowMs)) : 'closed';
     const sinceMs = integration.acceptedMs ?? options.nowMs;
     const subscriptions = subscriptionsOf.get(integration.name) ?? {};
     const circumstances = [id, state, sinceMs, ...Object.entries(subscriptions).flat()];
@@ -137,7 +138,7 @@ function admitted(
   subscription: SubscriptionSnapshot,
   names: { readonly id: string; readonly generation: string },
   gen: string,
-  blocks: readonly BlockSnapshot[],
+  { blocks, held }: { readonly blocks: readonly BlockSnapshot[]; readonly held: boolean },
   made: RoutesMade,
   options: CompileOptions,
 ): { readonly verdict: SubscriptionVerdict; readonly route: SubscriptionRoute } {
@@ -146,7 +147,7 @@ function admitted(
   const pause = pauseBy(blocks);
   try {
     const headers = headersOf(subscription, names.id, made, options);
-    const verdict = judge(subscription, blocks.length > 0, headers, made, options);
+    const verdict = judge(subscription, held || blocks.length > 0, headers, made, options);
     const others = circumstancesOf(subscription, options);
     const circumstances = [names, gen, verdict.live, pause.onUnblock, sinceMs, headers, ...others];
     const route = made.subscription(spec, circumstances, () => ({

@@ -62,8 +62,13 @@ export interface BlockSnapshot extends SnapshotMeta {
 export interface TenantSnapshot {
   /** The name of the workspace and of its namespace. */
   readonly name: string;
-  /** Absent if there is no Workspace, or if it is being deleted. In this case, its routes are closed. */
+  /** Absent if there is no Workspace, if it is being deleted, or if it is held. In this case, its routes are closed. */
   readonly workspace?: { readonly spec: WorkspaceSpec };
+  /**
+   * True if the workspace exists, but does not own its namespace. Its routes are closed, but the events that wait for
+   * them are kept until it owns the namespace again.
+   */
+  readonly held?: true;
   /** The paying account. Absent if there is no Workspace. */
   readonly account?: {
     readonly plan: AccountSpec['plan'];

@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { WORKSPACE_LABEL } from '../../../src/api/well-known.ts';
 import { tenantId } from '../../../src/core/ids/ids.ts';
@@ -9,6 +10,7 @@ import {
   activation,
   activationName,
   apply,
+  block,
   ingressKey,
   integration,
   kubectl,
@@ -45,6 +47,37 @@ test('objects wait for the workspace while it does not own their namespace', asy
   await observer.until(['Subscription', SUBSCRIPTION, 'ada', 'Live', 'True/Live']);
   await publisher.publish(makeSample('again', 'key', 'again'));
   await receiver.arrival('again', 'ada');
+});
+
+test('events that wait while the label is missing for a moment are delivered in order when it is back', async () => {
+  const { observer, publisher, receiver } = world;
+  const blocked = block(PRODUCER, 'blocked', { integration: 'ada', target: { kind: 'CatalogStream', name: QUEUE } });
+  const live = ['Subscription', SUBSCRIPTION, 'ada', 'Live'] as const;
+  const sent = { kept: ['kept.0', 'kept.1', 'kept.2'], closed: ['closed.0', 'closed.1'] };
+  await observer.apply(activation(PRODUCER, 'ada', 'closed'));
+  await observer.until(['Activation', activationName('ada', 'closed'), PRODUCER, 'Effective', 'True/Routing']);
+  await observer.apply(blocked);
+  await observer.until([...live, 'False/Blocked']);
+  for (const id of sent.kept) await publisher.publish(makeSample(id, 'key', id));
+  for (const id of sent.closed) await publisher.publish(makeSample(id, 'closed', id));
+
+  await label('-');
+  await observer.until(['Workspace', PRODUCER, undefined, 'Ready', 'False/NamespaceNotAdopted']);
+  await observer.until([...live, 'False/NotAdmitted']);
+  expect([401, 409]).toContain((await publisher.post(makeSample('refused', 'key', 'refused'))).status);
+  // Neither opens the route, and the deactivation is still in force after the label is back.
+  await observer.remove('Block', 'blocked', PRODUCER);
+  await observer.apply(activation(PRODUCER, 'ada', 'closed', { revoked: true }));
+  await observer.until(['Activation', activationName('ada', 'closed'), PRODUCER, 'Effective', 'False/Revoked']);
+  await delay(2_000);
+  expect(sent.kept.filter(id => receiver.delivered('ada').has(id))).toEqual([]);
+
+  await label(`=${PRODUCER}`);
+  await observer.until([...live, 'True/Live']);
+  await publisher.publish(makeSample('last', 'key', 'last'));
+  await receiver.arrival('last', 'ada');
+  const arrived = receiver.attempts.map(({ id }) => id).filter(id => /^(kept|closed|last|refused)/.test(id));
+  expect(arrived).toEqual([...sent.kept, 'last']);
 });
 
 test('a group key that was revoked without a workspace is closed when the workspace is created again', async () => {

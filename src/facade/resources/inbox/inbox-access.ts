@@ -53,9 +53,9 @@ export function inboxRefusal(
       const { producer, integration, stream, suspended } = subscription.spec;
       const blocks = caches.by('Block', 'integration', `${producer}/${integration}`);
       const covered = isCoveredBy(caches.list('Package', producer), blocks)(integration, stream);
-      return suspended === true && !covered
-        ? new Refusal('subscription_not_live', 'The subscription is suspended. Resume it first.')
-        : new Refusal('stream_blocked');
+      if (covered) return new Refusal('stream_blocked');
+      const why = suspended === true ? 'suspended. Resume it first.' : 'paused. For the reason, see its status.';
+      return new Refusal('subscription_not_live', `The subscription is ${why}`);
     }
     case 'PENDING':
     case 'REVOKED':
