@@ -80,11 +80,18 @@ describe('deleting', () => {
     const { observer, receiver } = world;
     const name = 'dropped';
     const through = await fillFailing(name, 'Delete');
+    const backlog = () =>
+      kubectl(world.cluster, [
+        ...['get', 'wsub', `${PRODUCER}-${name}`, '-n', 'ada'],
+        ...['-o', 'jsonpath={.status.delivery.backlog}'],
+      ]);
+    await eventually('the backlog is shown', async () => (await backlog()) === '1+', { withinMs: 60_000 });
     await observer.remove('CatalogStream', name, PRODUCER);
     // The events would fail for longer than this.
     const tookMs = await observer.untilGone(['CatalogStream', name, PRODUCER]);
     console.log(`Delete: deleted after ${Math.round(tookMs)} ms`);
     await observer.until(['Subscription', `${PRODUCER}-${name}`, 'ada', 'Ready', 'Unknown/WaitingForStream']);
+    expect(await backlog()).toBe('0');
 
     // A new stream with the same name has an empty queue, which accepts events and does not contain the old events.
     receiver.behave(() => 204);

@@ -38,11 +38,13 @@ export function createDeliveryShowing(deps: {
     clock: deps.clock,
   });
   const metrics = createDeliveryMetrics(deps.registry, writer.waiting);
+  const streamOf = ({ spec }: Cached<'Subscription'>) => CatalogStream.store.get(`${spec.producer}/${spec.stream}`);
   const watch = createDeliveryWatch({
     read: deps.readDeliveries,
     subscriptionsOf: sub => Subscription.store.byIndex('publicId', sub),
-    retentionMsOf: ({ spec }) => {
-      const retention = CatalogStream.store.get(`${spec.producer}/${spec.stream}`)?.spec.retention;
+    hasStream: subscription => streamOf(subscription) !== undefined,
+    retentionMsOf: subscription => {
+      const retention = streamOf(subscription)?.spec.retention;
       return retention === undefined ? LONGEST_RETENTION_MS : parseDurationMs(retention);
     },
     writer,

@@ -22,6 +22,7 @@ function start(reported?: DeliveryStatus) {
   const written: string[] = [];
   let status = reported;
   let failing = false;
+  let hasStream = true;
   const subscription = () =>
     ({
       metadata: { namespace: 'ns', name: 'a', uid: UID, resourceVersion: '1' },
@@ -42,6 +43,7 @@ function start(reported?: DeliveryStatus) {
     },
     subscriptionsOf: sub => (sub === SUB ? [subscription()] : []),
     retentionMsOf: () => 168 * HOUR_MS,
+    hasStream: () => hasStream,
     writer,
     record: (_subscription, note) => events.push(`${note.type} ${note.reason}: ${note.message}`),
     nowMs: () => START_MS + clock.nowMs(),
@@ -60,6 +62,11 @@ function start(reported?: DeliveryStatus) {
     term,
     fail: (is: boolean) => {
       failing = is;
+    },
+    /** Deletes or creates the stream, and reconciles the Subscription. */
+    setStream: (exists: boolean) => {
+      hasStream = exists;
+      status = watch.statusOf(subscription());
     },
     status: () => status,
     audit: (fields: DeliveryFields, inc = INC) => watch.noteAll(new Map([[SUB, { ...fields, inc }]])),
@@ -133,6 +140,23 @@ test('a backlog that one audit finds is only shown if the next audit finds it as
   await it.alarm({});
   await it.clock.advance(10_000);
   expect(it.status()?.backlog).toBe('0');
+});
+
+test('a backlog and dead letters are no longer shown once the stream is gone, or after it was created again', async () => {
+  const it = start();
+  await it.alarm({ ...deadAt(START_MS), delivery: `HttpError ${START_MS} 1 2`, 'n:routed': '13' });
+  const gone = { lastAttempt: 'HttpError', lastAttemptSince: '2027-01-15T08:00:00Z', deadLetters: false, backlog: '0' };
+  expect(it.status()).toEqual({ ...gone, deadLetters: true, backlog: '10+' });
+  it.setStream(true);
+  expect(it.status()?.backlog).toBe('10+');
+  for (const exists of [false, true]) {
+    it.setStream(exists);
+    expect(it.status()).toEqual(gone);
+  }
+  await it.clock.advance(60_000);
+  it.audit({});
+  await it.clock.advance(60_000);
+  expect([it.written.length, it.status()]).toEqual([1, gone]);
 });
 
 test('does not write a change that was undone while waiting', async () => {

@@ -23,6 +23,8 @@ export interface DeliveryWatchDeps {
   readonly subscriptionsOf: (sub: string) => readonly Cached<'Subscription'>[];
   /** Returns the retention of the subscription's stream, or the maximum retention if the stream does not exist. */
   readonly retentionMsOf: (subscription: Cached<'Subscription'>) => number;
+  /** Whether the stream of the subscription exists. Its inbox is removed together with the stream. */
+  readonly hasStream: (subscription: Cached<'Subscription'>) => boolean;
   readonly writer: DeliveryWriter;
   readonly record: (subscription: Cached<'Subscription'>, note: EventNote) => void;
   /** Current time in milliseconds, according to the Redis clock. */
@@ -103,8 +105,13 @@ export function createDeliveryWatch(deps: DeliveryWatchDeps) {
       if (!working) return;
       for (const [sub, fields] of found) compare(sub, fields.inc, fields, 'audit');
     },
-    /** Returns the delivery state that should be written to the status. */
-    statusOf: shownOf,
+    /** Returns the delivery state that should be written to the status. An inbox that was removed contains no events. */
+    statusOf(subscription: Cached<'Subscription'>): DeliveryStatus {
+      const shown = shownOf(subscription);
+      if (deps.hasStream(subscription)) return shown;
+      writer.forget(keyOf(subscription.metadata));
+      return { ...shown, ...NO_DELIVERY };
+    },
     /** Runs the watch until the signal is aborted. State is discarded first, as there may be a new leader. */
     begin: (signal: AbortSignal): void => {
       end();

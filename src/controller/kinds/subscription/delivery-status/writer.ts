@@ -33,6 +33,8 @@ export interface DeliveryWriter {
    * term.
    */
   readonly shownOf: (target: Target) => DeliveryStatus | undefined;
+  /** Drops the state of a Subscription whose status is written by the caller. */
+  readonly forget: (key: string) => void;
   readonly waiting: () => number;
   readonly begin: () => void;
   readonly end: () => void;
@@ -104,6 +106,10 @@ export function createDeliveryWriter(deps: {
     shownOf({ key, uid }) {
       const entry = shown.get(key);
       return entry?.uid === uid ? entry.status : undefined;
+    },
+    forget(key) {
+      queue.delete(key);
+      shown.delete(key);
     },
     waiting: () => queue.size,
     begin() {
