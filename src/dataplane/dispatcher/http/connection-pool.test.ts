@@ -1,5 +1,6 @@
+import type { Socket } from 'node:net';
 import { createSecureContext } from 'node:tls';
-import { afterEach, expect, test } from 'vitest';
+import { afterEach, expect, test, vi } from 'vitest';
 import { createNetworkPolicy } from '../../../core/delivery/network.ts';
 import { answer, startScriptedEndpoint } from '../testing/scripted-endpoint.ts';
 import { createConnectionPool, createOrigin, type PooledConnection } from './connection-pool.ts';
@@ -14,10 +15,12 @@ interface Limits {
   readonly idleTimeoutMs?: number;
   readonly idleConnections?: number;
   readonly connectionMs?: number;
+  /** Called when a response was written. */
+  readonly answered?: (socket: Socket) => void;
 }
 
-async function setUp({ headers = [], idleTimeoutMs = 30, ...limits }: Limits = {}) {
-  const endpoint = await startScriptedEndpoint(socket => socket.write(answer(200, headers)));
+async function setUp({ headers = [], idleTimeoutMs = 30, answered = () => {}, ...limits }: Limits = {}) {
+  const endpoint = await startScriptedEndpoint(socket => socket.write(answer(200, headers), () => answered(socket)));
   const pool = createConnectionPool({
     policy: createNetworkPolicy({ allowedNetworks: ['127.0.0.1'] }),
     connectTimeoutMs: 1000,
@@ -121,6 +124,24 @@ test('does not reuse an idle connection of an origin that closes its connections
   pool.give(connection);
   origin.closesUntilMs = performance.now() + 60_000;
   expect(pool.take(origin)).not.toBe(connection);
+});
+
+test.each([
+  ['the server has closed one', (socket: Socket) => void socket.end(), true],
+  ['we have closed one because of unexpected bytes', (socket: Socket) => void socket.write('HTTP'), false],
+])('an origin closes its connections at once: %s right after a response', async (_name, act, closes) => {
+  const sockets: Socket[] = [];
+  const { endpoint, pool, origin } = await setUp({
+    idleTimeoutMs: 60_000,
+    answered: socket => void sockets.push(socket),
+  });
+  const connection = pool.take(origin);
+  await use(connection);
+  pool.give(connection);
+  act(sockets[0] as Socket);
+  await endpoint.lastConnectionEnded();
+  await vi.waitFor(() => expect(origin.idle).toEqual([]));
+  expect(origin.closesUntilMs > performance.now()).toBe(closes);
 });
 
 test('does not accept a connection that was removed', async () => {

@@ -1,6 +1,6 @@
 import type { SecureContext } from 'node:tls';
 import type { NetworkPolicy } from '../../../core/delivery/network.ts';
-import { type Connection, createConnection } from './connection.ts';
+import { type Connection, createConnection, type ExchangeFailure } from './connection.ts';
 import { type ConnectTarget, createConnector, type TlsSession } from './connector.ts';
 import type { ResolveName } from './name-lookup.ts';
 
@@ -65,6 +65,8 @@ const CONNECTION_MS = 60_000;
  */
 const CLOSED_WITHIN_MS = 100;
 const CLOSES_MS = 60_000;
+/** These are no signs of a server that closes its connections. */
+const CLOSED_BY_US: ReadonlySet<ExchangeFailure> = new Set(['aborted', 'headers_too_large', 'invalid_response']);
 
 interface Entry extends PooledConnection {
   readonly connection: Connection;
@@ -130,10 +132,11 @@ export function createConnectionPool(options: {
   };
 
   const add = (origin: Origin): Entry => {
-    const connection = createConnection(connect, origin, () => {
+    const connection = createConnection(connect, origin, reason => {
       const nowMs = performance.now();
+      const isRecent = nowMs - entry.givenMs < CLOSED_WITHIN_MS;
       if (entry.isUnused) origin.lostUnused++;
-      else if (nowMs - entry.givenMs < CLOSED_WITHIN_MS) origin.closesUntilMs = nowMs + CLOSES_MS;
+      else if (isRecent && !CLOSED_BY_US.has(reason)) origin.closesUntilMs = nowMs + CLOSES_MS;
       forget(entry);
     });
     const { send } = connection;

@@ -90,7 +90,7 @@ function write(socket: Socket, { head, body }: Exchange): void {
 export function createConnection(
   connect: Connect,
   { target, session }: { readonly target: ConnectTarget; readonly session: TlsSession },
-  onLost: () => void,
+  onLost: (reason: ExchangeFailure) => void,
 ): Connection {
   const reader = createAnswerReader();
   let socket: Socket | undefined;
@@ -106,7 +106,7 @@ export function createConnection(
     if (isOver) return;
     const failed = current;
     destroy();
-    onLost();
+    onLost(reason);
     failed?.onFailure(reason);
   };
   const destroy = () => {
