@@ -24,11 +24,15 @@ function factsOf(
 
 /**
  * Waits until the routes include the stream. If it was waiting for its workspace, the routes may have been compiled
- * without the workspace.
+ * without the workspace. In this case, they are compiled again. Thousands of streams may wait for the same workspace, so
+ * this must only be done for the first ones.
  */
 async function applied({ tenants }: Context, namespace: string, stream: Cached<'CatalogStream'>): Promise<void> {
+  const { routes } = await tenants.inForce(namespace, stream);
   const ready = findCondition(stream.status?.conditions, CONDITION.CatalogStream.Ready);
-  if (ready?.reason === REASON.CatalogStream.Ready.WaitingForWorkspace) await tenants.sync(namespace);
+  const waited = ready?.reason === REASON.CatalogStream.Ready.WaitingForWorkspace;
+  if (!waited || routes.queues[stream.metadata.name]?.state === 'open') return;
+  await tenants.sync(namespace);
   await tenants.inForce(namespace, stream);
 }
 
