@@ -79,6 +79,17 @@ describe('a release under another name and namespace', () => {
     ).toBe('5');
   });
 
+  test('an upgrade keeps the number of pods that an autoscaler has set', async () => {
+    const upgrade = (logLevel: string) =>
+      run(['upgrade', 'blue', CHART], { ...values, logLevel, dispatcher: { replicas: null } });
+    await upgrade('debug');
+    await target.kubectl('scale', 'deployment', 'blue-sluice-dispatcher', '-n=events', '--replicas=7');
+    await upgrade('info');
+    expect(
+      await target.kubectl('get', 'deployment', 'blue-sluice-dispatcher', '-n=events', '-o=jsonpath={.spec.replicas}'),
+    ).toBe('7');
+  });
+
   test('a rollback keeps a root key that was added in the meantime', async () => {
     await target.helm(['rollback', 'blue', '1', '--namespace=events'], { kubeconfig: target.cluster.kubeconfig });
     expect(await rootKey()).toMatchObject({ metadata: { uid: first.metadata.uid }, data: first.data });

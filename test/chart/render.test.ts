@@ -135,9 +135,9 @@ describe('wrong values', () => {
     expect(code).not.toBe(0);
   });
 
-  test('a release whose name starts with a digit is refused', async () => {
-    const { code, stderr } = await helm(['template', '2026', CHART], { values: REQUIRED });
-    expect(stderr).toContain('the release is named "2026", but names of Services must start with a letter');
+  test.each(['2026', 'events.blue'])('a release cannot be named %s', async name => {
+    const { code, stderr } = await helm(['template', name, CHART], { values: REQUIRED });
+    expect(stderr).toContain(`the release is named "${name}", but names of Services must start with a letter`);
     expect(code).not.toBe(0);
   });
 

@@ -92,6 +92,16 @@ export const VALUE_SETS: Readonly<Record<string, ValueSet>> = {
       service: { type: 'LoadBalancer', port: 8080, annotations: { 'example.com/internal': 'true' } },
     },
   },
+  'a load balancer and an autoscaler': {
+    ...REQUIRED,
+    ingress: {
+      replicas: null,
+      service: {
+        type: 'LoadBalancer',
+        extraSpec: { externalTrafficPolicy: 'Local', loadBalancerClass: 'a.example/b' },
+      },
+    },
+  },
   gateway: {
     ...REQUIRED,
     ingress: { expose: { type: 'HTTPRoute', host: 'events.example.com', parentRefs: GATEWAY } },
@@ -169,6 +179,8 @@ export const REFUSALS: readonly (readonly [name: string, values: ValueSet, sente
   ],
   ['an unknown mode', { ...REQUIRED, mode: 'single' }, /at '\/mode': value must be one of 'roles', 'all'/],
   ['no registry', { ...REQUIRED, image: {} }, /image\.registry is required, because there is no default registry/],
+  ['a URL as a registry', { ...REQUIRED, image: { registry: 'https://a.example' } }, /at '\/image\/registry'/],
+  ['a registry with a slash', { ...REQUIRED, image: { registry: 'a.example/' } }, /at '\/image\/registry'/],
   ['a tag as a digest', { ...REQUIRED, image: { registry: 'a', digest: '1.0' } }, /at '\/image\/digest'.*sha256/],
   ['no Redis', { ...REQUIRED, redis: {} }, /Redis is required\. Set redis\.url, redis\.existingSecret, or/],
   [

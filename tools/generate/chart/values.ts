@@ -37,9 +37,14 @@ const NETWORK = /^[0-9a-fA-F.:]+\/[0-9]{1,3}$/;
 /** The name of the installation. Empty for the default installation. */
 const INSTANCE_OR_DEFAULT = new RegExp(`^(${INSTANCE.source.slice(1, -1)})?$`);
 
+/** The format of a registry, e.g. `registry.example.com:5000/team`. */
+export const REGISTRY = /^[a-z0-9.-]+(:[0-9]+)?(\/[a-z0-9._-]+)*$/;
+
 const image = section('The Sluice image.', {
   registry: text(
     'The registry host, including the port if required, e.g. registry.example.com. This value is required because there is no default.',
+    '',
+    { regex: new RegExp(`^(${REGISTRY.source.slice(1, -1)})?$`), rule: 'must be a host, without https://' },
   ),
   repository: text('The repository in the registry.', 'sluice'),
   tag: text('The image tag. Defaults to the chart version.'),
@@ -66,6 +71,9 @@ const service = section('The Service of the role.', {
   type: z.enum(['ClusterIP', 'NodePort', 'LoadBalancer']).default('ClusterIP').describe('The type of the Service.'),
   port: z.int().min(1).max(65_535).default(80).describe('The port of the Service.'),
   annotations: openObject('The annotations of the Service.'),
+  extraSpec: openObject(
+    'More fields of spec, e.g. {externalTrafficPolicy: Local}, which preserves the addresses of clients.',
+  ),
 });
 
 const issuerRef = (certificate: string) =>
@@ -92,7 +100,11 @@ function workload(of: Workload) {
             .describe('Whether to install the REST API, which requires oidc.issuers and oidc.audience.'),
         }
       : {}),
-    replicas: z.int().min(0).default(of.replicas).describe('The number of pods.'),
+    replicas: z
+      .int()
+      .min(0)
+      .default(of.replicas)
+      .describe('The number of pods. Set it to null if a HorizontalPodAutoscaler changes the number.'),
     resources: openObject(
       'The resource requests and limits. The controller and the facade use three quarters of limits.memory as heap.',
       of.resources,

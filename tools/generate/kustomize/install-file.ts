@@ -1,7 +1,7 @@
 import { KINDS } from '../../../src/api/kinds/kinds.ts';
 import { VERSION } from '../../../src/config/version.ts';
 import { describeCrd } from '../../../src/kube/crds.ts';
-import { Values } from '../chart/values.ts';
+import { REGISTRY, Values } from '../chart/values.ts';
 import { DEFAULT_INSTALLATION } from '../installation.ts';
 import { systemNamespace } from '../manifests/namespace.ts';
 import { createPlainTarget } from '../manifests/plain-target.ts';
@@ -12,9 +12,6 @@ import { workloadObjects } from '../manifests/workloads.ts';
 import { stringifyAll } from '../manifests/yaml.ts';
 import { describeRights } from '../rbac/rbac.ts';
 import { WORKLOADS } from '../roles.ts';
-
-/** The format of a registry, e.g. `registry.example.com:5000/team`. */
-const REGISTRY = /^[a-z0-9.-]+(:[0-9]+)?(\/[a-z0-9._-]+)*$/;
 
 /**
  * Renders the objects of config/default as a single file for `kubectl apply --server-side`, using the images of a

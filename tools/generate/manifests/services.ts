@@ -28,6 +28,7 @@ export function serviceOf({ name }: Named, port: ServedPort, target: Target): ob
           appProtocol: target.choose(tlsSecretOf(name), 'https', 'http'),
         },
       ],
+      ...target.merge(`${name}.service.extraSpec`),
     },
   };
 }
