@@ -1,9 +1,13 @@
 import type { Socket } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
 import { createSecureContext } from 'node:tls';
-import { afterEach, expect, test, vi } from 'vitest';
+import { afterEach, describe, expect, test, vi } from 'vitest';
 import { createNetworkPolicy } from '../../../core/delivery/network.ts';
 import { answer, startScriptedEndpoint } from '../testing/scripted-endpoint.ts';
 import { createConnectionPool, createOrigin, type PooledConnection } from './connection-pool.ts';
+
+/** Enough for a busy machine. */
+const SOON = { timeout: 20_000 };
 
 const closing: (() => Promise<void>)[] = [];
 afterEach(async () => {
@@ -15,6 +19,7 @@ interface Limits {
   readonly idleTimeoutMs?: number;
   readonly idleConnections?: number;
   readonly connectionMs?: number;
+  readonly leaveMs?: number;
   /** Called when a response was written. */
   readonly answered?: (socket: Socket) => void;
 }
@@ -142,6 +147,47 @@ test.each([
   await endpoint.lastConnectionEnded();
   await vi.waitFor(() => expect(origin.idle).toEqual([]));
   expect(origin.closesUntilMs > performance.now()).toBe(closes);
+});
+
+describe('a connection that the server has announced to close', () => {
+  const CLOSES = { headers: ['connection: close'], leaveMs: 60_000 };
+  /** Uses a connection, and returns it to the pool. */
+  async function useOnce({ pool, origin }: Pick<Awaited<ReturnType<typeof setUp>>, 'pool' | 'origin'>) {
+    const connection = pool.take(origin);
+    await use(connection);
+    pool.give(connection);
+    expect(origin.idle).toEqual([]);
+  }
+
+  test('is closed by the server, because the port of the side that closes it cannot be used for a minute', async () => {
+    const sockets: Socket[] = [];
+    const set = await setUp({ ...CLOSES, answered: socket => void sockets.push(socket) });
+    await useOnce(set);
+    await delay(200);
+    expect(sockets[0]?.readableEnded).toBe(false);
+    sockets[0]?.end();
+    await set.endpoint.lastConnectionEnded();
+  });
+
+  test('is closed by us if the server does not close it within a second', async () => {
+    const set = await setUp({ headers: CLOSES.headers });
+    const startedMs = performance.now();
+    await useOnce(set);
+    await set.endpoint.lastConnectionEnded();
+    expect(performance.now() - startedMs).toBeGreaterThan(900);
+  });
+
+  test('is closed by us at once if there are too many, if it sends anything else, or if the pool is closed', async () => {
+    const sockets: Socket[] = [];
+    const set = await setUp({ ...CLOSES, idleConnections: 2, answered: socket => void sockets.push(socket) });
+    for (let count = 0; count < 3; count++) await useOnce(set);
+    const closed = () => sockets.map(socket => socket.readableEnded);
+    await vi.waitFor(() => expect(closed()).toEqual([false, false, true]), SOON);
+    sockets[1]?.write('HTTP');
+    await vi.waitFor(() => expect(closed()).toEqual([false, true, true]), SOON);
+    set.pool.close();
+    await vi.waitFor(() => expect(closed()).toEqual([true, true, true]), SOON);
+  });
 });
 
 test('does not accept a connection that was removed', async () => {

@@ -55,6 +55,11 @@ export interface ConnectionPool {
  * been idle for the longest time are closed.
  */
 const IDLE_CONNECTIONS = 1_024;
+/**
+ * How long a server may take to close a connection after its last response. The side that closes a connection first can't
+ * use its port again for a minute. For an endpoint that closes each connection, we would otherwise run out of ports.
+ */
+const LEAVE_MS = 1_000;
 
 /** How long a connection is used. Otherwise, a busy endpoint would keep its address after its name has another one. */
 const CONNECTION_MS = 60_000;
@@ -92,12 +97,15 @@ export function createConnectionPool(options: {
   resolveName?: ResolveName;
   idleConnections?: number;
   connectionMs?: number;
+  leaveMs?: number;
 }): ConnectionPool {
-  const { idleConnections = IDLE_CONNECTIONS, connectionMs = CONNECTION_MS } = options;
+  const { idleConnections = IDLE_CONNECTIONS, connectionMs = CONNECTION_MS, leaveMs = LEAVE_MS } = options;
   const connect = createConnector(options);
   const entries = new Set<Entry>();
   /** The idle connections, in the order in which they became idle. */
   const idle = new Set<Entry>();
+  /** The connections that the server is about to close. */
+  const leaving = new Set<Connection>();
   let closing: NodeJS.Timeout | undefined;
   let closingAtMs = Number.POSITIVE_INFINITY;
 
@@ -111,6 +119,15 @@ export function createConnectionPool(options: {
     const entry = dropped as Entry;
     forget(entry);
     entry.connection.destroy();
+  };
+
+  /** Waits until the server closes the connection, unless we already wait for too many. */
+  const leave = (entry: Entry) => {
+    const { connection } = entry;
+    if (leaving.size >= idleConnections) return drop(entry);
+    forget(entry);
+    leaving.add(connection);
+    connection.leave(leaveMs, () => leaving.delete(connection));
   };
 
   /** We use a single timer for all connections, because most of them are used again a long time before it fires. */
@@ -155,7 +172,8 @@ export function createConnectionPool(options: {
     const nowMs = performance.now();
     const idleUntilMs = nowMs + idleMs;
     entry.idleUntilMs = entry.isUnused ? idleUntilMs : Math.min(idleUntilMs, entry.openedMs + connectionMs);
-    if (entry.idleUntilMs <= nowMs || closesAtOnce(entry, nowMs)) return drop(entry);
+    if (idleMs === 0 || closesAtOnce(entry, nowMs)) return leave(entry);
+    if (entry.idleUntilMs <= nowMs) return drop(entry);
     entry.givenMs = nowMs;
     entry.origin.idle.push(entry);
     idle.add(entry);
@@ -190,6 +208,7 @@ export function createConnectionPool(options: {
     close() {
       clearTimeout(closing);
       for (const { connection } of entries) connection.abort();
+      for (const connection of leaving) connection.destroy();
     },
   };
 }

@@ -46,6 +46,11 @@ export interface Connection {
    * connection again, this is 0. If the server has not specified this, it is `undefined`.
    */
   readonly idleMs: () => number | undefined;
+  /**
+   * Lets the server close the connection after a response. Closes it after this time, or at once if the request was not
+   * sent completely. Calls `onClosed` when it is closed.
+   */
+  readonly leave: (ms: number, onClosed: () => void) => void;
   /** Closes the connection. The functions of the current request are not called. */
   readonly destroy: () => void;
   /** Does the same, and discards what the kernel has not sent of the request. The server sees a reset. */
@@ -182,6 +187,20 @@ export function createConnection(
     idleMs() {
       if (!isUsable || (socket?.writableLength ?? 0) > 0) return 0;
       return isUsed ? reader.idleMs() : undefined;
+    },
+    leave(ms, onClosed) {
+      const isComplete = isUsable && socket?.writableLength === 0;
+      if (socket === undefined || !isComplete) {
+        destroy();
+        return onClosed();
+      }
+      isOver = true;
+      const timer = setTimeout(destroy, ms).unref();
+      socket.once('data', destroy);
+      socket.once('close', () => {
+        clearTimeout(timer);
+        onClosed();
+      });
     },
     destroy,
     reset() {
