@@ -122,9 +122,6 @@ export const SUBSCRIPTION_FIELDS = [
   'cfgv',
 ];
 
-/** The maximum retention in ms. Used if the actual retention is not known anymore. */
-export const LONGEST_RETENTION_MS = 720 * 3_600_000;
-
 function hashOps(key: string, have: Fields, want: Fields): PatchOp[] {
   const set: string[] = [];
   for (const [field, value] of Object.entries(want)) if (have[field] !== value) set.push(field, value);

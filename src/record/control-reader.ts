@@ -1,3 +1,4 @@
+import { LONGEST_RETENTION_MS } from '../core/routing/retention.ts';
 import type { IntegrationRoute, QueueRoute, SubscriptionRoute, TenantRoutes } from '../core/routing/routes.ts';
 import type { RedisClient } from '../redis/client.ts';
 import { integrationKeys, queueKeys, slotTag, tenantKeys } from '../redis/keys.ts';
@@ -166,10 +167,6 @@ function pick(fields: Fields, names: readonly string[]): Fields {
   return picked;
 }
 
-/**
- * The maximum retention in ms. Used if the retention of the queue has been lost so that nothing is removed too early.
- */
-const LONGEST_RETENTION_MS = 720 * 3_600_000;
 const NO_HEADERS: QueueRoute['contextHeaders'] = { eventType: [], groupKey: [], eventId: [], forward: [] };
 
 function parseQueue(fields: Fields): QueueRoute | undefined {

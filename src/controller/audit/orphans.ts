@@ -1,4 +1,5 @@
 import { generationOf, publicId } from '../../core/ids/ids.ts';
+import { LONGEST_RETENTION_MS } from '../../core/routing/retention.ts';
 import type { TenantRoutes } from '../../core/routing/routes.ts';
 import type { AnyObject } from '../../kube/object.ts';
 import type { StoredInbox } from '../../record/control-sweep.ts';
@@ -49,9 +50,6 @@ export interface Orphans {
   /** Whether none of this tenant's data is owned by an object. */
   readonly tenant: boolean;
 }
-
-/** The maximum retention in milliseconds, which is used if the actual retention is not known anymore. */
-const LONGEST_RETENTION_MS = 720 * 3_600_000;
 
 /**
  * Returns the orphans of a tenant, i.e. all index entries that are not owned by an object. This is a pure function.

@@ -11,7 +11,7 @@ import { createKeyRing, keyRingOf } from '../delivery/key-ring.ts';
 import { publicId, tenantId } from '../ids/ids.ts';
 import { type CompileOptions, compileRoutes } from './compile-routes.ts';
 import { createRoutesMade } from './routes-made.ts';
-import type { SubscriptionSnapshot, TenantSnapshot } from './snapshot.ts';
+import type { StreamSnapshot, SubscriptionSnapshot, TenantSnapshot } from './snapshot.ts';
 
 const FOLDER = new URL('../../../test/golden/routes/', import.meta.url);
 const TENANT = 'acme';
@@ -601,6 +601,14 @@ describe('a spec that cannot be applied', () => {
     expect(paused).not.toHaveProperty('maxPerSecond');
     expect(open).toMatchObject({ route: 'open', send: 'open' });
   });
+});
+
+test('a retention that cannot be parsed is the maximum retention, and does not affect other streams', () => {
+  const plain = snapshotOf({ streams: { orders: {}, refunds: {} } });
+  const [bad, good] = plain.streams as [StreamSnapshot, StreamSnapshot];
+  const streams = [{ ...bad, spec: { ...bad.spec, retention: '1d' } }, good];
+  const { queues } = compileRoutes({ ...plain, streams }, options).routes;
+  expect([queues.orders?.retentionMs, queues.refunds?.retentionMs]).toEqual([720 * 3_600_000, 3_600_000]);
 });
 
 test('the younger of two subscriptions for one pair contains the name of the older one', () => {

@@ -1,5 +1,4 @@
 import { chooseHeaders } from '../../api/context-headers.ts';
-import { parseDurationMs } from '../../api/durations.ts';
 import type { HeaderSeals } from '../delivery/header-seal.ts';
 import { generationOf, publicId, tenantId } from '../ids/ids.ts';
 import type { LimitPolicy } from '../limits/limits.ts';
@@ -8,6 +7,7 @@ import { headersOf } from './endpoint-headers.ts';
 import { ingressKeysOf } from './ingress-keys.ts';
 import { integrationState, routeState } from './integration-state.ts';
 import { payerOf } from './payer.ts';
+import { retentionMsOf } from './retention.ts';
 import { valueWithoutRoom } from './route-limits.ts';
 import type { IntegrationRoute, QueueRoute, SubscriptionRoute, TenantRoutes } from './routes.ts';
 import { createRoutesMade, type RoutesMade } from './routes-made.ts';
@@ -158,7 +158,8 @@ function admitted(
     if (value !== undefined) throw new RangeError(`${value} is out of range`);
     return { verdict, route };
   } catch (error) {
-    const detail = (error as Error).message.slice(0, 200);
+    // Other messages may contain secrets.
+    const detail = error instanceof RangeError ? error.message.slice(0, 200) : 'an unexpected error occurred';
     const route = { ...pausedRoute(names, spec, { gen, sinceMs }), ...pause };
     return { verdict: { ready: 'Admitted', live: 'SpecRefused', detail }, route };
   }
@@ -209,7 +210,7 @@ function queueOf(
   return made.queue(spec, [tenant, name, uid, state, queueMaxBytes], () => ({
     gen: generationOf(uid),
     state,
-    retentionMs: parseDurationMs(spec.retention),
+    retentionMs: retentionMsOf(spec.retention),
     maxBytes: queueMaxBytes,
     source: `/events/${tenant}/${name}`,
     eventTypes: [...new Set(spec.eventTypes ?? [])],

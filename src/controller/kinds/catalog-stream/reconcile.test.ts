@@ -46,3 +46,9 @@ test.each([
 test('other streams never request a compilation', async () => {
   expect(await reconcileAll([{ ...WAITING, status: 'True', reason: 'QueueReady' }], 'closing')).toBe(0);
 });
+
+test('a stream whose retention cannot be parsed is not ready, and the message contains the retention', async () => {
+  const { context } = createTestContext({});
+  const stream = objectOf<'CatalogStream'>('s', { retention: '1d', deletionPolicy: 'Retain' });
+  await expect(reconcileStream(context)(stream)).rejects.toThrow('spec.retention is not a valid duration: 1d.');
+});

@@ -1,4 +1,5 @@
 import { CONDITION, REASON } from '../../../api/condition-reasons.ts';
+import { parseDurationMs } from '../../../api/durations.ts';
 import type { CatalogStreamStatus } from '../../../api/kinds/catalog-stream.ts';
 import { generationOf, tenantId } from '../../../core/ids/ids.ts';
 import type { AnyObject } from '../../../kube/object.ts';
@@ -6,7 +7,7 @@ import { NAMESPACES } from '../../../kube/resource.ts';
 import type { Cached } from '../../caches/caches.ts';
 import { type Context, FINALIZER_TIMEOUT_MS, hasAdopted } from '../../context/context.ts';
 import { findCondition } from '../../engine/conditions.ts';
-import type { Finalization } from '../../engine/outcome.ts';
+import { type Finalization, ReconcileError } from '../../engine/outcome.ts';
 import { planDraining, planStream, type StreamFacts } from './plan.ts';
 
 function factsOf(
@@ -36,10 +37,21 @@ async function applied({ tenants }: Context, namespace: string, stream: Cached<'
   await tenants.inForce(namespace, stream);
 }
 
+/** The CRDs do not permit any other retention, but they may belong to another version. */
+function assertRetention({ spec }: Cached<'CatalogStream'>): void {
+  try {
+    parseDurationMs(spec.retention);
+  } catch (error) {
+    const message = `spec.retention is ${(error as Error).message}. Until then, events are kept for 720h`;
+    throw new ReconcileError(REASON.CatalogStream.Ready.ReconcileFailed, message);
+  }
+}
+
 export function reconcileStream(context: Context) {
   return async (stream: Cached<'CatalogStream'>) => {
     const facts = factsOf(context, stream);
     if (facts.workspaceExists) await applied(context, facts.namespace, stream);
+    assertRetention(stream);
     return planStream(facts);
   };
 }

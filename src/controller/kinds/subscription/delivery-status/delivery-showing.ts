@@ -1,7 +1,6 @@
-import { parseDurationMs } from '../../../../api/durations.ts';
 import type { SubscriptionStatus } from '../../../../api/kinds/subscription.ts';
+import { LONGEST_RETENTION_MS, retentionMsOf } from '../../../../core/routing/retention.ts';
 import type { ReadDeliveries } from '../../../../plane/delivery-reader.ts';
-import { LONGEST_RETENTION_MS } from '../../../../record/control-plan.ts';
 import type { Logger } from '../../../../telemetry/log.ts';
 import type { Registry } from '../../../../telemetry/metrics.ts';
 import type { Clock } from '../../../../time/clock.ts';
@@ -45,7 +44,7 @@ export function createDeliveryShowing(deps: {
     hasStream: subscription => streamOf(subscription) !== undefined,
     retentionMsOf: subscription => {
       const retention = streamOf(subscription)?.spec.retention;
-      return retention === undefined ? LONGEST_RETENTION_MS : parseDurationMs(retention);
+      return retention === undefined ? LONGEST_RETENTION_MS : retentionMsOf(retention);
     },
     writer,
     record: ({ metadata }, note) => deps.events.record({ resource: resourceOf('Subscription'), metadata }, note),
