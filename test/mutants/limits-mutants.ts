@@ -118,11 +118,11 @@ export const LIMITS_MUTANTS: readonly Mutant[] = [
     ],
   ]),
   ...limitsMutantsOf(`${FACADE}resources/inbox/replays.ts`, [
-    ['searching a range is free', 'if (!spend(RANGE_POINTS)) {', 'if (!spend(0)) {', `${FACADE}prices.test.ts`],
+    ['searching a range is free', 'points: RANGE_POINTS,', 'points: 0,', `${FACADE}prices.test.ts`],
     [
-      'a range can cost more points than are left',
-      'if (!spend(RANGE_POINTS)) {',
-      'if (!spend(RANGE_POINTS) && dryRun === true) {',
+      'only the price of a range costs points',
+      '    charge({ points: RANGE_POINTS',
+      '    if (dryRun === true) charge({ points: RANGE_POINTS',
       `${FACADE}prices.test.ts`,
     ],
     [
