@@ -81,10 +81,7 @@ describe('deleting', () => {
     const name = 'dropped';
     const through = await fillFailing(name, 'Delete');
     const backlog = () =>
-      kubectl(world.cluster, [
-        ...['get', 'wsub', `${PRODUCER}-${name}`, '-n', 'ada'],
-        ...['-o', 'jsonpath={.status.delivery.backlog}'],
-      ]);
+      kubectl(world.cluster, `get wsub ${PRODUCER}-${name} -n ada -o jsonpath={.status.delivery.backlog}`.split(' '));
     await eventually('the backlog is shown', async () => (await backlog()) === '1+', { withinMs: 60_000 });
     await observer.remove('CatalogStream', name, PRODUCER);
     // The events would fail for longer than this.

@@ -40,6 +40,21 @@ function targetOf({ metadata }: Cached<'Subscription'>): Target {
   return { key: keyOf(metadata), uid: metadata.uid };
 }
 
+/** Offers a status to the writer if it is different from the one shown, and if a backlog is not only temporary. */
+function offerLasting(
+  { writer, suspects }: { writer: DeliveryWriter; suspects: Map<string, string> },
+  target: Target,
+  { status, shown, by }: { status: DeliveryStatus; shown: DeliveryStatus; by: 'alarm' | 'audit' },
+): void {
+  const { key } = target;
+  const difference = differenceOf(status, shown);
+  const lasts = by === 'alarm' || suspects.get(key) === status.backlog || writer.isWaiting(key);
+  suspects.delete(key);
+  if (difference === 'none') writer.withdraw(key);
+  else if (difference === 'outcome' || lasts) writer.offer(target, status);
+  else suspects.set(key, status.backlog ?? '');
+}
+
 /**
  * Watches the state of all deliveries. Dispatchers publish all changes. If a message gets lost, the audit will find the
  * change because it regularly reads all subscriptions.
@@ -67,12 +82,7 @@ export function createDeliveryWatch(deps: DeliveryWatchDeps) {
     const shown = shownOf(subscription);
     const nowMs = deps.nowMs();
     const status = planDelivery(state, shown, { nowMs, retentionMs: deps.retentionMsOf(subscription) });
-    const difference = differenceOf(status, shown);
-    const lasts = by === 'alarm' || suspects.get(target.key) === status.backlog || writer.isWaiting(target.key);
-    suspects.delete(target.key);
-    if (difference === 'none') writer.withdraw(target.key);
-    else if (difference === 'outcome' || lasts) writer.offer(target, status);
-    else suspects.set(target.key, status.backlog ?? '');
+    offerLasting({ writer, suspects }, target, { status, shown, by });
   }
 
   function compare(sub: string, inc: string | undefined, fields: DeliveryFields, by: 'alarm' | 'audit'): void {
