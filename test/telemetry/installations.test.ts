@@ -71,6 +71,21 @@ test.skipIf(promtool === undefined)('fires an alert if all series of an installa
   expect(passingAlerts(promtool, rulesOf(), () => [{ input: { up: '1x120' }, firing: ['{}'] }])).toEqual([name]);
 });
 
+test.skipIf(promtool === undefined)(
+  'fires an alert if all processes of the facade crash, unless there was none',
+  () => {
+    const name = 'SluiceRoleMissing';
+    const facade = 'sluice_role_ready{role="facade",instance="a"}';
+    const trialOf = (values: string, firing: readonly string[]) => ({
+      input: belongingTo(BROKEN, { ...ALERT_CASES[name]?.silent, [facade]: values }),
+      firing,
+    });
+    const trials = [trialOf('1x100 _x20', [`{${BROKEN}}`]), trialOf('_x120', []), trialOf('1x20 _x100', [])];
+    const rules = rulesFor().filter(({ alert }) => alert === name);
+    expect(passingAlerts(promtool, rules, () => trials)).toEqual([name]);
+  },
+);
+
 interface Dashboard {
   readonly templating: { readonly list: readonly { readonly name: string; readonly definition?: string }[] };
   readonly panels: readonly { readonly title: string; readonly targets?: readonly { readonly expr: string }[] }[];

@@ -12,6 +12,10 @@ const named = (role: string, installations: string) => `label_replace(${installa
 const isMissing = (role: string) =>
   named(role, `${KNOWN} unless on (${INSTALLATION}) (sluice_role_ready{role="${role}"} == 1)`);
 
+/** The facade must have existed within the last hour because installations without it look the same. */
+const FACADE = 'sluice_role_ready{role="facade"}';
+const FACADE_IS_MISSING = `group ${by('role')} (last_over_time(${FACADE}[1h])) unless on (${INSTALLATION}) (${FACADE} == 1)`;
+
 /** If there is no data, only the matchers (if any) identify the installation. */
 const NOTHING = named('any role', 'absent_over_time(sluice_build_info[1h])');
 
@@ -20,7 +24,7 @@ export const processes: AlertGroup = {
   rules: [
     {
       name: 'SluiceRoleMissing',
-      expr: `${[...NEEDED_ROLES.map(isMissing), NOTHING].join(' or ')} or max ${by('role')} (sluice_role_ready{role="facade"}) == 0`,
+      expr: [...NEEDED_ROLES.map(isMissing), NOTHING, FACADE_IS_MISSING].join(' or '),
       for: '5m',
       severity: 'critical',
       summary: 'No replica of {{ $labels.role }} is ready.',
@@ -30,6 +34,7 @@ export const processes: AlertGroup = {
         'Run `kubectl -n sluice-system get pods` to check the pods and check their logs.',
         'If a pod is running but not ready, call `GET /readyz` on its ops port to find out the reason.',
         'Check the log for the message `sluice cannot start`. This message shows whether the cause is a variable, the root key, or the [Redis settings](configuration.md#redis).',
+        'For the facade, the alert ends one hour after the last metrics of a replica. If you have removed the facade, ignore the alert until then.',
       ],
     },
     {
