@@ -72,6 +72,7 @@ const WAITING = [
   'control/invitations',
   'control/paused',
   'control/permissions',
+  'control/recreated',
   'control/uninstall',
   'delivery/backlog',
   'delivery/delivery-status',

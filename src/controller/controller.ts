@@ -41,6 +41,7 @@ import { createWorkspaceControllers } from './kinds/workspace/controller.ts';
 import { createLeadership } from './leadership.ts';
 import { registerRootKeyMetrics } from './root-key-metrics.ts';
 import { createRootKeyChoice } from './root-keys.ts';
+import { createRecentlyGone } from './routes/recently-gone.ts';
 import { gatherTenant, objectsOfTenant } from './routes/snapshot.ts';
 import { routeSources } from './routes/sources.ts';
 import { createTenants } from './routes/tenants.ts';
@@ -111,7 +112,7 @@ type Basis = ReturnType<typeof createBasis>;
 
 /** Creates the component responsible for compiling each tenant's routes from the caches and writing them to Redis. */
 function createRoutes(options: ControllerOptions, basis: Basis) {
-  const { client, nowMs, log } = options;
+  const { client, clock, nowMs, log } = options;
   const { caches, secretAccess, controllers, shortages, terms, locks } = basis;
   const headerSecrets = createHeaderSecrets({
     caches,
@@ -120,6 +121,9 @@ function createRoutes(options: ControllerOptions, basis: Basis) {
     enqueueAfter: (name, delayMs) => controllers.enqueueAfter('routes', name, delayMs),
     log,
   });
+  const isRecentlyGone = createRecentlyGone(caches.Workspace, clock, (name, leftMs) =>
+    controllers.enqueueAfter('routes', name, leftMs),
+  );
   const isShort = (account: string) => shortages.isShort(account) === true;
   const tenants = createTenants({
     ...options,
@@ -129,7 +133,7 @@ function createRoutes(options: ControllerOptions, basis: Basis) {
       secretAccess.assertRead(name);
       await headerSecrets.read(name);
     },
-    gather: (name, isRemoved) => gatherTenant(caches, isRemoved, name, isShort, headerSecrets.fieldsOf),
+    gather: (name, isRemoved) => gatherTenant(caches, isRemoved, name, isShort, headerSecrets.fieldsOf, isRecentlyGone),
     objectsOf: name => objectsOfTenant(caches, name),
     knowsKeys: secretAccess.knows,
     isPaused: name => isPaused(caches, name),

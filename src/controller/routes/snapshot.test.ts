@@ -8,10 +8,19 @@ const workspace = (metadata: object = {}) =>
   objectOf<'Workspace'>('acme', { account: 'acme' }, { namespace: undefined, metadata });
 const stream = (name: string, metadata: object = {}) =>
   objectOf<'CatalogStream'>(name, { public: true, retention: '1h', deletionPolicy: 'Retain' }, { metadata });
-function stateOf(objects: Parameters<typeof createTestContext>[0], home?: object) {
+function stateOf(objects: Parameters<typeof createTestContext>[0], home?: object, isRecentlyGone = false) {
   const { caches } = createTestContext(objects).context;
   const namespaces = { store: { get: () => home } } as unknown as typeof caches.namespaces;
-  const { workspace, held } = finish(gatherTenant({ ...caches, namespaces }, () => false, 'acme'));
+  const { workspace, held } = finish(
+    gatherTenant(
+      { ...caches, namespaces },
+      () => false,
+      'acme',
+      () => false,
+      () => undefined,
+      () => isRecentlyGone,
+    ),
+  );
   return workspace === undefined ? (held ? 'held' : 'closed') : 'open';
 }
 
@@ -32,6 +41,14 @@ describe('a tenant', () => {
   test('is held while the label of the namespace is missing, or is that of another workspace', () => {
     expect(stateOf({ Workspace: [workspace()] }, undefined)).toBe('held');
     expect(stateOf({ Workspace: [workspace()] }, { ...own, workspace: 'other' })).toBe('held');
+  });
+
+  test('is held if it was deleted just now, until a new one is protected', () => {
+    for (const objects of [{}, { Workspace: [workspace(DELETED)] }, { Workspace: [workspace({ finalizers: [] })] }]) {
+      expect(stateOf(objects, own, true)).toBe('held');
+    }
+    expect(stateOf({ Workspace: [workspace()] }, own, true)).toBe('open');
+    expect(stateOf({}, { ...own, deleting: true }, true)).toBe('closed');
   });
 
   test('is closed while its namespace is being deleted, because a Block may be removed first', () => {

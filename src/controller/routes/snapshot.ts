@@ -8,6 +8,7 @@ import {
 import { mapSteps, type Steps } from '../../core/routing/steps.ts';
 import type { AnyObject } from '../../kube/object.ts';
 import type { Cached, Caches } from '../caches/caches.ts';
+import type { IsRecentlyGone } from './recently-gone.ts';
 
 /**
  * Collects the data required for compiling the routes of the workspace `name` from the caches. This includes all objects
@@ -19,6 +20,7 @@ export function gatherTenant(
   name: string,
   isShort: (account: string) => boolean = () => false,
   fieldsOf: (subscription: Cached<'Subscription'>) => SubscriptionSnapshot['headerFields'] = () => undefined,
+  isRecentlyGone: IsRecentlyGone = () => false,
 ): Steps<TenantSnapshot> {
   const workspace = caches.Workspace.store.get(name);
   // Don't apply objects in a foreign namespace, i.e. one without the label. If a namespace is being deleted, its
@@ -26,15 +28,17 @@ export function gatherTenant(
   // blocked object.
   const home = caches.namespaces.store.get(name);
   const adopted = home?.workspace === name;
-  const deleting = workspace?.metadata.deletionTimestamp !== undefined || home?.deleting === true;
-  const exists = workspace !== undefined && !deleting && isProtected(workspace);
+  const exists =
+    workspace !== undefined && workspace.metadata.deletionTimestamp === undefined && isProtected(workspace);
+  const open = exists && adopted && !home.deleting;
+  const held = !open && home?.deleting !== true && (exists || isRecentlyGone(name));
   const account = workspace === undefined ? undefined : caches.Account.store.get(workspace.spec.account);
   const of = <P>(kind: { store: { byIndex: (index: string, entry: string) => readonly P[] } }, index = 'namespace') =>
     kind.store.byIndex(index, name);
   const tenant = {
     name,
-    ...(exists && adopted ? { workspace: { spec: workspace.spec } } : {}),
-    ...(exists && !adopted ? { held: true as const } : {}),
+    ...(open ? { workspace: { spec: workspace.spec } } : {}),
+    ...(held ? { held } : {}),
     ...(workspace === undefined ? {} : { account: payer(account, isShort) }),
     secretKeys: of(caches.ingressKeys).flatMap(({ sha256 }) => (sha256 === undefined ? [] : [sha256])),
   };

@@ -65,8 +65,8 @@ export interface TenantSnapshot {
   /** Absent if there is no Workspace, if it is being deleted, or if it is held. In this case, its routes are closed. */
   readonly workspace?: { readonly spec: WorkspaceSpec };
   /**
-   * True if the workspace exists, but does not own its namespace. Its routes are closed, but the events that wait for
-   * them are kept until it owns the namespace again.
+   * True if the workspace exists, but does not own its namespace, or if it was deleted just now. Its routes are closed,
+   * but the events that wait for them are kept.
    */
   readonly held?: true;
   /** The paying account. Absent if there is no Workspace. */
