@@ -1,5 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect, test } from 'vitest';
+import { eventually } from '../support/deadline.ts';
+import { leads } from '../support/leading.ts';
 import { makeSample } from '../support/publisher.ts';
 import { PRODUCER, QUEUE, SUBSCRIPTION } from '../support/small-world.ts';
 import { useSmallWorld } from '../support/use-small-world.ts';
@@ -38,7 +40,7 @@ test('a Workspace that is replaced by force keeps its waiting events, and delive
   expect(await arrivedWithLast('replaced')).toEqual([...waiting, 'replaced.last']);
 });
 
-test('nothing is sent while the Workspace is gone, and what is closed in the meantime stays closed', async () => {
+test('nothing is sent while the Workspace is gone, even after a restart, and what is closed in the meantime stays closed', async () => {
   const { observer, publisher, receiver } = world;
   const waiting = await publishWaiting('gone');
   const closed = await publishWaiting('gone.closed', 'closed');
@@ -55,6 +57,9 @@ test('nothing is sent while the Workspace is gone, and what is closed in the mea
     'Unknown/WaitingForWorkspace',
   ]);
   expect([401, 409]).toContain((await publisher.post(makeSample('gone.refused', 'key', 'refused'))).status);
+  // The minute begins again.
+  await world.sluice.restart();
+  await eventually('a new leader leads', () => leads(world.sluice), { withinMs: 60_000 });
   await delay(2_000);
   expect([...waiting, ...closed].filter(id => receiver.delivered('ada').has(id))).toEqual([]);
   await observer.apply(WORKSPACE);
