@@ -177,6 +177,31 @@ export const REFUSALS: readonly (readonly [name: string, values: ValueSet, sente
     { ...REQUIRED, redis: { embedded: { enabled: true }, usersSecret: 'users' } },
     /redis\.usersSecret is set, but the Redis of redis\.embedded\.enabled has no users/,
   ],
+  [
+    'a password for Redis in the URL and in a Secret',
+    { ...REQUIRED, redis: { url: 'redis://:a@redis', passwordSecret: 'password' } },
+    /redis\.url has a password, and redis\.passwordSecret is set/,
+  ],
+  [
+    'a user for Redis in the URL and one for each role',
+    { ...REQUIRED, redis: { url: 'redis://a@redis', usersSecret: 'users' } },
+    /redis\.usersSecret is set, but redis\.url has a user or a password/,
+  ],
+  [
+    'certificates for a Redis without TLS',
+    { ...REQUIRED, redis: { url: 'redis+sentinel://a:26379/events', tls: { caSecret: 'ca' } } },
+    /redis\.tls is set, but the connection does not use TLS/,
+  ],
+  [
+    'certificates for the Redis for evaluation',
+    { ...REQUIRED, redis: { embedded: { enabled: true }, tls: { serverName: 'redis.example.com' } } },
+    /redis\.tls is set, but the connection does not use TLS/,
+  ],
+  [
+    'a user for Sentinels that are not used',
+    { ...REQUIRED, redis: { url: 'redis://redis', sentinel: { username: 'watcher' } } },
+    /redis\.sentinel is set, but there is no Sentinel/,
+  ],
   ['an unknown mode', { ...REQUIRED, mode: 'single' }, /at '\/mode': value must be one of 'roles', 'all'/],
   ['no registry', { ...REQUIRED, image: {} }, /image\.registry is required, because there is no default registry/],
   ['a URL as a registry', { ...REQUIRED, image: { registry: 'https://a.example' } }, /at '\/image\/registry'/],

@@ -26,7 +26,12 @@ const meaningOf = (variable: keyof typeof ENVIRONMENT) =>
       ' One of the claims in the list must match.',
     )
     .replaceAll(/SLUICE_[A-Z_]+/g, name => VALUE_OF[name] ?? name);
-const tracingMeaning = (variable: string) => TRACING_ENVIRONMENT[variable]?.meaning ?? '';
+/** Returns the description of a variable for tracing. The chart has no value for the next variable. */
+const tracingMeaning = (variable: string) =>
+  (TRACING_ENVIRONMENT[variable]?.meaning ?? '').replace(
+    'Tracing is disabled if neither this variable nor the next variable is set.',
+    'By default, tracing is disabled.',
+  );
 
 const eventRate = (fallback: number, variable: keyof typeof ENVIRONMENT) =>
   z.int().min(0).max(1_000_000).default(fallback).describe(meaningOf(variable));
