@@ -144,7 +144,11 @@ const OF_PARTS: readonly Mutant[] = [
       'if isClaimed then',
     ],
     ['an ended attempt is still counted', '      leaveFlight(slot)\n', ''],
-    ['a failed attempt keeps earlier lapses', 'attempts, 0, due, failed)', 'attempts, 4, due, failed)'],
+    [
+      'a failed attempt keeps earlier lapses',
+      'writeTries(entry, attempts, 0, due, failed)',
+      'local _, kept = readTries(triesOf(entry)) writeTries(entry, attempts, kept, due, failed)',
+    ],
     ['the next event of a lane is not continued', "return 'o', string.byte(claim) ~= CLAIMED", "return 'o', false"],
     [
       'a late delivery releases the lane of the current dispatcher',
