@@ -202,6 +202,21 @@ export const REFUSALS: readonly (readonly [name: string, values: ValueSet, sente
     { ...REQUIRED, redis: { url: 'redis://redis', sentinel: { username: 'watcher' } } },
     /redis\.sentinel is set, but there is no Sentinel/,
   ],
+  [
+    'a misspelt limit',
+    { ...REQUIRED, limits: { accounts: { free: { stream: 5 } } } },
+    /at '\/limits\/accounts\/free'.*stream/s,
+  ],
+  [
+    'a number as a label',
+    { ...REQUIRED, dispatcher: { podLabels: { cell: 1 } } },
+    /podLabels\/cell': got number, want/,
+  ],
+  [
+    'a switch as an annotation',
+    { ...REQUIRED, ingress: { service: { annotations: { 'a.example/internal': true } } } },
+    /a\.example~1internal': got boolean, want string/,
+  ],
   ['an unknown mode', { ...REQUIRED, mode: 'single' }, /at '\/mode': value must be one of 'roles', 'all'/],
   ['no registry', { ...REQUIRED, image: {} }, /image\.registry is required, because there is no default registry/],
   ['a URL as a registry', { ...REQUIRED, image: { registry: 'https://a.example' } }, /at '\/image\/registry'/],

@@ -42,6 +42,14 @@ export function openObject(description: string, fallback: Readonly<Record<string
     .describe(description);
 }
 
+/** An object whose values are text, such as labels. Without quotes, YAML reads `true` and `1` as other types. */
+export function textObject(description: string, fallback: Readonly<Record<string, string>> = {}) {
+  return z
+    .record(z.string(), z.string())
+    .default({ ...fallback })
+    .describe(description);
+}
+
 /** A list of objects in the format of Kubernetes. */
 export function openList(description: string) {
   return z.array(z.record(z.string(), z.unknown())).default([]).describe(description);

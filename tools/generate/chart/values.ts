@@ -1,10 +1,11 @@
 import { z } from 'zod';
 import { DEFAULT_INSTANCE, INSTANCE } from '../../../src/api/instance.ts';
+import { LIMIT_NAMES } from '../../../src/api/kinds/account-limits.ts';
 import { ENVIRONMENT } from '../../../src/config/environment.ts';
 import { SIGNING_ALGORITHMS } from '../../../src/config/oidc-environment.ts';
 import { TRACING_ENVIRONMENT } from '../../../src/config/tracing-environment.ts';
 import { ALL_IN_ONE, WORKLOADS, type Workload } from '../roles.ts';
-import { list, openList, openObject, ports, section, text } from './value-types.ts';
+import { list, openList, openObject, ports, section, text, textObject } from './value-types.ts';
 
 /** The variables that are mentioned in descriptions, and the values that set them. */
 const VALUE_OF: Readonly<Record<string, string>> = {
@@ -36,6 +37,14 @@ const tracingMeaning = (variable: string) =>
 const eventRate = (fallback: number, variable: keyof typeof ENVIRONMENT) =>
   z.int().min(0).max(1_000_000).default(fallback).describe(meaningOf(variable));
 
+/** Account limits by name. The roles check the numbers. Helm names the wrong path for a key in `propertyNames`. */
+const accountLimits = (description: string) =>
+  openObject(description).meta({
+    description,
+    patternProperties: { [`^(${LIMIT_NAMES.join('|')})$`]: {} },
+    additionalProperties: false,
+  });
+
 /** A network in CIDR notation, e.g. 10.0.0.0/8. The roles check the numbers. */
 const NETWORK = /^[0-9a-fA-F.:]+\/[0-9]{1,3}$/;
 
@@ -66,7 +75,7 @@ const expose = section('Access from outside of the cluster.', {
     .default('None')
     .describe('The object to create: None, Ingress, or HTTPRoute (Gateway API).'),
   host: text('The host name, which is required unless the type is None.'),
-  annotations: openObject('The annotations of the object.'),
+  annotations: textObject('The annotations of the object.'),
   className: text('The class of an Ingress. Defaults to the default class of the cluster.'),
   tlsSecret: text('The name of the Secret containing the certificate of an Ingress.'),
   parentRefs: openList('The Gateways of an HTTPRoute, e.g. [{name: public, namespace: gateways}].'),
@@ -75,7 +84,7 @@ const expose = section('Access from outside of the cluster.', {
 const service = section('The Service of the role.', {
   type: z.enum(['ClusterIP', 'NodePort', 'LoadBalancer']).default('ClusterIP').describe('The type of the Service.'),
   port: z.int().min(1).max(65_535).default(80).describe('The port of the Service.'),
-  annotations: openObject('The annotations of the Service.'),
+  annotations: textObject('The annotations of the Service.'),
   extraSpec: openObject(
     'More fields of spec, e.g. {externalTrafficPolicy: Local}, which preserves the addresses of clients.',
   ),
@@ -118,9 +127,9 @@ function workload(of: Workload) {
       .union([z.int().min(0), z.string()])
       .default(1)
       .describe('The number or percentage of pods that can be evicted at the same time.'),
-    podLabels: openObject('The labels of the pods.'),
-    podAnnotations: openObject('The annotations of the pods.'),
-    nodeSelector: openObject('Labels of the nodes to run on.'),
+    podLabels: textObject('The labels of the pods.'),
+    podAnnotations: textObject('The annotations of the pods.'),
+    nodeSelector: textObject('Labels of the nodes to run on.'),
     tolerations: openList('The tolerations of the pods.'),
     affinity: openObject('The affinity of the pods, in addition to spreading them over hosts and zones.'),
     priorityClassName: text('The priority class of the pods.'),
@@ -202,7 +211,7 @@ const monitoring = section(
     podMonitor: section('The PodMonitor for the Prometheus Operator.', {
       enabled: z.boolean().default(false).describe('Whether to create a PodMonitor.'),
       interval: text('The time between two scrapes.', '30s'),
-      labels: openObject('Labels for the PodMonitor. Prometheus uses these labels to select the object.'),
+      labels: textObject('Labels for the PodMonitor. Prometheus uses these labels to select the object.'),
     }),
     prometheusRule: section('The alerts for the Prometheus Operator.', {
       enabled: z.boolean().default(false).describe('Whether to create a PrometheusRule.'),
@@ -214,7 +223,7 @@ const monitoring = section(
         'The URL of the runbooks, to which # and the name of the alert are appended. This page is also included in the chart as files/runbooks.md.',
         'https://sluice.dev/runbooks',
       ),
-      labels: openObject('Labels for the PrometheusRule. Prometheus uses these labels to select the object.'),
+      labels: textObject('Labels for the PrometheusRule. Prometheus uses these labels to select the object.'),
     }),
     kubeStateMetrics: section('Configuration for kube-state-metrics, which provides metrics for each Sluice object.', {
       enabled: z
@@ -226,7 +235,7 @@ const monitoring = section(
       namespace: text(
         'The namespace of kube-state-metrics, where the ConfigMap can be mounted. Defaults to the release namespace.',
       ),
-      labels: openObject('The labels of the ConfigMap.'),
+      labels: textObject('The labels of the ConfigMap.'),
     }),
     dashboards: section('Dashboard for Grafana.', {
       enabled: z
@@ -235,7 +244,7 @@ const monitoring = section(
         .describe(
           'Whether to create a ConfigMap with the dashboard. You only need a single dashboard for each Grafana, because it can display any installation.',
         ),
-      labels: openObject('Labels for the ConfigMap. The Grafana sidecar uses these labels to find the ConfigMap.', {
+      labels: textObject('Labels for the ConfigMap. The Grafana sidecar uses these labels to find the ConfigMap.', {
         grafana_dashboard: '1',
       }),
     }),
@@ -350,16 +359,16 @@ export const Values = z.strictObject({
     ingressPerKey: eventRate(0, 'SLUICE_INGRESS_KEY_LIMIT'),
     ingressPerWorkspace: eventRate(0, 'SLUICE_INGRESS_WORKSPACE_LIMIT'),
     accounts: section('The account limits by name, e.g. {streams: 1000, storedBytes: 10737418240}.', {
-      free: openObject(
+      free: accountLimits(
         'The limits of each Account on the Free plan. To disable a limit, use unlimited. If a limit is omitted, the default of SLUICE_FREE_LIMITS is used.',
       ),
-      metered: openObject(
+      metered: accountLimits(
         'The limits of each Account on the Metered plan. If a limit is omitted, the default of SLUICE_METERED_LIMITS is used.',
       ),
-      max: openObject(
+      max: accountLimits(
         'The highest limits of any Account, which also apply to spec.limits. By default, there are no maximum limits.',
       ),
-      invited: openObject(
+      invited: accountLimits(
         "The limits written to each Account that is created for an accepted invitation, e.g. {streams: 0}. They can't exceed the default of SLUICE_FREE_LIMITS.",
       ),
     }),
@@ -401,7 +410,7 @@ export const Values = z.strictObject({
       .boolean()
       .default(false)
       .describe('Whether to uninstall Sluice even if there are undelivered events.'),
-    nodeSelector: openObject('Labels of the nodes to run on.'),
+    nodeSelector: textObject('Labels of the nodes to run on.'),
     tolerations: openList('The tolerations of the pod.'),
   }),
   ...(Object.fromEntries([...WORKLOADS, ALL_IN_ONE].map(each => [each.name, workload(each)])) as Record<
