@@ -25,6 +25,7 @@ const counts = (routed: number, more: Partial<Counts> = {}): Counts => ({
   dead: 0,
   skipped: 0,
   expired: 0,
+  ended: 0,
   counted: 0,
   ...more,
 });
@@ -50,6 +51,10 @@ const GOOD: Records = {
 
 test('does not report anything if each event arrived once, in order, where its key is active', () => {
   expect(judge(GOOD)).toEqual({ problems: [], repeats: 0, bound: 1 });
+});
+
+test('does not count a delivery twice that has ended while another attempt is in progress', () => {
+  expect(judge({ ...GOOD, ...withCounts('ada', { ended: 1, counted: 1 }) }).problems).toEqual([]);
 });
 
 const without = (gone: Arrival) =>
@@ -135,6 +140,7 @@ test.each<[string, string, Partial<Records>]>([
   ],
   ['a delivery in no state', 'ada: routed 3, and 2 in', withCounts('ada', { delivered: 2 })],
   ['a claim that is not counted', 'ada: 0 claims, and 1 counted', withCounts('ada', { counted: 1 })],
+  ['an ended claim that is not counted', 'ada: 1 claims, and 0 counted', withCounts('ada', { ended: 1 })],
   ['one that is routed twice', 'ada: routed 4 of 3 events', withCounts('ada', { routed: 4, delivered: 4 })],
   ['one that is dead', 'bob: delivered 1 of 2', withCounts('bob', { delivered: 1, dead: 1 })],
   ['one that is charged twice', 'charged 12 tokens for 8 deliveries of 11', { state: { ...GOOD.state, charged: 12 } }],

@@ -4,7 +4,10 @@ import { accountKeys } from '../../src/redis/keys.ts';
 import type { ControlState } from './control-state.ts';
 import { type Sample, SUBSCRIPTIONS, type Subscription } from './record.ts';
 
-/** The deliveries of a subscription, by state. `counted`: the number of claims in flight according to its counters. */
+/**
+ * The deliveries of a subscription, by state. `ended`: the number of claims whose event has ended during the attempt, for
+ * example because the result of an earlier claim arrived. `counted`: the number of all claims according to its counters.
+ */
 export interface Counts {
   readonly routed: number;
   readonly pending: number;
@@ -14,6 +17,7 @@ export interface Counts {
   readonly dead: number;
   readonly skipped: number;
   readonly expired: number;
+  readonly ended: number;
   readonly counted: number;
 }
 
@@ -77,16 +81,18 @@ export function startPartReader(redis: Redis | Cluster, state: ControlState): Pa
       const [counted = 0, routed = 0, , delivered = 0, dead = 0, expired = 0, skipped = 0] = numbers;
       const mine = pending.filter(each => each.startsWith(slot));
       const retrying = mine.filter(each => waiting.has(each.split('\0')[0] as string)).length;
-      const inflight = [...pairsOf(claims).keys()].filter(lane => lane.startsWith(slot)).length;
+      const claimed = [...pairsOf(claims)].filter(([lane]) => lane.startsWith(slot));
+      const ended = claimed.filter(([, claim]) => claim.startsWith('x')).length;
       return {
         routed,
         pending: mine.length - retrying,
-        inflight,
+        inflight: claimed.length - ended,
         retrying,
         delivered,
         dead,
         skipped,
         expired,
+        ended,
         counted,
       };
     };
@@ -109,11 +115,12 @@ export function startPartReader(redis: Redis | Cluster, state: ControlState): Pa
 
 /** Returns the inconsistencies between a part's counts. Each routed delivery must be in exactly one state. */
 export function checkConservation({ counts }: PartState): string[] {
-  return Object.entries(counts).flatMap(([name, { routed, counted, ...states }]) => {
+  return Object.entries(counts).flatMap(([name, { routed, ended, counted, ...states }]) => {
     const sum = Object.values(states).reduce((total, count) => total + count, 0);
+    const claims = states.inflight + ended;
     return [
       ...(sum === routed ? [] : [`${name}: routed ${routed}, and ${sum} in ${JSON.stringify(states)}`]),
-      ...(counted === states.inflight ? [] : [`${name}: ${states.inflight} claims, and ${counted} counted`]),
+      ...(counted === claims ? [] : [`${name}: ${claims} claims, and ${counted} counted`]),
     ];
   });
 }

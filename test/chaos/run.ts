@@ -96,7 +96,7 @@ async function waitForArrivals({ generator, sink }: Flow, names: readonly string
 
 const isSettled = ({ counts, charged, settled }: PartState) =>
   charged === settled &&
-  Object.values(counts).every(({ pending, inflight, retrying }) => pending + inflight + retrying === 0);
+  Object.values(counts).every(({ pending, inflight, retrying, ended }) => pending + inflight + retrying + ended === 0);
 
 /** Repeats each fault for its whole duration. */
 async function disturb(flow: Flow, steps: readonly (() => Promise<void>)[], faultMs: number) {
