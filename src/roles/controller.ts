@@ -55,6 +55,10 @@ function watchStandby(
   return { stop: key.stop, impairments: () => [...key.impairments(), ...otherRedis()] };
 }
 
+/** Returns the stack of an error without its message. */
+const framesOf = (error: unknown): string[] =>
+  ((error as Error).stack ?? '').split('\n').filter(line => line.startsWith('    at '));
+
 export function startController(parts: Parts): Running {
   const { config, log, registry, tracing, redis, kubeMetrics, nowMs } = parts;
   const client = connect({ ...config.kubernetes, metrics: kubeMetrics() });
@@ -86,6 +90,8 @@ export function startController(parts: Parts): Running {
       sealEndpoint: (subscription, endpoint) => sealEndpoint(keys.first().sealKeys, subscription, endpoint),
       openHeader: createHeaderSeals(keys, systemClock.wallMs).open,
       keys,
+      // The message may contain secrets.
+      onUnexpected: error => log.error({ stack: framesOf(error) }, 'the routes of a Subscription cannot be compiled'),
     },
     secretsRole: config.secretsRole,
     instance: config.instance,

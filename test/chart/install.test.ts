@@ -164,6 +164,14 @@ describe('a release under another name and namespace', () => {
       expect(await urlIn(name)).toBe(btoa('own'));
     });
 
+    test('can be a Secret of the parent chart', async () => {
+      const name = `parent-${section}`;
+      await target.kubectl('create', 'secret', 'generic', name, '-n=events', '--from-literal=url=own');
+      await target.kubectl('annotate', 'secret', name, '-n=events', 'meta.helm.sh/release-name=blue');
+      await upgrade({ existingSecret: name });
+      expect(await urlIn(name)).toBe(btoa('own'));
+    });
+
     test('can only be the Secret of the release if Helm keeps it', async () => {
       await upgrade({ url });
       const name = `blue-sluice-${section}-url`;

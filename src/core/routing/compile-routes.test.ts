@@ -611,6 +611,35 @@ test('a retention that cannot be parsed is the maximum retention, and does not a
   expect([queues.orders?.retentionMs, queues.refunds?.retentionMs]).toEqual([720 * 3_600_000, 3_600_000]);
 });
 
+test('an error that is not caused by a spec only pauses its subscription, and is reported', () => {
+  const plain = snapshotOf({
+    streams: { orders: {} },
+    integrations: { shop: { workspace: 'partner' }, bank: { workspace: 'other' } },
+    subscriptions: {
+      'shop-orders': { integration: 'shop', stream: 'orders' },
+      'bank-orders': { integration: 'bank', stream: 'orders', namespace: 'other' },
+    },
+  });
+  const [bad, good] = plain.subscriptions as [SubscriptionSnapshot, SubscriptionSnapshot];
+  const url = 'https://partner.example/unexpected';
+  const spec = { ...bad.spec, endpoint: { url } };
+  const error = new TypeError('contains a secret');
+  const judgeEndpoint = (given: string) => {
+    if (given === url) throw error;
+    return 'ok';
+  };
+  const errors: unknown[] = [];
+  const { verdicts } = compileRoutes(
+    { ...plain, subscriptions: [{ ...bad, spec }, good] },
+    { ...options, judgeEndpoint, onUnexpected: each => errors.push(each) },
+  );
+  expect(errors).toEqual([error]);
+  expect([verdicts.get(bad.uid), verdicts.get(good.uid)]).toEqual([
+    { ready: 'Admitted', live: 'SpecRefused', detail: 'an unexpected error occurred' },
+    { ready: 'Admitted', live: 'Live' },
+  ]);
+});
+
 test('the younger of two subscriptions for one pair contains the name of the older one', () => {
   const one = { integration: 'shop', stream: 'orders' };
   const snapshot = snapshotOf({

@@ -35,6 +35,8 @@ export interface CompileOptions extends EndpointOptions {
   readonly limits?: LimitPolicy;
   /** Decrypts the sealed value of a header. Returns undefined if this is not possible. */
   readonly openHeader: HeaderSeals['open'];
+  /** Called with an error that is not caused by the value of a spec. Its message may contain secrets. */
+  readonly onUnexpected?: (error: unknown) => void;
   /** Results of earlier calls that can be reused. If absent, everything is computed. */
   readonly made?: RoutesMade;
 }
@@ -158,8 +160,9 @@ function admitted(
     if (value !== undefined) throw new RangeError(`${value} is out of range`);
     return { verdict, route };
   } catch (error) {
-    // Other messages may contain secrets.
-    const detail = error instanceof RangeError ? error.message.slice(0, 200) : 'an unexpected error occurred';
+    const isRange = error instanceof RangeError;
+    if (!isRange) options.onUnexpected?.(error);
+    const detail = isRange ? error.message.slice(0, 200) : 'an unexpected error occurred';
     const route = { ...pausedRoute(names, spec, { gen, sinceMs }), ...pause };
     return { verdict: { ready: 'Admitted', live: 'SpecRefused', detail }, route };
   }

@@ -76,7 +76,9 @@ test('events that wait while the label is missing for a moment are delivered in 
   await observer.until([...live, 'True/Live']);
   await publisher.publish(makeSample('last', 'key', 'last'));
   await receiver.arrival('last', 'ada');
-  const arrived = receiver.attempts.map(({ id }) => id).filter(id => /^(kept|closed|last|refused)/.test(id));
+  // An attempt can be repeated if the dispatcher was delayed.
+  const ids = new Set(receiver.attempts.map(({ id }) => id));
+  const arrived = [...ids].filter(id => /^(kept|closed|last|refused)/.test(id));
   expect(arrived).toEqual([...sent.kept, 'last']);
 });
 

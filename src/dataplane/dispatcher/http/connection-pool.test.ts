@@ -20,6 +20,7 @@ interface Limits {
   readonly idleConnections?: number;
   readonly connectionMs?: number;
   readonly leaveMs?: number;
+  readonly closedWithinMs?: number;
   /** Called when a response was written. */
   readonly answered?: (socket: Socket) => void;
 }
@@ -138,6 +139,7 @@ test.each([
   const sockets: Socket[] = [];
   const { endpoint, pool, origin } = await setUp({
     idleTimeoutMs: 60_000,
+    closedWithinMs: 60_000,
     answered: socket => void sockets.push(socket),
   });
   const connection = pool.take(origin);
@@ -145,7 +147,7 @@ test.each([
   pool.give(connection);
   act(sockets[0] as Socket);
   await endpoint.lastConnectionEnded();
-  await vi.waitFor(() => expect(origin.idle).toEqual([]));
+  await vi.waitFor(() => expect(origin.idle).toEqual([]), SOON);
   expect(origin.closesUntilMs > performance.now()).toBe(closes);
 });
 

@@ -98,8 +98,10 @@ export function createConnectionPool(options: {
   idleConnections?: number;
   connectionMs?: number;
   leaveMs?: number;
+  closedWithinMs?: number;
 }): ConnectionPool {
-  const { idleConnections = IDLE_CONNECTIONS, connectionMs = CONNECTION_MS, leaveMs = LEAVE_MS } = options;
+  const { idleConnections = IDLE_CONNECTIONS, connectionMs = CONNECTION_MS } = options;
+  const { leaveMs = LEAVE_MS, closedWithinMs = CLOSED_WITHIN_MS } = options;
   const connect = createConnector(options);
   const entries = new Set<Entry>();
   /** The idle connections, in the order in which they became idle. */
@@ -151,7 +153,7 @@ export function createConnectionPool(options: {
   const add = (origin: Origin): Entry => {
     const connection = createConnection(connect, origin, reason => {
       const nowMs = performance.now();
-      const isRecent = nowMs - entry.givenMs < CLOSED_WITHIN_MS;
+      const isRecent = nowMs - entry.givenMs < closedWithinMs;
       if (entry.isUnused) origin.lostUnused++;
       else if (isRecent && !CLOSED_BY_US.has(reason)) origin.closesUntilMs = nowMs + CLOSES_MS;
       forget(entry);
