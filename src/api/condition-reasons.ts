@@ -114,7 +114,7 @@ export const CONDITION_MEANING = {
       IntegrationPending: 'False: The integration has not been accepted by the partner yet.',
       Revoked: 'False: This Activation has been revoked.',
       RevokedElsewhere: 'False: Another Activation with the same integration and group key has been revoked.',
-      IntegrationClosed: 'False: The integration has expired, or it was declined, revoked, or deleted.',
+      IntegrationClosed: 'False: The integration has expired, or it was declined or revoked.',
     },
   },
   Block: {

@@ -26,14 +26,12 @@ export function createRecentlyGone(
     // After a list, the current object can be a new one with the same name.
     const stays = current?.metadata.uid === old.metadata.uid && current.metadata.deletionTimestamp === undefined;
     if (stays) return;
-    // Nobody asks a replica that does not lead.
     for (const [other, ms] of goneMs) if (ms + GRACE_MS <= clock.nowMs()) goneMs.delete(other);
     goneMs.set(name, clock.nowMs());
   });
   return name => {
     const leftMs = (goneMs.get(name) ?? startedMs) + GRACE_MS - clock.nowMs();
     if (leftMs > 0) onKept(name, leftMs);
-    else goneMs.delete(name);
     return leftMs > 0;
   };
 }

@@ -62,11 +62,11 @@ export interface BlockSnapshot extends SnapshotMeta {
 export interface TenantSnapshot {
   /** The name of the workspace and of its namespace. */
   readonly name: string;
-  /** Absent if there is no Workspace, if it is being deleted, or if it is held. In this case, its routes are closed. */
+  /** Absent unless the Workspace exists and owns its namespace. Its routes are then closed, unless they are `held`. */
   readonly workspace?: { readonly spec: WorkspaceSpec };
   /**
-   * True if the workspace exists, but does not own its namespace, or if it was deleted just now. Its routes are closed,
-   * but the events that wait for them are kept.
+   * True if the workspace exists, but does not own its namespace, or if it was deleted just now. Its routes are held:
+   * no events are accepted or sent, and those that wait are kept.
    */
   readonly held?: true;
   /** The paying account. Absent if there is no Workspace. */
