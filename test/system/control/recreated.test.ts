@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect, test } from 'vitest';
+import { parseRow } from '../../../src/part/gate/subscription-row.ts';
 import { eventually } from '../support/deadline.ts';
 import { leads } from '../support/leading.ts';
 import { makeSample } from '../support/publisher.ts';
@@ -72,10 +73,10 @@ test('a Workspace that is created again after more than a minute skips its waiti
   await publishWaiting('late');
   await observer.remove('Workspace', PRODUCER);
   await observer.untilGone(['Workspace', PRODUCER, undefined]);
-  const [rows] = (await redis.command('KEYS', '*:subs:*')) as string[];
-  const isClosed = async () => String(await redis.command('HVALS', rows as string)).startsWith('c');
-  expect(await isClosed()).toBe(false);
-  await eventually('the route is closed', isClosed, { withinMs: 150_000 });
+  const [rows] = (await redis.command('KEYS', '{q:*}:subs:*')) as string[];
+  const route = async () => parseRow(String(await redis.command('HVALS', rows as string)))?.route;
+  expect(await route()).toBe('paused');
+  await eventually('the route is closed', async () => (await route()) === 'closed', { withinMs: 150_000 });
   await observer.apply(WORKSPACE);
   await observer.until([...LIVE, 'False/Blocked']);
   expect(await arrivedWithLast('late')).toEqual(['late.last']);
