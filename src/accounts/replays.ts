@@ -7,8 +7,9 @@ import {
   type ReplayRefusal,
   type ReplaySelection,
 } from '../plane/replay-prices.ts';
-import type { RedisClient } from '../redis/client.ts';
+import type { Argument, RedisClient } from '../redis/client.ts';
 import { accountKeys } from '../redis/keys.ts';
+import { readBalance } from './balance.ts';
 import { createSweepReplays, SWEEP_AFTER_MS } from './sweep-replays.ts';
 
 /** A replay which has been charged. */
@@ -35,7 +36,10 @@ export interface Replay {
  * integration. NOTHING: no event in the range can be replayed. BAD_ID: `[A-Za-z0-9_-]`, from 1 to 64 characters.
  */
 export type ReplayAnswer =
-  | Replay
+  | (Replay & {
+      /** Whether the replay was started by an earlier call. */
+      readonly isRepeated: boolean;
+    })
   | { readonly answer: ReplayRefusal | 'SHORT' | 'CONFLICT' | 'BAD_ID' }
   | { readonly answer: 'NOTHING'; readonly cursor: string | undefined };
 
@@ -80,17 +84,23 @@ export interface ReplaysDeps {
   readonly inboxes: ReplayInboxes;
   /** The number of events that a script adds to an inbox. */
   readonly chunkEvents: number;
+  /** Takes back tokens that were granted to the streams of an account. Returns false if none of them responds. */
+  readonly reclaimTokens: (account: string) => Promise<boolean>;
 }
 
 /** How long replays are kept. This is the same time as for records. */
 const RECORD_TTL_MS = 726 * 3_600_000;
 /** The time after which an unknown inbox is considered deleted. The remaining events are refunded. */
 const ABANDON_AFTER_MS = 3_600_000;
+/** The number of times that tokens are taken back for a replay. Each time, up to 64 streams return their tokens. */
+const MOST_RECLAIMS = 4;
 /** The ref of an event, followed by its tokens in base 36. */
 const REF_CHARS = 15;
 const EVENT_CHARS = REF_CHARS + 2;
 
 interface Intent {
+  /** Whether it was charged by an earlier call. */
+  readonly isRepeated: boolean;
   readonly open: boolean;
   readonly inbox: InboxRef;
   readonly selection: string;
@@ -107,6 +117,7 @@ async function readIntent(redis: RedisClient, account: string, name: string): Pr
   const fields = await redis.readHash(accountKeys(account).replay(name));
   if (fields.state === undefined) return undefined;
   return {
+    isRepeated: true,
     open: fields.state === 'open',
     inbox: parseInboxMember(fields.inbox as string),
     selection: fields.selection as string,
@@ -135,8 +146,21 @@ type Charge = (
   selection: ReplaySelection,
 ) => Promise<Intent | Exclude<ReplayAnswer, Replay>>;
 
+type Debit = 'OK' | 'SAME' | 'SHORT' | 'CLOSED';
+
 /** Charges the replay and returns its new state. */
-function createCharge({ redis, nowMs, lowerAccounts, inboxes, chunkEvents }: ReplaysDeps): Charge {
+function createCharge({ redis, nowMs, lowerAccounts, inboxes, chunkEvents, reclaimTokens }: ReplaysDeps): Charge {
+  /** Debits a replay. If its tokens were granted to streams of the account that have not used them, they are taken back. */
+  async function debit(account: string, name: string, tokens: number, intent: readonly Argument[]): Promise<Debit> {
+    const a = accountKeys(account);
+    for (let reclaims = 0; ; reclaims++) {
+      const answer = (await redis.run('debit', [a.meta, a.hold, a.replays, a.replay(name)], intent)) as Debit;
+      if (answer !== 'SHORT' || reclaims === MOST_RECLAIMS) return answer;
+      const { remainingTokens = 0 } = (await readBalance(redis, account)) ?? {};
+      if (remainingTokens < tokens || !(await reclaimTokens(account))) return answer;
+    }
+  }
+
   return async function charge(account, replayId, inbox, selection) {
     const price = await inboxes.price(inbox, selection);
     if (price.answer !== 'OK') return price;
@@ -154,18 +178,14 @@ function createCharge({ redis, nowMs, lowerAccounts, inboxes, chunkEvents }: Rep
       place: await inboxes.placeOf(inbox),
       ...writeChunks(price.events, chunkEvents),
     };
-    const a = accountKeys(account);
     const name = nameOf(inbox, replayId);
-    const answer = (await redis.run(
-      'debit',
-      [a.meta, a.hold, a.replays, a.replay(name)],
-      [chargedMs, name, price.tokens, ...Object.entries(fields).flat()],
-    )) as 'OK' | 'SAME' | 'SHORT' | 'CLOSED';
+    const intent = [chargedMs, name, price.tokens, ...Object.entries(fields).flat()];
+    const answer = await debit(account, name, price.tokens, intent);
     if (answer === 'SHORT' || answer === 'CLOSED') return { answer };
     // After this position as well because a process that was stalled in between may already have been looked up without
     // success.
     await haveLooked();
-    return (await readIntent(redis, account, name)) as Intent;
+    return { ...((await readIntent(redis, account, name)) as Intent), isRepeated: answer === 'SAME' };
   };
 }
 
@@ -235,9 +255,9 @@ export function createReplays(deps: ReplaysDeps): Replays {
       if (inboxMember(intent.inbox) !== inboxMember(inbox) || intent.selection !== JSON.stringify(selection)) {
         return { answer: 'CONFLICT' };
       }
-      if (!intent.open) return answerOf(replayId, intent);
-      await complete(account, name, intent);
-      return answerOf(replayId, (await readIntent(redis, account, name)) ?? intent);
+      if (intent.open) await complete(account, name, intent);
+      const now = intent.open ? await readIntent(redis, account, name) : undefined;
+      return { ...answerOf(replayId, now ?? intent), isRepeated: intent.isRepeated };
     },
 
     async read(account, integration, replayId) {

@@ -29,7 +29,8 @@ test.each<[Called, unknown, [string, number][]]>([
   [recover, { answer: 'OK', recovered: 4 }, [['recovered', 4]]],
   [recover, { answer: 'BAD_CURSOR' }, []],
   [sendTest, { answer: 'OK' }, [['tested', 1]]],
-  [start, { answer: 'OK', events: 5 }, [['replayed', 5]]],
+  [start, { answer: 'OK', events: 5, isRepeated: false }, [['replayed', 5]]],
+  [start, { answer: 'OK', events: 5, isRepeated: true }, []],
   [start, { answer: 'SHORT' }, []],
 ])('counts the result and returns it: %s %j', async (call, answer, expected) => {
   const { counted, parts } = count(answer);

@@ -39,7 +39,7 @@ export function countOperations(parts: DataPlaneOperations, did: FacadeMetrics['
     },
     replays: {
       ...replays,
-      start: count('replayed', replays.start, all => (all.answer === 'OK' ? all.events : 0)),
+      start: count('replayed', replays.start, all => (all.answer === 'OK' && !all.isRepeated ? all.events : 0)),
     },
   };
 }

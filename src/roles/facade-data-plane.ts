@@ -68,9 +68,14 @@ export function openDataPlane(
       pull: createPartInboxOperations(reading, findToRead).pull,
     },
     recovery: createPartInboxRecovery(changing, findToChange),
-    replays: openReplays(redis, nowMs, {
-      ...createPartReplayInboxes(completing, createFindSlot(completing, findStream)),
-      price: createPartReplayInboxes(reading, findToRead).price,
-    }),
+    replays: openReplays(
+      redis,
+      nowMs,
+      {
+        ...createPartReplayInboxes(completing, createFindSlot(completing, findStream)),
+        price: createPartReplayInboxes(reading, findToRead).price,
+      },
+      completing,
+    ),
   };
 }

@@ -55,6 +55,7 @@ function startReplays({ redis, nowMs, findStream }: PartnerDeps): Replayer {
     inboxes: createPartReplayInboxes(process.redis, createFindSlot(process.redis, findStream)),
     lowerAccounts: createHintIndex(process.redis, 'a').lower,
     chunkEvents: CHUNK_EVENTS,
+    reclaimTokens: async () => false,
   });
   return { process, work };
 }

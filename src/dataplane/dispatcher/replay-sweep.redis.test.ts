@@ -39,6 +39,7 @@ function replaysOf({ client: part, findSlot }: PartInbox, atMs: number, step: St
     lowerAccounts: hints => step('remember account', async () => void lowered.push(...hints)),
     inboxes: { ...inboxes, enqueue: chunk => step('enqueue', () => inboxes.enqueue(chunk)) },
     chunkEvents: 2,
+    reclaimTokens: async () => false,
   });
 }
 

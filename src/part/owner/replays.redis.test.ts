@@ -29,7 +29,7 @@ onEachRedis(redis => {
     expect(await inbox.replays.price(inbox.inbox, { ref })).toMatchObject({ answer: 'OK', tokens: 2 });
     expect(await inbox.usedTokens()).toBe(0);
     const done = { answer: 'OK', replayId: 'rpl_1', events: 1, tokens: 2, complete: true, taken: 1, refunded: 0 };
-    expect(await replay(inbox, ref)).toEqual({ ...done, cursor: undefined });
+    expect(await replay(inbox, ref)).toEqual({ ...done, cursor: undefined, isRepeated: false });
     expect(await inbox.usedTokens()).toBe(2);
     expect(await inbox.count()).toEqual({ routed: 1, dead: 1, replayed: 1, open: 1 });
     expect(await inbox.drain()).toEqual([['a\x01rpl_1', ref]]);
@@ -45,8 +45,9 @@ onEachRedis(redis => {
     await inbox.drain();
     const answers = await Promise.all(Array.from({ length: 20 }, () => replay(inbox, ref)));
     expect(answers.every(({ answer }) => answer === 'OK')).toBe(true);
+    expect(answers.filter(each => 'isRepeated' in each && !each.isRepeated)).toHaveLength(1);
     expect(await inbox.drain()).toHaveLength(1);
-    expect(await replay(inbox, ref)).toMatchObject({ answer: 'OK', complete: true, taken: 1 });
+    expect(await replay(inbox, ref)).toMatchObject({ answer: 'OK', complete: true, taken: 1, isRepeated: true });
     expect(await replay(inbox, other)).toEqual({ answer: 'CONFLICT' });
     expect(await inbox.drain()).toEqual([]);
     expect(await inbox.usedTokens()).toBe(1);
@@ -67,6 +68,7 @@ onEachRedis(redis => {
       lowerAccounts: async () => {},
       inboxes: createPartReplayInboxes(inbox.client, findSlot),
       chunkEvents: 2,
+      reclaimTokens: async () => false,
     });
     for (const of of [inbox.inbox, other]) {
       expect(await replays.start(inbox.payer, 'retry-1', of, { ref })).toMatchObject({ complete: true, taken: 1 });
@@ -193,6 +195,7 @@ onEachRedis(redis => {
           },
         },
         chunkEvents: 2,
+        reclaimTokens: async () => false,
       });
       inbox.t.clock.ms += 30_000;
       expect(await sweep(inbox.payer)).toBe(inbox.t.nowMs() + 30_000);

@@ -38,7 +38,7 @@ export interface Tokens {
   readonly settle: (part: Part, nowMs: number) => Promise<Settlement>;
   /** Returns the tokens that a part has left to its account. */
   readonly recall: (part: Part, nowMs: number) => Promise<void>;
-  /** This is the same for up to 64 parts of an account. It is used if a part needs more tokens than there are. */
+  /** The same for up to 64 parts of an account that have some left. @throws if none of them responds */
   readonly recallAll: (account: string, nowMs: number) => Promise<void>;
   /** Charges all events that have been routed by a part for the last time, before the part is removed. */
   readonly close: (part: Part, nowMs: number) => Promise<void>;

@@ -133,6 +133,7 @@ export async function createPartInbox(
       lowerAccounts: async hints => void sweeps.push(...hints),
       inboxes: createPartReplayInboxes(client, findSlot),
       chunkEvents: 2,
+      reclaimTokens: async () => false,
     }),
     setAccount: (plan: 'Free' | 'Metered', included: number) =>
       createControlRecord(redis).setAccount(1, payer, plan, included),

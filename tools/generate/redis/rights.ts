@@ -60,8 +60,6 @@ const PART = {
   pushes: '{q:*}:push:*',
 } as const;
 
-/** Tags of accounts start with `acc_`, and tags of hints are numbers. */
-const ACCOUNT_HINTS = '{a:[0-9]*}:*';
 const SANDBOX = '{s:*}:*';
 const DUE = { accounts: '{a:[0-9]*}:due', sandbox: '{s:[0-9]*}:due' } as const;
 const INSTALLATION = '{c}:*';
@@ -92,8 +90,8 @@ const SEPARATE: Readonly<Record<Role, RedisRights>> = {
       'zadd zcard zcount zlexcount zmscore zrange zrangebylex zrangebyscore zrem zremrangebyscore zrevrangebylex zscore',
       'publish spublish',
     ],
-    writes: [PART.inbox, PART.lanes, PART.replays, '{a:*}:[mr]*', '{o:*}:*', ACCOUNT_HINTS, ROOT_KEYS],
-    reads: [PART.all, '{t:*}:[mist]*', '{i:*}:[ma]*', '{a:*}:[hs]*', INSTALLATION, DUE.sandbox],
+    writes: [PART.inbox, PART.lanes, PART.replays, '{a:*}:*', '{o:*}:*', ROOT_KEYS],
+    reads: [PART.all, '{t:*}:[mist]*', '{i:*}:[ma]*', INSTALLATION, DUE.sandbox],
     channels: [PART.pushes, 'sluice:a:*', ALARM],
   },
   ingress: {
