@@ -112,6 +112,8 @@ export interface ControlStore extends Omit<ControlRecord, 'forgetQueue' | 'forge
    * activations.
    */
   readonly closeParts: (fence: number, routes: TenantRoutes, openKeys: RoutesChange['openKeys']) => Promise<void>;
+  /** Takes back tokens from streams if they have been granted more than the account has left. */
+  readonly reclaimTokens: (account: string) => Promise<void>;
   /** The data that the data plane keeps for an endpoint which is not just working. */
   readonly readHealth: (inbox: InboxRef) => Promise<string | undefined>;
   readonly readDrain: (tenant: string, queue: string) => Promise<DrainState>;

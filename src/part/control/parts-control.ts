@@ -3,14 +3,19 @@ import { type InboxRef, inboxMember } from '../../plane/inbox-ref.ts';
 import type { ControlRecord, ControlStore } from '../../record/control-store.ts';
 import { withoutSubscription } from '../../record/tenant-index.ts';
 import type { RedisClient } from '../../redis/client.ts';
+import { accountKeys } from '../../redis/keys.ts';
 import { type FindStream, readPart } from '../inbox/find-part.ts';
 import { type Part, partKeys, slotOf } from '../keys.ts';
 import { createSubscriptionStates } from '../state/subscriptions.ts';
 import { createDrain } from '../sweep/drain.ts';
+import { createTokens } from '../tokens/tokens.ts';
 import { createOpenPairs } from './open-pairs.ts';
 import { createPartWriter } from './part-writer.ts';
 import { createSetActivation, type Place } from './set-activation.ts';
 import { partOf } from './wanted-part.ts';
+
+/** The number of times that tokens are taken back from streams. Each time, up to 64 streams return theirs. */
+const MOST_RECLAIMS = 32;
 
 /** The routes of all tenants after the last read or write, by tenant and by integration. */
 function createKnownRoutes() {
@@ -69,6 +74,7 @@ export function createPartsControl(redis: RedisClient, record: ControlRecord, no
   const { forgetQueue, forgetInbox, ...rest } = record;
   const writer = createPartWriter(redis, record.patch);
   const drain = createDrain(redis);
+  const { recallAll } = createTokens(redis);
   const known = createKnownRoutes();
   const pairs = createOpenPairs();
 
@@ -94,6 +100,17 @@ export function createPartsControl(redis: RedisClient, record: ControlRecord, no
     closeParts: (fence, routes, openKeys) => writer.close(fence, routes, openKeys),
 
     setActivation: createSetActivation({ redis, record, writer, placesOf: each => known.placesOf(each), pairs }),
+
+    async reclaimTokens(account) {
+      for (let reclaims = 0; reclaims < MOST_RECLAIMS; reclaims++) {
+        const hold = await redis.readHash(accountKeys(account).hold);
+        const held = Object.values(hold).reduce((sum, tokens) => sum + Number(tokens), 0);
+        if (held === 0) return;
+        const { remainingTokens = Number.POSITIVE_INFINITY } = (await record.readBalance(account)) ?? {};
+        if (held <= remainingTokens) return;
+        await recallAll(account, nowMs());
+      }
+    },
 
     async readDrain(tenant, queue) {
       const part = await readPart(redis, tenant, queue);

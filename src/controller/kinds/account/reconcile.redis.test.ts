@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import { listConditions } from '../../../../test/support/controller/list-conditions.ts';
 import { createTestContext, objectOf } from '../../../../test/support/controller/test-context.ts';
+import { startPaidPart } from '../../../../test/support/part/paid-part.ts';
 import { createTestPart, event } from '../../../../test/support/part/part.ts';
 import { publicId } from '../../../core/ids/ids.ts';
 import { createPartsControl } from '../../../part/control/parts-control.ts';
@@ -93,6 +94,26 @@ onEachRedis(redis => {
     await reconcile(10);
     expect(news).toEqual([[name, false]]);
     expect(await ask(10)).toBe('routed');
+  });
+
+  test('a lower number of tokens also applies to streams that have received some in advance', async () => {
+    const { name, reconcile } = start();
+    await reconcile(1_000);
+    const t = await startPaidPart(redis(), publicId('Account', '', name), NOW_MS);
+    const sent = async () => {
+      await t.send('k');
+      for (let n = 0; n < 3; n++) {
+        await createTokens(t.client).settle(t.part, NOW_MS);
+        await t.advanceAll();
+      }
+      return (await t.counts('a'))[1];
+    };
+    expect([await sent(), await sent()]).toEqual([1, 2]);
+    await reconcile(2);
+    expect(await sent()).toBe(2);
+    await reconcile(4);
+    expect(await sent()).toBe(4);
+    expect(await sent()).toBe(4);
   });
 
   describe('a shortage of tokens', () => {

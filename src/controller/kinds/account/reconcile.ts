@@ -36,6 +36,7 @@ export function reconcileAccount({ control, shortages, fence, nowMs, explain, li
     const account = publicId('Account', '', metadata.name);
     try {
       await control.setAccount(fence(), account, spec.plan, spec.includedTokens);
+      await control.reclaimTokens(account);
       const balance = await control.readBalance(account);
       const waiting = balance?.shortages ?? [];
       const short = balance !== undefined && isShort(balance, waiting, nowMs());
