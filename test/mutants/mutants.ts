@@ -145,6 +145,11 @@ const OF_PARTS: readonly Mutant[] = [
     ],
     ['an ended attempt is still counted', '      leaveFlight(slot)\n', ''],
     [
+      'a failed attempt of an event that has ended is not counted',
+      "if attempts and outcome ~= 'd' and usesQuota(lane) then missed = missed + 1 end",
+      '',
+    ],
+    [
       'a failed attempt keeps earlier lapses',
       'writeTries(entry, attempts, 0, due, failed)',
       'local _, kept = readTries(triesOf(entry)) writeTries(entry, attempts, kept, due, failed)',

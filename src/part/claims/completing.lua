@@ -194,6 +194,7 @@ do
       if isEnded(claim) then
         noteOutcome(slot, entry, 'released')
         local attempts = string.byte(note, -1) ~= NOT_SENT and addLateAttempt(recordsKey, name, ref, slot, note)
+        if attempts and outcome ~= 'd' and usesQuota(lane) then missed = missed + 1 end
         if attempts and answer then keepAnswer(slot, entry, attempts, ARGV[answer + 1], ARGV[answer + 2]) end
         return 'g', true
       end

@@ -30,6 +30,8 @@ onEachRedis(redis => {
     expect(shown?.progress).toMatchObject({ state: 'skipped', reason: 'skipped', endedMs: skippedMs, ...made });
     expect(shown?.responses.map(({ attempt }) => attempt)).toEqual(outcome === 'failed' ? [1] : []);
     expect(await inbox.count()).toMatchObject({ routed: 2, skipped: 1, open: 1 });
+    const { out = ' 0 0 0' } = await inbox.t.hash('meta');
+    expect(out).toMatch(['failed', 'dead', 'gone'].includes(outcome) ? / 0 1 0$/ : / 0 0 0$/);
     expect((await inbox.claim()).map(each => each.ref)).toEqual([next]);
   });
 

@@ -75,6 +75,21 @@ function compareLog(of: Reference, dump: Dump): void {
   }
 }
 
+/** Returns the sums of all minutes of a text (`lib/traffic.lua`). */
+function sumsOf(text = ''): readonly number[] {
+  const sums = [0, 0, 0];
+  for (const minute of text.split(';').slice(1)) {
+    for (const [i, count] of minute.split(' ').slice(1).entries()) sums[i] = (sums[i] ?? 0) + Number(count);
+  }
+  return sums;
+}
+
+function compareTraffic({ traffic, used }: Reference, { meta }: Dump): void {
+  const { events, bytes, delivered, failed } = traffic;
+  same('events, bytes, and tokens', sumsOf(meta.get('in')), [events, bytes, used]);
+  same('deliveries and failures', sumsOf(meta.get('out')).slice(0, 2), [delivered, failed]);
+}
+
 function compareMeta(of: Reference, dump: Dump): void {
   const { meta } = dump;
   same('used', Number(meta.get('used') ?? 0), of.used);
@@ -172,6 +187,7 @@ function compareHealth(of: Reference, dump: Dump): void {
 /** Compares the visible state of a part with the expected state. */
 export function compareParts(of: Reference, dump: Dump): void {
   compareMeta(of, dump);
+  compareTraffic(of, dump);
   compareLog(of, dump);
   compareOpen(of, dump);
   compareCounts(of, dump);

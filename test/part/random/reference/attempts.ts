@@ -10,6 +10,7 @@ import {
   endDelivery,
   flightOf,
   hold,
+  isFirst,
   isTest,
   limitOf,
   noteDeath,
@@ -53,6 +54,7 @@ function complete(of: Reference, completion: Completion, by: string, of_: Outcom
     if (record !== undefined && latencyMs !== undefined) {
       claim.delivery.record = { ...record, attempts: record.attempts + 1 };
       addFailed(claim.delivery);
+      if (outcome !== 'delivered' && isFirst(claim.delivery)) of.traffic.failed++;
     }
     return { answer: 'ended', isLast: true };
   }
@@ -65,6 +67,7 @@ function complete(of: Reference, completion: Completion, by: string, of_: Outcom
   else of_.entries.add(delivery.entry);
   const failed = outcome === 'failed' || outcome === 'gone' || (outcome === 'dead' && wasSent);
   if (failed) of_.failed++;
+  if (failed && isFirst(delivery)) of.traffic.failed++;
   if (outcome === 'gone') of_.gone = true;
   if (outcome === 'delivered' || outcome === 'dead' || outcome === 'expired') {
     endDelivery(of, delivery, outcome, reason, delivery.attempts + (wasSent ? 1 : 0));

@@ -107,6 +107,8 @@ export interface Reference {
   retentionMs: number;
   granted: number;
   used: number;
+  /** The counts that are added to the series of the producer. */
+  readonly traffic: { events: number; bytes: number; delivered: number; failed: number };
   tail: string;
   hold: string | undefined;
   /** The position of the part while it is held back. */
@@ -150,6 +152,7 @@ export function newReference(nowMs: number): Reference {
     retentionMs: 0,
     granted: Number.POSITIVE_INFINITY,
     used: 0,
+    traffic: { events: 0, bytes: 0, delivered: 0, failed: 0 },
     tail: NO_REF,
     hold: undefined,
     position: undefined,
@@ -183,6 +186,8 @@ export function countsOf(of: Reference, slot: string): Counts {
 }
 
 export const isTest = ({ ref }: { readonly ref: string }) => ref.slice(11) >= 'ffe0';
+/** Whether a delivery is neither a replay nor a test event. */
+export const isFirst = (delivery: Delivery) => !isTest(delivery) && delivery.replay === undefined;
 export const nameOf = (ref: string, replay?: string) => (replay === undefined ? ref : `${ref}:${replay}`);
 export const flightOf = ({ claims }: Reference, slot: string) =>
   [...claims.values()].filter(({ delivery }) => delivery.slot === slot).length;
@@ -247,6 +252,7 @@ export function endDelivery(
   of.open.delete(delivery.entry);
   const counts = countsOf(of, delivery.slot);
   if (!isTest(delivery)) counts[outcome]++;
+  if (outcome === 'delivered' && isFirst(delivery)) of.traffic.delivered++;
 }
 
 /** Records a dead letter, which starts a new hour if there were none in the current hour. */

@@ -93,6 +93,8 @@ export function ingest(of: Reference, events: readonly PartEvent[], before: Dump
     const ref = nextRef(of);
     of.tail = ref;
     stored++;
+    of.traffic.events++;
+    of.traffic.bytes += event.body.length;
     const cost = costOf(event, slots.length);
     const entry = { ref, groupKey: event.groupKey, tokens, cost, late: 0, slots: new Set<string>() };
     of.events.set(ref, entry);
