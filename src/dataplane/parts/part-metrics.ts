@@ -164,7 +164,7 @@ function registerGauges(registry: Registry, parts: ReadonlySet<Seen>, claims: ()
   });
   new Gauge({
     name: 'sluice_dispatcher_parts_held',
-    help: 'The number of parts with this process as their home where events are stored but not routed for now, by cause: tokens (account without tokens), control_data (missing in Redis), wide_event (an event with more than 1,000 deliveries), or catching_up.',
+    help: 'The number of parts with this process as their home where events are stored but not routed for now, by cause: tokens (account without tokens), control_data (missing in Redis), wide_event (an event with more than 512 deliveries), or catching_up.',
     labelNames: ['cause'] as const,
     registers,
     collect() {

@@ -37,7 +37,7 @@ const SeriesBucket = z
       3,
     ),
     notRouted: count(
-      'The number of events that were not routed to any integration and are not waiting to be routed.',
+      'The number of events that were not routed to any integration. An event that a paused or delayed subscription was waiting for is not included, even if it is canceled, skipped, or expires before it is routed. GET …/metrics/not-routed includes skipped and expired events.',
       1,
     ),
     bytes: count('The total body size of all accepted events, in bytes.', 98_304),
