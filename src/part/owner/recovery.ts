@@ -77,6 +77,9 @@ export function createPartInboxRecovery(
       const [, first, from] = CURSOR.exec(text) ?? [];
       if (first === undefined) return { answer: 'BAD_CURSOR' };
       let [recovered, replayRequired, pages] = [0, 0, 0];
+      /** Dead letters that were opened again. Some of them may have failed in the meantime, and wait for a retry. */
+      const reopened = new Set<string>();
+      const wasReopened = ({ ref, replayId }: FoundDelivery) => replayId === undefined && reopened.has(ref);
       let next: string | undefined;
       for (const state of STATES.slice(STATES.indexOf(first as 'dead'))) {
         let after = state === first ? from : undefined;
@@ -86,10 +89,13 @@ export function createPartInboxRecovery(
             break;
           }
           const page = await walk(at, { states: [state], fromMs: sinceMs, after, most: pageEvents });
-          const count = page.answer === 'OK' ? await recoverThese(at, page.events) : undefined;
-          if (page.answer !== 'OK' || count === undefined) return { answer: 'GONE' };
+          if (page.answer !== 'OK') return { answer: 'GONE' };
+          const found = page.events.filter(each => !wasReopened(each));
+          const count = await recoverThese(at, found);
+          if (count === undefined) return { answer: 'GONE' };
           recovered += count;
-          replayRequired += page.events.filter(each => needsReplay(each) && each.event !== undefined).length;
+          replayRequired += found.filter(each => needsReplay(each) && each.event !== undefined).length;
+          if (state === 'dead') for (const each of found) if (!needsReplay(each)) reopened.add(each.ref);
           after = page.after;
           pages++;
         } while (after !== undefined);
