@@ -91,6 +91,7 @@ docs: packages ## build the documentation site into dist/site
 
 image: ## build the container images of Sluice and Redis in dist for amd64 and arm64, without a container engine
 	@test/support/node/install.sh
+	@test/support/node/install-packages.sh
 	@$(NODE) --disable-warning=ExperimentalWarning tools/image/main.ts
 
 install-files: packages ## write dist/install.yaml, and another file with a Redis for evaluation: REGISTRY=registry.example.com

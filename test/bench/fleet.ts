@@ -4,10 +4,10 @@ import { connect } from 'node:net';
 import { join } from 'node:path';
 import { type ChildProcess, startChild, waitUntilReady } from '../support/child-process.ts';
 import { freePort, freePorts } from '../support/free-port.ts';
+import { bundledProgram } from '../support/program.ts';
 import { type RedisServer, startRedis } from '../support/redis/server.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 
-const ROOT = join(import.meta.dirname, '..', '..');
 const START_DEADLINE_MS = 60_000;
 
 /** The environment of this process without the variables of Sluice. */
@@ -95,8 +95,8 @@ export async function startFleet(
   async function role(name: string, redisUrl: string): Promise<Member> {
     const [port, controlPort] = (await freePorts(2)) as [number, number];
     const { pid } = await start(name, controlPort, {
-      command: join(ROOT, 'bin', 'sluice'),
-      args: [name],
+      command: process.execPath,
+      args: [await bundledProgram(), name],
       env: {
         ...OWN_ENVIRONMENT,
         SLUICE_REDIS_URL: redisUrl,

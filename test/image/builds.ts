@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { cp, mkdir, readFile } from 'node:fs/promises';
+import { cp, mkdir, readFile, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { type Example, readExamples } from '../support/tour/readme.ts';
@@ -61,6 +61,7 @@ async function build(folder: string, command: string, variables: NodeJS.ProcessE
     await mkdir(join(folder, input, '..'), { recursive: true });
     await cp(join(ROOT, input), join(folder, input), { recursive: true });
   }
+  await symlink(join(ROOT, 'node_modules'), join(folder, 'node_modules'));
   // The copies do not include git, which would provide the commit time. If this process was started by make, another
   // make would print its folder.
   const env = { ...process.env, ...variables, SOURCE_DATE_EPOCH: '1700000000', MAKEFLAGS: '', MAKELEVEL: undefined };

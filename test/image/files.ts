@@ -78,39 +78,3 @@ export function findPackages(root: string, architecture: string): string[] {
   });
   return [...new Set([...npm, ...debian])].toSorted();
 }
-
-/** Matches the places where a module is loaded: `require('x')`, `from 'x'`, `import('x')`. */
-const LOADED = /(?:\brequire\(\s*|\bfrom\s+|\bimport\(\s*|\bimport\s+)['"]([^'"\n]+)['"]/g;
-const ENDINGS = ['', '.js', '.cjs', '.mjs', '.json', '/index.js', '/index.cjs', '/index.mjs', '/package.json'];
-
-/**
- * Returns the modules that the image's packages load but can't find, even though they exist in a complete installation.
- * Both folders contain `node_modules`.
- */
-export function findLost(image: string, complete: string): string[] {
-  const find = (root: string, path: string) =>
-    ENDINGS.some(ending => lstatSync(join(root, `${path}${ending}`), { throwIfNoEntry: false })?.isFile() === true);
-  const lost: string[] = [];
-  for (const file of listFiles(image).filter(path => /^node_modules\/.*\.[cm]?js$/.test(path))) {
-    for (const [, name = ''] of readFileSync(join(image, file), 'utf8').matchAll(LOADED)) {
-      // Comments with types can import declarations, which are never loaded.
-      if (/\.d\.[cm]?ts$/.test(name)) continue;
-      for (const path of name.startsWith('.') ? [join(file, '..', name)] : placesOf(name, file)) {
-        if (find(complete, path)) {
-          if (!find(image, path)) lost.push(`${name} in ${file}`);
-          break;
-        }
-      }
-    }
-  }
-  return lost;
-}
-
-/** Returns the folders in which Node looks for a package imported by a file, starting with the nearest one. */
-function placesOf(name: string, file: string): string[] {
-  const owner = name.split('/', name.startsWith('@') ? 2 : 1).join('/');
-  const parts = file.split('/');
-  return parts
-    .flatMap((part, index) => (part === 'node_modules' ? [[...parts.slice(0, index + 1), owner].join('/')] : []))
-    .toReversed();
-}

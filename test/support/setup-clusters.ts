@@ -1,9 +1,9 @@
 import { join } from 'node:path';
 import type { TestProject } from 'vitest/node';
-import { shareCompiledCode } from './compile-cache.ts';
 import { CLUSTER_BINARIES, ensureBinaries } from './kubernetes/binaries.ts';
 import { openClusterPool } from './kubernetes/cluster-pool.ts';
 import { applyDefinitions } from './kubernetes/crds.ts';
+import { bundledProgram } from './program.ts';
 import { requireRedisServer } from './redis/server.ts';
 
 declare module 'vitest' {
@@ -33,7 +33,7 @@ export async function openPreparedPool(): Promise<{ readonly url: string; readon
  * test, and lends clusters to the test files.
  */
 export async function setup(project: TestProject): Promise<() => Promise<void>> {
-  await shareCompiledCode();
+  await bundledProgram();
   const pool = await openPreparedPool();
   project.provide('clusterPool', pool.url);
   return pool.stop;

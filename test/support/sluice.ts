@@ -1,11 +1,11 @@
 import { randomBytes } from 'node:crypto';
 import { readFile, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { type ChildProcess, type Exit, startChild, waitUntilReady } from './child-process.ts';
 import { freePorts } from './free-port.ts';
+import { bundledProgram } from './program.ts';
 import { type TemporaryFolder, temporaryFolder } from './temporary-folder.ts';
 
-const COMMAND = join(import.meta.dirname, '..', '..', 'bin', 'sluice');
 const START_DEADLINE_MS = 120_000;
 
 export type SluiceRole = 'all' | 'controller' | 'facade' | 'ingress' | 'dispatcher';
@@ -61,20 +61,22 @@ function cleanEnvironment(): NodeJS.ProcessEnv {
 }
 
 /**
- * Starts `bin/sluice` with one role (or all) on free loopback ports. Allows endpoints on 127.0.0.0/8 unless `env`
+ * Starts the bundled program with one role (or all) on free loopback ports. Allows endpoints on 127.0.0.0/8 unless `env`
  * overrides it. All processes of a test run share a root key. It ends with this process, however that ends.
  *
  * @throws with the end of the log if it is not ready within 120 s
  */
 export async function startSluice(options: SluiceOptions): Promise<Sluice> {
   shared ??= makeShared();
-  const folder = (await shared).path;
+  const [{ path: folder }, program] = await Promise.all([shared, bundledProgram()]);
   const role = options.role ?? 'all';
   const [ingressPort = 0, opsPort = 0, facadePort = 0] = await freePorts(3);
   const log = join(folder, `${role}-${++count}.log`);
   const opsUrl = `http://127.0.0.1:${opsPort}`;
   const env: NodeJS.ProcessEnv = {
     ...cleanEnvironment(),
+    // A role writes its compiled code to this folder as soon as it is loaded. Most processes are killed later.
+    NODE_COMPILE_CACHE: join(dirname(program), 'compiled'),
     KUBECONFIG: options.kubeconfig,
     SLUICE_REDIS_URL: options.redisUrl,
     SLUICE_INGRESS_PORT: `${ingressPort}`,
@@ -89,7 +91,7 @@ export async function startSluice(options: SluiceOptions): Promise<Sluice> {
 
   const isReady = async () => (await fetch(`${opsUrl}/readyz`)).status === 200;
   async function start(): Promise<ChildProcess> {
-    const child = startChild({ command: COMMAND, args: [role], log, env });
+    const child = startChild({ command: process.execPath, args: [program, role], log, env });
     if (!options.unready) {
       await waitUntilReady(child, isReady, { name: `sluice ${role}`, deadlineMs: START_DEADLINE_MS });
     }

@@ -44,7 +44,7 @@ export async function buildImage(project: string, output: string): Promise<Built
     for (const { platform, folder } of roots) {
       const components = [describeNode(platform), ...describeDebian(platform, NODE_SYSTEM.packages), ...npm];
       const sbom = renderSbom(platform, components, release);
-      images.push({ platform, layers: [await packSystem(folder), ...program], sbom });
+      images.push({ platform, layers: [await packSystem(folder), program], sbom });
     }
     return writeImages(output, images, release, RUN_SLUICE);
   });

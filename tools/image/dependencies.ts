@@ -1,9 +1,6 @@
-import { createHash } from 'node:crypto';
-import { copyFileSync, globSync, mkdirSync, readFileSync } from 'node:fs';
+import { globSync } from 'node:fs';
 import { copyFile, mkdir, readFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
-import { fromCache } from './cache.ts';
-import { CannotBuildError, reasonOf, run } from './command.ts';
 
 /** An npm package of the image. */
 export interface NpmPackage {
@@ -17,120 +14,56 @@ export interface NpmPackage {
   readonly integrity: string | undefined;
 }
 
-/**
- * Returns a folder with the complete `node_modules` of the production dependencies in the lockfile, as installed by
- * npm.
- */
-export async function ensureDependencies(root: string): Promise<string> {
-  const files = ['package.json', 'package-lock.json', '.npmrc'];
-  const digest = createHash('sha256');
-  for (const file of files) digest.update(await readFile(join(root, file)));
-  return fromCache(`dependencies/${digest.digest('hex').slice(0, 32)}`, async path => {
-    await mkdir(path);
-    for (const file of files) await copyFile(join(root, file), join(path, file));
-    const options = ['--omit=dev', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error'];
-    await run('npm', ['ci', ...options], { cwd: path }).catch(error => {
-      throw new CannotBuildError(`cannot install the packages of package-lock.json: ${reasonOf(error)}`, {
-        cause: error,
-      });
-    });
-  });
-}
-
-/** Package folders that are never loaded by the program. */
-const UNUSED_FOLDERS = /(^|\/)(\.[^/]+|__tests__|benchmarks?|docs|examples?|tests?)(\/|$)/;
-
-const CODE = /\.(js|cjs|mjs|json|wasm)$/;
-const UNUSED_CODE = /(^|\/)(\.[^/]+|tsconfig[^/]*\.json|package-lock\.json)$/;
 const LICENSE = /^(authors|copying|copyright|licen[cs]e|notice|patents)/i;
 
 /** The pages that the facade serves at /waas/docs. */
-const SERVED = /^node_modules\/@fastify\/swagger-ui\/static\/(?!.*\.map$)/;
-
-/** Returns true for files that the program may load or serve, and for licenses. `path` starts with `node_modules/`. */
-export function isNeeded(path: string): boolean {
-  // A package may be called docs, test, or similar.
-  const within = path.replace(/^.*node_modules\/(?:@[^/]+\/)?[^/]+\//, '');
-  if (UNUSED_FOLDERS.test(dirname(within))) return false;
-  return SERVED.test(path) || LICENSE.test(basename(path)) || (CODE.test(path) && !UNUSED_CODE.test(within));
-}
+const SERVED = /^static\/(?!.*\.map$)/;
+const SERVED_FROM = 'node_modules/@fastify/swagger-ui';
 
 /**
- * Copies the packages that the program may load. These are the packages mentioned in its source files, the packages
- * mentioned in these packages, and so on. Excludes tests, declarations, source maps, and documentation.
- * @param installed folder from `ensureDependencies`
- * @returns the copied packages, sorted by path
+ * Copies the licenses of the bundled packages, the `package.json` that scanners use to recognize their versions, and
+ * the pages that the facade serves.
+ *
+ * @param modules from `bundleProgram`
+ * @param target folder for `node_modules`
+ * @returns the packages, sorted by path
  * @throws {Error} if a package contains a native addon because all platforms share these files
  */
-export async function copyDependencies(installed: string, sources: string, target: string): Promise<NpmPackage[]> {
-  const lock = readLock(installed);
-  const files = globSync('node_modules/**/*', { cwd: installed, withFileTypes: true })
-    .filter(entry => entry.isFile())
-    .map(entry => join(entry.parentPath, entry.name).slice(installed.length + 1));
-  const kept = Map.groupBy(files.filter(isNeeded), packageOf);
-  // This excludes packages that only contain declarations.
-  for (const [name, paths] of kept) {
-    if (!paths.some(path => CODE.test(path) && basename(path) !== 'package.json')) kept.delete(name);
+export async function copyPackages(project: string, modules: readonly string[], target: string): Promise<NpmPackage[]> {
+  const paths = [...new Set(modules.map(packageOf))].filter(path => path !== '').toSorted();
+  const { packages } = JSON.parse(await readFile(join(project, 'package-lock.json'), 'utf8')) as {
+    readonly packages: Readonly<Record<string, { version: string; license?: string; integrity?: string }>>;
+  };
+  for (const path of paths) {
+    const files = filesOf(join(project, path));
+    const native = files.filter(file => file.endsWith('.node'));
+    if (native.length > 0) throw new Error(`native addons must be installed for each platform: ${path}/${native[0]}`);
+    for (const file of files.filter(name => isNeeded(path, name))) {
+      const to = join(target, path, file);
+      await mkdir(dirname(to), { recursive: true });
+      await copyFile(join(project, path, file), to);
+    }
   }
-  const wanted = reachablePackages(installed, sources, kept);
-  const native = files.filter(path => wanted.has(packageOf(path)) && path.endsWith('.node'));
-  if (native.length > 0) throw new Error(`native addons must be installed for each platform: ${native.join(', ')}`);
-  const copied = [...wanted].flatMap(name => kept.get(name) ?? []);
-  for (const folder of new Set(copied.map(path => dirname(path)))) mkdirSync(join(target, folder), { recursive: true });
-  for (const path of copied) copyFileSync(join(installed, path), join(target, path));
-  return [...wanted].toSorted().map(path => {
-    const { version = '', license, integrity } = lock[path] ?? {};
+  return paths.map(path => {
+    const { version = '', license, integrity } = packages[path] ?? {};
     return { path, name: path.replace(/^.*node_modules\//, ''), version, license, integrity };
   });
 }
 
-function readLock(folder: string) {
-  return (
-    JSON.parse(readFileSync(join(folder, 'package-lock.json'), 'utf8')) as {
-      readonly packages: Readonly<Record<string, { version: string; license?: string; integrity?: string }>>;
-    }
-  ).packages;
+/** Returns the files of a package, without those of the packages in it. */
+function filesOf(folder: string): string[] {
+  return globSync('**/*', { cwd: folder, withFileTypes: true })
+    .filter(entry => entry.isFile())
+    .map(entry => join(entry.parentPath, entry.name).slice(folder.length + 1))
+    .filter(file => !/(^|\/)node_modules\//.test(file));
 }
 
-/** Returns the package folder of a file. */
+function isNeeded(path: string, file: string): boolean {
+  if (path === SERVED_FROM && SERVED.test(file)) return true;
+  return file === 'package.json' || (LICENSE.test(basename(file)) && !/\.[cm]?[jt]s$/.test(file));
+}
+
+/** Returns the package folder of a module, or an empty string if it is not in a package. */
 function packageOf(path: string): string {
   return /^.*node_modules\/(?:@[^/]+\/)?[^/]+(?=\/)/.exec(path)?.[0] ?? '';
-}
-
-/** Matches a quoted string that may be a package name, optionally including a path. */
-const MENTION = /['"`]((?:@[\w.-]+\/)?[\w.-]+)(?:\/[^'"`\n]*)?['"`]/g;
-
-function reachablePackages(
-  installed: string,
-  sources: string,
-  kept: ReadonlyMap<string, readonly string[]>,
-): ReadonlySet<string> {
-  const found = new Set<string>();
-  const sourceFiles = globSync('**/*.js', { cwd: sources }).map(path => join(sources, path));
-  const pending: { readonly from: string; readonly files: readonly string[] }[] = [{ from: '', files: sourceFiles }];
-  for (let next = pending.pop(); next !== undefined; next = pending.pop()) {
-    for (const name of new Set(next.files.flatMap(mentionsIn))) {
-      const path = resolvePackage(name, next.from, kept);
-      if (path === undefined || found.has(path)) continue;
-      found.add(path);
-      const code = (kept.get(path) ?? []).filter(file => /\.[cm]?js$/.test(file));
-      pending.push({ from: path, files: code.map(file => join(installed, file)) });
-    }
-  }
-  return found;
-}
-
-function mentionsIn(file: string): string[] {
-  return [...readFileSync(file, 'utf8').matchAll(MENTION)].map(([, name = '']) => name);
-}
-
-/**
- * Returns the folder in which Node finds a package from another package, i.e. the nearest `node_modules` containing it.
- */
-function resolvePackage(name: string, from: string, kept: ReadonlyMap<string, unknown>): string | undefined {
-  for (let folder = from; ; folder = folder.replace(/\/?node_modules\/(?:@[^/]+\/)?[^/]+$/, '')) {
-    const path = folder === '' ? `node_modules/${name}` : `${folder}/node_modules/${name}`;
-    if (kept.has(path)) return path;
-    if (folder === '') return undefined;
-  }
 }

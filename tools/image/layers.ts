@@ -41,20 +41,12 @@ export async function packSystem(root: string): Promise<Layer> {
   return packLayer('system', root, system, fromCache);
 }
 
-/**
- * Packs the program into two layers. A release usually only replaces the second layer, which is small.
- * @param folder for the compressed files
- */
-export async function packProgram(root: string, folder: string): Promise<Layer[]> {
-  const modules = `${PROGRAM}/node_modules`;
-  const place: Place = async (name, make) => {
+/** Packs the program, which is replaced by each release. @param folder for the compressed file */
+export async function packProgram(root: string, folder: string): Promise<Layer> {
+  return packLayer('program', root, [PROGRAM], async (name, make) => {
     await make(join(folder, name));
     return join(folder, name);
-  };
-  return [
-    await packLayer('dependencies', root, [modules], place),
-    await packLayer('program', root, [`--exclude=${modules}`, PROGRAM], place),
-  ];
+  });
 }
 
 /** Returns the path of a file with this name, which is created by `make`. */

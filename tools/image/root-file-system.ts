@@ -3,9 +3,9 @@ import { chmod, lstat, mkdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { run } from './command.ts';
 import { type System, writeSystem } from './debian/system.ts';
-import { copyDependencies, ensureDependencies, type NpmPackage } from './dependencies.ts';
+import { copyPackages, type NpmPackage } from './dependencies.ts';
 import { fileNameOf, type Platform } from './platforms.ts';
-import { copyProgram, PROGRAM } from './program.ts';
+import { PROGRAM, writeProgram } from './program.ts';
 import { NODE_SYSTEM } from './system.ts';
 
 /** The content of an image for a single platform, as a folder. */
@@ -35,10 +35,9 @@ export async function writeRoots(
 }
 
 /**
- * Writes the root file systems of Sluice, in the same way as `writeRoots`. The program and its dependencies are the
- * same for all platforms.
+ * Writes the root file systems of Sluice, in the same way as `writeRoots`. The program is the same for all platforms.
  *
- * @param project folder with `src`, `package.json`, and `package-lock.json`
+ * @param project folder with `src`, `package.json`, `package-lock.json`, and `node_modules`
  */
 export async function writeSluiceRoots(
   project: string,
@@ -47,8 +46,7 @@ export async function writeSluiceRoots(
 ): Promise<{ readonly roots: RootFileSystem[]; readonly packages: NpmPackage[] }> {
   const roots = await writeRoots(NODE_SYSTEM, platforms, folder);
   const program = join(folder, PROGRAM);
-  await copyProgram(project, folder);
-  const packages = await copyDependencies(await ensureDependencies(project), join(program, 'src'), program);
+  const packages = await copyPackages(project, await writeProgram(project, folder), program);
   await setModes(program, 0o644);
   await chmod(program, 0o755);
   for (const root of roots) await run('cp', ['--archive', '--link', program, root.folder]);

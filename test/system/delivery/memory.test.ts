@@ -6,8 +6,8 @@ import { eventually } from '../support/deadline.ts';
 import { type Installation, install } from '../support/installation.ts';
 
 /** The memory of idle roles, in bytes. The code of Node, which is shared, requires another 50 MB once. */
-const ROLES_AT_MOST = 300e6;
-const ALL_AT_MOST = 150e6;
+const ROLES_AT_MOST = 280e6;
+const ALL_AT_MOST = 110e6;
 
 const ROLES: readonly SluiceRole[] = ['controller', 'facade', 'ingress', 'dispatcher'];
 
@@ -43,11 +43,11 @@ async function expectAtMost(maxBytes: number, roles: readonly SluiceRole[]): Pro
 }
 
 describe.runIf(process.platform === 'linux')('memory while idle', () => {
-  test('all roles together need at most 300 MB', async () => {
+  test('all roles together need at most 280 MB', async () => {
     await expectAtMost(ROLES_AT_MOST, ROLES);
   });
 
-  test('all roles in one process need at most 150 MB', async () => {
+  test('all roles in one process need at most 110 MB', async () => {
     await expectAtMost(ALL_AT_MOST, ['all']);
   });
 });
