@@ -34,6 +34,7 @@ async function startController(user: object) {
     redisUrl: `redis://127.0.0.1:${await freePort()}`,
     role: 'controller',
     unready: true,
+    unbundled: true,
     env: { NODE_V8_COVERAGE: coverage.path },
   });
   const authorization = await asked.promise;

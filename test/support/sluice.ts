@@ -6,6 +6,7 @@ import { freePorts } from './free-port.ts';
 import { bundledProgram } from './program.ts';
 import { type TemporaryFolder, temporaryFolder } from './temporary-folder.ts';
 
+const SOURCES = join(import.meta.dirname, '..', '..', 'src', 'sluice.ts');
 const START_DEADLINE_MS = 120_000;
 
 export type SluiceRole = 'all' | 'controller' | 'facade' | 'ingress' | 'dispatcher';
@@ -20,6 +21,8 @@ export type SluiceOptions = {
   env?: Readonly<Record<string, string | undefined>>;
   /** Whether to return as soon as the process is running, without waiting until it is ready. */
   unready?: boolean;
+  /** Whether to run the sources instead of the bundle, e.g. to find out which packages are loaded. */
+  unbundled?: boolean;
 };
 
 export type Sluice = {
@@ -68,7 +71,7 @@ function cleanEnvironment(): NodeJS.ProcessEnv {
  */
 export async function startSluice(options: SluiceOptions): Promise<Sluice> {
   shared ??= makeShared();
-  const [{ path: folder }, program] = await Promise.all([shared, bundledProgram()]);
+  const [{ path: folder }, program] = await Promise.all([shared, options.unbundled ? SOURCES : bundledProgram()]);
   const role = options.role ?? 'all';
   const [ingressPort = 0, opsPort = 0, facadePort = 0] = await freePorts(3);
   const log = join(folder, `${role}-${++count}.log`);
@@ -76,7 +79,7 @@ export async function startSluice(options: SluiceOptions): Promise<Sluice> {
   const env: NodeJS.ProcessEnv = {
     ...cleanEnvironment(),
     // A role writes its compiled code to this folder as soon as it is loaded. Most processes are killed later.
-    NODE_COMPILE_CACHE: join(dirname(program), 'compiled'),
+    ...(options.unbundled ? {} : { NODE_COMPILE_CACHE: join(dirname(program), 'compiled') }),
     KUBECONFIG: options.kubeconfig,
     SLUICE_REDIS_URL: options.redisUrl,
     SLUICE_INGRESS_PORT: `${ingressPort}`,
