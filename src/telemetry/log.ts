@@ -1,4 +1,4 @@
-import { type Logger, pino } from 'pino';
+import { type DestinationStream, type Logger, pino, stdSerializers } from 'pino';
 
 export type { Logger };
 
@@ -8,13 +8,19 @@ export const LOG_LEVELS = ['silent', 'fatal', 'error', 'warn', 'info', 'debug', 
 /**
  * Creates the logger of a process. It writes JSON objects to standard output, one per line. Secrets and email addresses
  * must not be passed as fields. Redaction is only there as an additional protection.
+ *
+ * @param destination defaults to standard output
  */
-export function createLogger(options: { level: (typeof LOG_LEVELS)[number]; role?: string }): Logger {
-  return pino({
+export function createLogger(
+  options: { level: (typeof LOG_LEVELS)[number]; role?: string },
+  destination?: DestinationStream,
+): Logger {
+  const settings = {
     level: options.level,
     base: options.role === undefined ? null : { role: options.role },
     timestamp: pino.stdTimeFunctions.isoTime,
-    formatters: { level: label => ({ level: label }) },
+    formatters: { level: (label: string) => ({ level: label }) },
+    serializers: { err: (error: unknown) => fieldsOf(stdSerializers.err(error as Error)) },
     redact: {
       paths: [
         '*.authorization',
@@ -29,8 +35,26 @@ export function createLogger(options: { level: (typeof LOG_LEVELS)[number]; role
       ],
       censor: '[redacted]',
     },
-  });
+  };
+  return destination === undefined ? pino(settings) : pino(settings, destination);
 }
+
+/**
+ * Returns the fields of a serialized error without its objects. For example, an error response of Redis contains the
+ * arguments of its command, such as passwords and the bodies of events.
+ */
+function fieldsOf(error: unknown): unknown {
+  if (typeof error !== 'object' || error === null) return error;
+  const fields = Object.entries(error).flatMap(([name, value]: [string, unknown]) => {
+    if (name === 'aggregateErrors') return [[name, (value as unknown[]).map(fieldsOf)]];
+    const isNested = typeof value === 'object' && value !== null;
+    if (!isNested || isListOfText(value)) return [[name, value]];
+    return (value as { readonly raw?: unknown }).raw instanceof Error ? [[name, fieldsOf(value)]] : [];
+  });
+  return Object.fromEntries(fields);
+}
+
+const isListOfText = (value: object) => Array.isArray(value) && value.every(each => typeof each === 'string');
 
 /** Returns a logger that adds `role` to its lines. If `log` already has this field, it is only included once. */
 export function logOfRole(log: Logger, role: string): Logger {
