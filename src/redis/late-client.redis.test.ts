@@ -169,6 +169,20 @@ test('reports a Redis that becomes unavailable later', async () => {
   await vi.waitFor(() => expect(reasonsOf(redis)).toEqual([]), SOON_MS);
 });
 
+test('reports a Redis that hangs while its connections are open', async () => {
+  const server = await start();
+  const redis = openRedis({ url: server.url, log, checkEveryMs: 100 });
+  onTestFinished(() => redis.close());
+  await redis.opened;
+  await server.kill('SIGSTOP');
+  await vi.waitFor(() => expect(reasonsOf(redis)).toEqual(['RedisUnavailable/dependency']), SOON_MS);
+  expect(redis.impairments()[0]?.message).toMatch(
+    /^Redis at \S+ \(SLUICE_REDIS_URL\) does not answer: Command timed out$/,
+  );
+  await server.kill('SIGCONT');
+  await vi.waitFor(() => expect(reasonsOf(redis)).toEqual([]), SOON_MS);
+});
+
 test('a client that is closed while it waits stops trying', async () => {
   const server = await start();
   await server.kill();

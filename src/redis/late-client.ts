@@ -160,8 +160,11 @@ export function openRedis(
       const connectionError = inner.connectionError();
       // A Cluster is ready even if one of its nodes denies access. A user may lack the rights for some commands only.
       const error = isDenied(connectionError) ? connectionError : (inner.deniedCommand() ?? connectionError);
-      if (inner.isReady() && !isDenied(error)) return notReplicated(place, inner.unconfirmedWrite());
-      return [redisImpairment(settings, place, error, readFileProblem(settings))];
+      const silence = marker?.silence();
+      if (silence === undefined && inner.isReady() && !isDenied(error)) {
+        return notReplicated(place, inner.unconfirmedWrite());
+      }
+      return [redisImpairment(settings, place, error ?? silence, readFileProblem(settings))];
     },
     close: async () => {
       closed.abort();

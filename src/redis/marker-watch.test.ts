@@ -34,6 +34,17 @@ test('after a reconnect, the data of a single Redis is not used before it was ch
   watch.stop();
 });
 
+test('reports a Redis that does not respond to several checks in a row, until it responds', async () => {
+  const { watch, state } = watched(false);
+  expect(watch.silence()).toBeUndefined();
+  state.marker = undefined;
+  await vi.waitFor(() => expect(watch.silence()?.message).toBe('timeout'), SOON);
+  expect(watch.isUsable()).toBe(true);
+  state.marker = OURS;
+  await vi.waitFor(() => expect(watch.silence()).toBeUndefined(), SOON);
+  watch.stop();
+});
+
 test('in a Redis Cluster, other nodes are used if the node with the marker does not respond', async () => {
   const { watch, onUsable, state, reconnect } = watched(true);
   state.marker = undefined;

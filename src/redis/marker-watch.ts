@@ -10,12 +10,19 @@ export interface MarkerWatch {
   readonly isUsable: () => boolean;
   /** Returns the reason why the data must not be used. Undefined if this is not known yet. */
   readonly refusal: () => Error | undefined;
+  /**
+   * Returns the error of the last check, if several checks in a row have failed without a response. This also happens if
+   * Redis hangs, or in a Redis Cluster that is down, although the connections are open.
+   */
+  readonly silence: () => Error | undefined;
   readonly stop: () => void;
 }
 
 /** Redis could be flushed and then used by a different version without closing any connections. */
 export const CHECK_EVERY_MS = 5_000;
 const CHECK_AGAIN_MS = 200;
+/** A single check may also fail because of a short failover. */
+const SILENT_AFTER_CHECKS = 2;
 
 /**
  * Checks the marker after each reconnect, and at regular intervals. In a Redis Cluster, the other nodes remain usable
@@ -30,6 +37,7 @@ export function watchMarker(
 ): MarkerWatch {
   let isUsable = true;
   let refusal: Error | undefined;
+  let silence: { readonly error: Error; readonly checks: number } | undefined;
   let timer: NodeJS.Timeout | undefined;
   let connection = 0;
 
@@ -38,13 +46,15 @@ export function watchMarker(
     // There will be another check after a reconnect. After it has ended, there are no more checks.
     if (of !== connection) return;
     const wasUsable = isUsable;
+    const isRefusal = error instanceof RedisFormatError || error instanceof RedisInstanceError;
     if (error === undefined) {
       isUsable = true;
       refusal = undefined;
-    } else if (error instanceof RedisFormatError || error instanceof RedisInstanceError) {
+    } else if (isRefusal) {
       isUsable = false;
       refusal = error;
     }
+    silence = error === undefined || isRefusal ? undefined : { error, checks: (silence?.checks ?? 0) + 1 };
     checkIn(isUsable ? checkEveryMs : Math.min(checkEveryMs, CHECK_AGAIN_MS));
     if (isUsable && !wasUsable) onUsable();
   }
@@ -68,6 +78,7 @@ export function watchMarker(
   return {
     isUsable: () => isUsable,
     refusal: () => refusal,
+    silence: () => (silence !== undefined && silence.checks >= SILENT_AFTER_CHECKS ? silence.error : undefined),
     stop: () => {
       connection++;
       clearTimeout(timer);

@@ -22,20 +22,22 @@ const SAMPLE_EVERY_MS = 600_000;
 const PATIENCE_MS = 1_000;
 
 /** Registers metrics for the expiry of certificates, and for whether their files can be used. */
-export function createCertificateMetrics(registry: Registry): CertificateMetrics {
+export function createCertificateMetrics(
+  registry: Registry,
+  monotonicMs = () => performance.now(),
+): CertificateMetrics {
   const registers = [registry];
   const labelNames = ['use'] as const;
   const sources = new Map<CertificateUse, CertificateSource>();
   const samplers = new Map<CertificateUse, ReturnType<typeof createSampler<number | undefined>>>();
   new Gauge({
     name: 'sluice_certificate_expiry_timestamp_seconds',
-    help: 'The time at which a certificate expires, in seconds since 1970, by use: redis and smtp (server certificates), redis_client, ingress, and facade (own certificates). When a process is scraped, this is updated about every 10 minutes, using a new connection to the server. This is NaN if TLS is not used, or if the time is not known.',
+    help: 'The time at which a certificate expires, in seconds since 1970, by use: redis and smtp (server certificates), redis_client, ingress, and facade (own certificates). When a process is scraped, this is updated about every 10 minutes, using a new connection to the server. If this fails, for example because the certificate has expired, the last known time remains. This is NaN if TLS is not used, or if the time is not known.',
     labelNames,
     registers,
     async collect() {
-      for (const use of CERTIFICATE_USES) {
-        this.set({ use }, ((await samplers.get(use)?.read()) ?? Number.NaN) / 1_000);
-      }
+      const ends = await Promise.all(CERTIFICATE_USES.map(use => samplers.get(use)?.read()));
+      for (const [i, use] of CERTIFICATE_USES.entries()) this.set({ use }, (ends[i] ?? Number.NaN) / 1_000);
     },
   });
   new Gauge({
@@ -50,16 +52,11 @@ export function createCertificateMetrics(registry: Registry): CertificateMetrics
   return {
     watch(use, source) {
       sources.set(use, source);
-      const look = async () => source.endMs();
-      samplers.set(
-        use,
-        createSampler({
-          look,
-          everyMs: SAMPLE_EVERY_MS,
-          patienceMs: PATIENCE_MS,
-          monotonicMs: () => performance.now(),
-        }),
-      );
+      let lastMs: number | undefined;
+      // New connections are refused if the certificate has expired, but existing connections are still used.
+      const look = async () => (lastMs = (await source.endMs()) ?? lastMs);
+      const { read } = createSampler({ look, everyMs: SAMPLE_EVERY_MS, patienceMs: PATIENCE_MS, monotonicMs });
+      samplers.set(use, { read: async () => (await read()) ?? lastMs });
     },
   };
 }
