@@ -36,6 +36,7 @@ import type { KindParts } from './kinds/kind.ts';
 import { createPackageControllers } from './kinds/package/controller.ts';
 import { createSubscriptionControllers } from './kinds/subscription/controller.ts';
 import { createHeaderSecrets } from './kinds/subscription/header-secrets.ts';
+import { registerLiveMetrics } from './kinds/subscription/live-metrics.ts';
 import { createSubscriptionServices } from './kinds/subscription/services.ts';
 import { createWorkspaceControllers } from './kinds/workspace/controller.ts';
 import { createLeadership } from './leadership.ts';
@@ -78,9 +79,11 @@ function createBasis(options: ControllerOptions) {
   const { client, clock, log, registry } = options;
   const { caches, confirm, secretAccess } = createCachesWith(options);
   const controllers = createControllers();
+  const terms = createTerms();
   const shortages = createShortages({
     registry,
     exists: account => caches.Account.store.get(account) !== undefined,
+    leads: () => terms.lasting() !== undefined,
     // The statuses of all Subscriptions to these workspaces are updated as well because they depend on these routes.
     onNews: (account, turned) => {
       for (const name of workspacesOf(caches, account)) {
@@ -95,7 +98,7 @@ function createBasis(options: ControllerOptions) {
     confirm,
     controllers,
     shortages,
-    terms: createTerms(),
+    terms,
     locks: createLocks(),
     events: createEventRecorder({
       client,
@@ -216,6 +219,7 @@ export function createController(options: ControllerOptions): ControllerRole {
   const subscriptions = createSubscriptionServices({ ...options, ...basis, tenants });
   addControllers(options, basis, tenants, subscriptions);
   registerObjectMetrics(registry, { caches, backlogsAtRisk: subscriptions.backlogWatch.countAtRisk });
+  registerLiveMetrics(registry, caches.Subscription.store.values);
 
   const leading = createLeadership({ ...options, ...basis, tenants });
   const auditPass = createAuditing({

@@ -4,6 +4,7 @@ import { createAskConsent } from '../dataplane/dispatcher/consent.ts';
 import { createDeliveryAlarm } from '../dataplane/dispatcher/delivery-alarm.ts';
 import { createDispatcherMetrics } from '../dataplane/dispatcher/dispatcher-metrics.ts';
 import { createEndpointClient } from '../dataplane/dispatcher/endpoint-client.ts';
+import { createPartFailures } from '../dataplane/dispatcher/part-failures.ts';
 import { createReplaySweep } from '../dataplane/dispatcher/replay-sweep.ts';
 import { createPartDispatcher } from '../dataplane/parts/part-dispatcher.ts';
 import { createPartMetrics } from '../dataplane/parts/part-metrics.ts';
@@ -55,7 +56,8 @@ export async function startDispatcher(parts: Parts): Promise<Running> {
   const room = createRoom(ROOM, LEAST_CLAIMS);
   const bodyRoom = createRoom(BODY_ROOM);
   const metrics = createDispatcherMetrics(registry, () => partMetrics.sending(), nowMs);
-  const partMetrics = createPartMetrics(registry, () => ROOM - room.free(), metrics.failed);
+  const noteFailure = createPartFailures(log, { count: metrics.failed, monotonicMs: systemClock.nowMs });
+  const partMetrics = createPartMetrics(registry, () => ROOM - room.free(), noteFailure);
   const name = randomUUID();
   const deliveryAlarm = createDeliveryAlarm({
     raise: member => alarm(changedDelivery(member)),

@@ -39,7 +39,7 @@ export interface SharedWork {
 
 /** Returns a function that starts the worker of a part. */
 export function createStartPart(parts: Parts, shared: SharedWork): (part: Part) => PartWork {
-  const { redis, nowMs, alarm, log } = parts;
+  const { redis, nowMs, alarm } = parts;
   const deps = workerDeps(parts, shared);
   const upkeepDeps = {
     sweep: createSweep(redis),
@@ -48,7 +48,6 @@ export function createStartPart(parts: Parts, shared: SharedWork): (part: Part) 
     noteStored: createNoteStored(redis),
     nowMs,
     alarm,
-    log,
   };
   let starts = 0;
   return function startPart(part) {

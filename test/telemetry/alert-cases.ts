@@ -63,6 +63,10 @@ export const ALERT_CASES: Readonly<Record<string, AlertCase>> = {
     firing: { [ready('dispatcher')]: '0x120' },
     silent: { [ready('dispatcher')]: '0x14 1x106' },
   },
+  SluiceReplicaDown: {
+    firing: { ...allReady, 'up{instance="b"}': '0x120' },
+    silent: { ...allReady, 'up{instance="a"}': '1x120' },
+  },
   SluiceRoleImpaired: {
     firing: { 'sluice_role_impaired{role="dispatcher",reason="RedisUnavailable",instance="a"}': '1x120' },
     silent: { 'sluice_role_impaired{role="dispatcher",reason="RedisUnavailable",instance="a"}': '0x120' },
@@ -167,6 +171,13 @@ export const ALERT_CASES: Readonly<Record<string, AlertCase>> = {
     510,
     490,
   ),
+  SluiceEventsExpired: {
+    firing: { sluice_dispatcher_expired_total: '0+1x120' },
+    silent: {
+      sluice_dispatcher_expired_total: '5x120',
+      'sluice_dispatcher_not_routed_total{reason="expired"}': '5x120',
+    },
+  },
   SluiceDeadLetters: grows('sluice_dispatcher_events_total{result="dead"}', 1, 0),
   SluiceEndpointsGone: grows('sluice_dispatcher_events_total{result="gone"}', 1, 0),
   SluiceBacklogAtRisk: stays('sluice_controller_backlogs_at_risk', 1, 0),
@@ -212,11 +223,30 @@ export const ALERT_CASES: Readonly<Record<string, AlertCase>> = {
   },
   SluiceReconcileErrors: grows('controller_runtime_reconcile_errors_total{controller="block"}', 7, 5),
   SluiceReconcileStuck: stays('workqueue_longest_running_processor_seconds{name="block"}', 301, 299),
+  SluiceReconcileLate: {
+    // A new leader takes over a queue that is never empty.
+    firing: {
+      'workqueue_depth{name="block",instance="a"}': '5x60 0x60',
+      'workqueue_depth{name="block",instance="b"}': '_x60 900-5x60',
+    },
+    // A busy leader, which is sometimes done.
+    silent: { 'workqueue_depth{name="block",instance="a"}': '100x111 0 100x7' },
+  },
+  SluiceSubscriptionRefused: {
+    firing: { 'sluice_controller_subscriptions_not_live{reason="SpecRefused",instance="a"}': '1x120' },
+    silent: {
+      'sluice_controller_subscriptions_not_live{reason="SpecRefused",instance="a"}': '0x120',
+      'sluice_controller_subscriptions_not_live{reason="Blocked",instance="a"}': '1x120',
+    },
+  },
   SluiceWatchSilent: stays('sluice_controller_watch_silence_seconds', 601, 599),
   SluiceDriftRepaired: grows('sluice_controller_drift_repaired_total{what="queue"}', 1, 0),
   SluiceInvitationMailFailing: {
     firing: { 'sluice_controller_invitation_mails_total{result="failed"}': '0+1x120' },
-    silent: { 'sluice_controller_invitation_mails_total{result="failed"}': '0+0.1x120' },
+    silent: {
+      'sluice_controller_invitation_mails_total{result="failed"}': '0+0.1x120',
+      'sluice_controller_invitation_mails_total{result="sent"}': '0+0.1x120',
+    },
   },
   SluiceFacadeErrors: share(
     'sluice_facade_request_duration_seconds_count{route="GET /waas",status="503"}',

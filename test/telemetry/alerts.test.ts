@@ -7,7 +7,7 @@ import { renderDashboards } from '../../tools/generate/dashboards/dashboards.ts'
 import { PANEL_ROWS } from '../../tools/generate/dashboards/panels.ts';
 import { driftedFiles, OUT_OF_DATE } from '../../tools/generate/generate.ts';
 import { findPromtool } from '../support/prometheus/promtool.ts';
-import { ALERT_CASES } from './alert-cases.ts';
+import { ALERT_CASES, type Input } from './alert-cases.ts';
 import { passingAlerts, type Rule, type Trial } from './alert-trials.ts';
 import { FIRST_STEPS, KUBECTL_COMMANDS, QUERIES, REDIS_COMMANDS } from './first-steps.ts';
 
@@ -79,6 +79,30 @@ test.skipIf(promtool === undefined)('members waiting in an index only cause the 
       trials,
     ),
   ).toEqual(names);
+});
+
+/** Series for which an alert must fire, in addition to the series of its case. */
+const OTHER_SIGNS: Readonly<Record<string, Input>> = {
+  // Ingress has rejected all events since the usage was above 82 %.
+  SluiceRedisMemoryFull: {
+    sluice_redis_memory_used_ratio: '0.8x120',
+    'sluice_ingress_memory_refusals_total{reason="full"}': '0+1x120',
+  },
+  SluiceEventsExpired: { 'sluice_dispatcher_not_routed_total{reason="expired"}': '0+1x120' },
+  // A single email, which is sent again every 15 minutes.
+  SluiceInvitationMailFailing: {
+    'sluice_controller_invitation_mails_total{result="failed"}': Array.from({ length: 8 }, (_, n) => `${n}x14`).join(
+      ' ',
+    ),
+    'sluice_controller_invitation_mails_total{result="sent"}': '3x120',
+  },
+};
+
+test.skipIf(promtool === undefined)('fires for each sign of the same problem', () => {
+  const names = Object.keys(OTHER_SIGNS);
+  const rulesOfNames = allRules.filter(({ alert }) => names.includes(alert));
+  const trials = (name: string) => [{ input: OTHER_SIGNS[name] ?? {}, firing: ['{}'] }];
+  expect(passingAlerts(promtool, rulesOfNames, trials).toSorted()).toEqual(names.toSorted());
 });
 
 const caseOf = (name: string) => ALERT_CASES[name] as (typeof ALERT_CASES)[string];

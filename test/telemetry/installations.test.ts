@@ -35,6 +35,7 @@ test('adds matchers to every metric, and nowhere else', () => {
     'sum by (role) (rate(sluice_a_total{n="m"}[5m])) / sluice_b{n="m",c="d",e=~"sluice_x.*"}',
   );
   expect(select('nodejs_a{} and on (instance) up', 'n="m"')).toBe('nodejs_a{n="m"} and on (instance) up');
+  expect(select('up{} == 0 and up{a="b"}', 'n="m"')).toBe('up{n="m"} == 0 and up{n="m",a="b"}');
 });
 
 test.skipIf(promtool === undefined)(

@@ -1,6 +1,6 @@
-/** Matches texts and metrics of Sluice, including the part after the brace of a selector. */
+/** Matches texts, metrics of Sluice, and `up{}`, including the part after the brace of a selector. */
 const TEXT_OR_METRIC =
-  /"[^"]*"|\b(?:sluice|workqueue|controller_runtime|leader_election|rest_client|process|nodejs)_\w+\b(?:\{(?=([^}]?)))?/g;
+  /"[^"]*"|\b(?:up(?=\{)|(?:sluice|workqueue|controller_runtime|leader_election|rest_client|process|nodejs)_\w+)\b(?:\{(?=([^}]?)))?/g;
 
 /** Returns the PromQL expression with additional matchers in the selectors of all Sluice metrics. */
 export function select(expression: string, matchers: string): string {

@@ -5,6 +5,7 @@ import type { Span, Tracing } from '../../telemetry/tracing.ts';
 import type { Backoff } from '../../time/backoff.ts';
 import type { Clock } from '../../time/clock.ts';
 import type { ControllerMetrics, ReconcileResult } from './controller-metrics.ts';
+import { createFailureLog } from './failure-log.ts';
 import { createWorkQueue, type WorkQueue } from './work-queue.ts';
 
 export type Attempt = {
@@ -104,6 +105,7 @@ export type Controller = {
 export function createKeyedController(options: KeyedControllerOptions): Controller {
   const { name, clock, metrics, sources = [], workers = 1, retry, isDeletion } = options;
   const base = options.log.child({ controller: name });
+  const logFailure = createFailureLog(clock);
   let queue: WorkQueue | undefined;
 
   /** Reconciles a key a single time. If requested by the result, the key is enqueued again. */
@@ -132,7 +134,7 @@ export function createKeyedController(options: KeyedControllerOptions): Controll
       }
       metrics.failed();
       current.addRateLimited(key);
-      log.warn({ err, key }, 'cannot reconcile; retrying');
+      logFailure(log, err, key);
       return 'error';
     }
   }

@@ -203,3 +203,22 @@ test('exchanges without a response are counted, and also counted as failures', a
   expect(d.failures.count).toBeGreaterThan(0);
   await isEmpty();
 });
+
+test('deliveries that have expired are counted, no matter whether they were routed', async () => {
+  const registry = createRegistry();
+  const { tally } = createPartMetrics(
+    registry,
+    () => 0,
+    () => {},
+  ).join();
+  tally.expired({ expired: 2, neverRouted: 3 });
+  tally.expired({ expired: 1, neverRouted: 0 });
+  const series = parseExposition(await registry.metrics());
+  const values = series
+    .filter(({ name }) => /expired|not_routed/.test(name))
+    .map(each => [keyOfSeries(each), each.value]);
+  expect(Object.fromEntries(values)).toEqual({
+    'sluice_dispatcher_expired_total{}': 3,
+    'sluice_dispatcher_not_routed_total{reason="expired"}': 3,
+  });
+});

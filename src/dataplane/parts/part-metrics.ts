@@ -1,5 +1,6 @@
 import { Counter, Gauge, type Registry } from '../../telemetry/metrics.ts';
 import { createTally } from '../../telemetry/tally.ts';
+import type { NoteFailure } from '../dispatcher/part-failures.ts';
 
 /**
  * ok; closed: control data is missing; held: four other dispatchers work on the part; gone: the part was removed;
@@ -34,11 +35,11 @@ export interface PartTally {
   readonly returned: (cause: ReturnCause, claims: number) => void;
   /** The number of references that have been routed after their events were stored. */
   readonly routed: (references: number) => void;
-  /** The number of events which have expired before they were routed, for each subscription. */
-  readonly expired: (neverRouted: number) => void;
+  /** The number of deliveries that have expired, after and before they were routed. */
+  readonly expired: (swept: { readonly expired: number; readonly neverRouted: number }) => void;
   /** The reason why the part is held back, if known. If it is not held back, this is undefined. */
   readonly held: (hold: string | undefined) => void;
-  readonly failed: () => void;
+  readonly failed: NoteFailure;
 }
 
 /** A part that this process works on. */
@@ -67,7 +68,7 @@ export interface PartMetrics {
  * @param claims number of claims that the process holds
  * @param failed counts work that failed and is repeated
  */
-export function createPartMetrics(registry: Registry, claims: () => number, failed: () => void): PartMetrics {
+export function createPartMetrics(registry: Registry, claims: () => number, failed: NoteFailure): PartMetrics {
   const parts = new Set<Seen>();
   const counters = createCounters(registry);
   registerGauges(registry, parts, claims);
@@ -125,11 +126,19 @@ function createCounters(registry: Registry): Pick<PartTally, 'exchanged' | 'retu
     registers,
   });
   notRouted.inc({ reason: 'expired' }, 0);
+  const ended = new Counter({
+    name: 'sluice_dispatcher_expired_total',
+    help: 'The number of deliveries, including replays and test events, that had been routed but not delivered or pulled when the retention period ended.',
+    registers,
+  });
   return {
     exchanged: results.add,
     returned: (cause, claims) => returned.inc({ cause }, claims),
     routed: references => routed.inc(references),
-    expired: neverRouted => notRouted.inc({ reason: 'expired' }, neverRouted),
+    expired({ expired, neverRouted }) {
+      ended.inc(expired);
+      notRouted.inc({ reason: 'expired' }, neverRouted);
+    },
   };
 }
 

@@ -64,8 +64,7 @@ export function createPartWorker(given: PartWorkerDeps, part: Part): PartWorker 
   const isReplaced = createIsReplaced(deps, part);
   const { tally } = deps;
   function fail(error: unknown, what: string): void {
-    tally?.failed();
-    log.debug({ err: error as Error, queue: part.queue }, what);
+    tally?.failed(error, what, part);
   }
   function missControlData(): void {
     tally?.held('closed');

@@ -11,7 +11,6 @@ import { accountKeys } from '../../redis/keys.ts';
 import { onEachRedis } from '../../redis/testing/each-redis.ts';
 import { createSeriesReader } from '../../series/series-reader.ts';
 import { createTrafficStore } from '../../series/traffic-store.ts';
-import { createLogger } from '../../telemetry/log.ts';
 import { createAdvancing } from './advancing.ts';
 import { createUpkeep, type UpkeepDeps } from './upkeep.ts';
 
@@ -19,7 +18,6 @@ import { createUpkeep, type UpkeepDeps } from './upkeep.ts';
 const SOON = { timeout: 20_000 };
 
 const HOUR_MS = 3_600_000;
-const log = createLogger({ level: 'silent' });
 const times = { foldMs: 20, sweepMs: 20, shortMs: 20, waitedMs: 20 };
 
 onEachRedis(redis => {
@@ -44,7 +42,6 @@ onEachRedis(redis => {
         noteStored: createNoteStored(t.client),
         nowMs: () => t.clock.ms,
         alarm: slot => void alarms.push(slot),
-        log,
         times,
         ...fields,
       },
@@ -110,9 +107,13 @@ onEachRedis(redis => {
     await t.change({ kind: 'meta', field: 'retentionMs', value: String(HOUR_MS) });
     await t.send('k');
     t.clock.ms += HOUR_MS + 1;
-    const upkeep = upkeepOf(t);
+    const ended: unknown[] = [];
+    const upkeep = upkeepOf(t, {
+      onExpired: ({ expired, neverRouted }) => void ended.push({ expired, neverRouted }),
+    });
     upkeep.start();
     await vi.waitFor(async () => expect(await t.log()).toEqual([]), SOON);
+    await vi.waitFor(() => expect(ended).toEqual([{ expired: 1, neverRouted: 0 }]), SOON);
     await t.send('k');
     t.clock.ms += HOUR_MS - 100;
     upkeep.wake();

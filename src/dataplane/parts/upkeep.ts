@@ -2,10 +2,10 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { type Part, partKeys } from '../../part/keys.ts';
 import type { NoteStored } from '../../part/stored/stored-bytes.ts';
 import type { SweepState } from '../../part/sweep/due.ts';
-import type { Sweep } from '../../part/sweep/sweep.ts';
+import type { Sweep, Swept } from '../../part/sweep/sweep.ts';
 import type { Tokens } from '../../part/tokens/tokens.ts';
 import type { TrafficStore } from '../../series/traffic-store.ts';
-import type { Logger } from '../../telemetry/log.ts';
+import type { NoteFailure } from '../dispatcher/part-failures.ts';
 
 const TIMES = {
   /** How often the part counts are added to its account and to the series. */
@@ -34,13 +34,12 @@ export interface UpkeepDeps {
   readonly nowMs: () => number;
   /** Tells the controller about a slot, e.g. `a:acc_…`. */
   readonly alarm: (slot: string) => void;
-  /** The number of events which have expired before they were routed, for each subscription. */
-  readonly onExpired?: (neverRouted: number) => void;
+  /** Called when events have been removed by retention before all of their deliveries had ended. */
+  readonly onExpired?: (swept: Pick<Swept, 'expired' | 'neverRouted'>) => void;
   /** Routing was stopped because there are no tokens, or because the account is missing. */
   readonly onHeld?: (cause: 'SHORT' | 'CLOSED') => void;
   /** There was a failure, and we will try again. */
-  readonly onFailure?: () => void;
-  readonly log: Logger;
+  readonly onFailure?: NoteFailure;
   /** For tests. */
   readonly times?: Partial<typeof TIMES>;
 }
@@ -113,7 +112,7 @@ function createJob(run: () => Promise<number | undefined>, onError: (error: unkn
  * In an idle part, only expired data causes commands.
  */
 export function createUpkeep(deps: UpkeepDeps, part: Part): Upkeep {
-  const { log, nowMs } = deps;
+  const { nowMs } = deps;
   const { foldMs, sweepMs, shortMs, waitedMs } = { ...TIMES, ...deps.times };
   const state: SweepState = {};
   const source = { ...part, meta: partKeys(part).meta };
@@ -125,16 +124,13 @@ export function createUpkeep(deps: UpkeepDeps, part: Part): Upkeep {
   let wokenMs = Number.NEGATIVE_INFINITY;
   let alarmedMs = Number.NEGATIVE_INFINITY;
   let isStopping = false;
-  const fail = (what: string) => (error: unknown) => {
-    deps.onFailure?.();
-    log.debug({ err: error as Error, queue: part.queue }, what);
-  };
+  const fail = (what: string) => (error: unknown) => deps.onFailure?.(error, what, part);
 
   const sweeping = createJob(async () => {
     while (!isStopping) {
       const answer = await deps.sweep(part, state);
       if (answer.answer !== 'OK') return undefined;
-      if (answer.neverRouted > 0) deps.onExpired?.(answer.neverRouted);
+      if (answer.expired + answer.neverRouted > 0) deps.onExpired?.(answer);
       // The stored bytes may have changed.
       if (answer.more) counting.within(foldMs);
       if (!answer.more) return answer.dueInMs;

@@ -106,6 +106,33 @@ export const control: AlertGroup = {
       ],
     },
     {
+      name: 'SluiceReconcileLate',
+      expr: `max ${by('name')} (min_over_time(workqueue_depth[10m])) > 0`,
+      for: '10m',
+      severity: 'warning',
+      summary: 'The queue of {{ $labels.name }} has not been empty for at least ten minutes.',
+      impact: 'Changes to these objects are applied late. REST calls that wait for a change respond with 503.',
+      steps: [
+        'Run the query `max by (name) (workqueue_depth)`. If the value decreases, a new leader or a large change keeps the controller busy, and you can wait.',
+        'Run the query `sum by (controller, result) (rate(controller_runtime_reconcile_total[5m]))`. If there are many errors, see SluiceReconcileErrors.',
+        'Check the CPU usage of the leader, and the latency of the API server with `rest_client_request_duration_seconds`. If the leader uses all of its CPU, increase its limit. More replicas do not help, because only the leader works.',
+      ],
+    },
+    {
+      name: 'SluiceSubscriptionRefused',
+      expr: `max ${by()} (sluice_controller_subscriptions_not_live{reason="SpecRefused"}) > 0`,
+      for: '15m',
+      severity: 'warning',
+      summary: '{{ $value }} Subscriptions contain a value that the controller cannot apply.',
+      impact:
+        'Events are not routed to these Subscriptions. The events are kept until their retention period ends. Other Subscriptions are not affected.',
+      steps: [
+        'Run `kubectl get subscriptions.sluice.dev -A` to find the Subscriptions with the reason `SpecRefused`, and `kubectl describe` to find the value in the message of the condition `Live`. Change the value.',
+        'If the CRDs belong to another version, apply the CRDs of this version (see SluiceOutdatedCRDs).',
+        'If the message does not contain a value, search the log of the controller for the message `the routes of a Subscription cannot be compiled`, and report it as a bug in Sluice.',
+      ],
+    },
+    {
       name: 'SluiceWatchSilent',
       expr: `max ${by()} (sluice_controller_watch_silence_seconds) > 600`,
       for: '5m',
@@ -130,7 +157,11 @@ export const control: AlertGroup = {
     },
     {
       name: 'SluiceInvitationMailFailing',
-      expr: `sum ${by()} (increase(sluice_controller_invitation_mails_total{result="failed"}[30m])) > 3`,
+      // After several failures, an email is only sent again every 15 minutes.
+      expr: [
+        `sum ${by()} (increase(sluice_controller_invitation_mails_total{result="failed"}[30m])) > 3`,
+        `(sum ${by()} (increase(sluice_controller_invitation_mails_total{result="failed"}[2h])) > 3 unless sum ${by()} (increase(sluice_controller_invitation_mails_total{result="sent"}[2h])) > 0)`,
+      ].join(' or '),
       for: '5m',
       severity: 'warning',
       summary: 'The mail server does not accept invitations.',

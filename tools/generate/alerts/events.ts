@@ -163,7 +163,7 @@ export const delivery: AlertGroup = {
       summary: 'Dispatchers fail to process streams or subscriptions. They will retry automatically.',
       impact: 'The affected events are routed, delivered, or removed with a delay. No events are lost.',
       steps: [
-        `Run \`${logsOf('dispatcher')}\` to find the error. If \`SLUICE_LOG_LEVEL\` is set to \`debug\`, the log contains each failure, including the queue name.`,
+        `Run \`${logsOf('dispatcher')}\` to find the message \`work on a stream failed; retrying\`, which appears at most once a minute and contains the workspace, the stream, and the error. If \`SLUICE_LOG_LEVEL\` is set to \`debug\`, the log contains each failure.`,
         'Check the Redis alerts.',
         'The message `subscription could not be opened` indicates that the dispatcher does not have the root key used by the controller. See [Rotate the root key](install.md#rotate-the-root-key).',
       ],
@@ -207,6 +207,21 @@ export const delivery: AlertGroup = {
         'Partners have not received these events. They can replay or recover these events until the retention period ends.',
       steps: [
         'Run the query `sum by (reason) (increase(sluice_dispatcher_attempts_total{outcome!="delivered"}[1h]))` to find out why attempts fail. Partners can call `GET /waas/integrations/{integration}/events?state=dead` to list these events and their attempts.',
+      ],
+    },
+    {
+      name: 'SluiceEventsExpired',
+      expr: [
+        `sum ${by()} (increase(sluice_dispatcher_expired_total[1h])) > 0`,
+        `sum ${by()} (increase(sluice_dispatcher_not_routed_total{reason="expired"}[1h])) > 0`,
+      ].join(' or '),
+      for: '0m',
+      severity: 'info',
+      summary: 'Events have expired before they were delivered.',
+      impact: 'Partners have not received these events, and cannot receive them any more.',
+      steps: [
+        'Run `kubectl get subscriptions.sluice.dev -A -o yaml` to find the Subscriptions with the condition `BacklogAtRisk`. Their conditions `Live` and `EndpointFailing` show why further events will expire.',
+        'If there are none, the events belonged to a subscription without an endpoint that has not been pulled, or to a subscription that has been resumed in the meantime.',
       ],
     },
     {

@@ -33,7 +33,7 @@ export const processes: AlertGroup = {
       steps: [
         'Run `kubectl -n sluice-system get pods` to check the pods and check their logs.',
         'If a pod is running but not ready, call `GET /readyz` on its ops port to find out the reason.',
-        'Check the log for the message `sluice cannot start`. This message shows whether the cause is a variable, the root key, or the [Redis settings](configuration.md#redis).',
+        'If a pod restarts, run `kubectl -n sluice-system logs <pod> --previous`. If an environment variable or the root key is the cause, the last line contains the variable. After any other error, the last line contains the message `sluice cannot start`.',
         'For the facade, the alert ends one hour after the last metrics of a replica. If you have removed the facade, ignore the alert until then.',
       ],
     },
@@ -46,6 +46,18 @@ export const processes: AlertGroup = {
       impact: 'If other replicas of the role are ready, there is no impact.',
       steps: [
         'Run `kubectl -n sluice-system get pods` to find the replica and call `GET /readyz` on its ops port. The response lists all unavailable dependencies, such as Redis or the API server.',
+      ],
+    },
+    {
+      name: 'SluiceReplicaDown',
+      expr: `up{} == 0 and on (${INSTALLATION}) ${KNOWN}`,
+      for: '15m',
+      severity: 'warning',
+      summary: 'The replica {{ $labels.instance }} has not responded to Prometheus for 15 minutes.',
+      impact: 'If other replicas of the role are ready, there is no impact.',
+      steps: [
+        'Run `kubectl -n sluice-system get pods -o wide` to find the pod with this IP address. If the pod restarts, run `kubectl -n sluice-system logs <pod> --previous`, and `kubectl -n sluice-system describe pod <pod>` to find out whether it has exceeded its memory limit.',
+        'If the pod is ready, check that NetworkPolicies allow Prometheus to access its ops port.',
       ],
     },
     {
@@ -199,10 +211,14 @@ export const redis: AlertGroup = {
     },
     {
       name: 'SluiceRedisMemoryFull',
-      expr: `max ${by()} (sluice_redis_memory_used_ratio) > 0.82`,
+      // Below 82 %, ingress continues to reject events until the usage has dropped below 77 %.
+      expr: [
+        `max ${by()} (sluice_redis_memory_used_ratio) > 0.82`,
+        `sum ${by()} (rate(sluice_ingress_memory_refusals_total{reason="full"}[5m])) > 0`,
+      ].join(' or '),
       for: '1m',
       severity: 'critical',
-      summary: 'Redis uses more than 82 % of its memory, and ingress does not accept any events.',
+      summary: 'Redis has used 82 % of its memory, and ingress does not accept any events.',
       impact:
         'Producers receive a 503 response and need to retry. Stored events are routed and delivered using the remaining memory.',
       steps: [

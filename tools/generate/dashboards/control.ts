@@ -36,6 +36,12 @@ export const CONTROL_ROWS: readonly PanelRow[] = [
         },
       },
       {
+        title: 'Subscriptions that are not live',
+        description: 'Grouped by the reason of the condition Live.',
+        unit: 'short',
+        queries: { 'max by (reason) (sluice_controller_subscriptions_not_live)': '{{reason}}' },
+      },
+      {
         title: 'Calls to the API server',
         description: 'Grouped by status code.',
         unit: 'reqps',

@@ -15,7 +15,7 @@ export const EVENT_ROWS: readonly PanelRow[] = [
       {
         title: 'Open deliveries',
         description:
-          'The total for all subscriptions with an active endpoint. If there are more than 64 streams, this value is estimated.',
+          'The total for all subscriptions, including those without an active endpoint. If there are more than 64 streams, this value is estimated.',
         unit: 'short',
         stat: true,
         queries: { 'max(sluice_dispatcher_open_deliveries)': 'open' },
@@ -179,11 +179,13 @@ export const EVENT_ROWS: readonly PanelRow[] = [
       },
       {
         title: 'Delivery results',
-        description: 'Failed events are retried.',
+        description:
+          'Failed events are retried. Expired deliveries were still waiting when the retention period ended.',
         unit: 'ops',
         queries: {
           [rate('sluice_dispatcher_events_total', 'result')]: '{{result}}',
           [rate('sluice_dispatcher_replayed_total')]: 'replayed',
+          [rate('sluice_dispatcher_expired_total')]: 'expired while waiting',
           [rate('sluice_dispatcher_failures_total')]: 'failed turns',
         },
       },

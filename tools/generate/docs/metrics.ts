@@ -5,6 +5,7 @@ import { registerLimitMetrics } from '../../../src/controller/kinds/account/limi
 import { createShortages } from '../../../src/controller/kinds/account/shortages.ts';
 import { createInvitationMetrics } from '../../../src/controller/kinds/integration/invitation-metrics.ts';
 import { createDeliveryMetrics } from '../../../src/controller/kinds/subscription/delivery-status/delivery-metrics.ts';
+import { registerLiveMetrics } from '../../../src/controller/kinds/subscription/live-metrics.ts';
 import { registerRootKeyMetrics } from '../../../src/controller/root-key-metrics.ts';
 import { registerObjectMetrics, registerRuntimeMetrics } from '../../../src/controller/state-metrics.ts';
 import { keyRingOf } from '../../../src/core/delivery/key-ring.ts';
@@ -52,7 +53,7 @@ const REGISTER: Readonly<Record<string, (registry: Registry) => unknown>> = {
     createInvitationMetrics(registry);
     registerLimitMetrics(registry, { sharesOf: () => new Map(), highestShareOf: () => 0 }, () => []);
     createDeliveryMetrics(registry, () => 0);
-    createShortages({ registry, exists: () => true, onNews: () => {} });
+    createShortages({ registry, exists: () => true, leads: () => true, onNews: () => {} });
     registerRootKeyMetrics(registry, {
       keys: keyRingOf(new Uint8Array(32)),
       caches: { Subscription: { store: { values: () => [] } } },
@@ -60,6 +61,7 @@ const REGISTER: Readonly<Record<string, (registry: Registry) => unknown>> = {
       nowMs: () => 0,
     });
     registerObjectMetrics(registry, { caches: {}, backlogsAtRisk: () => 0 });
+    registerLiveMetrics(registry, () => []);
     registerRuntimeMetrics(registry, {
       readiness: () => ({ ready: true, missing: [], leading: false, silentMs: undefined }),
       works: () => false,

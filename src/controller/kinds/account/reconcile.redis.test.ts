@@ -25,9 +25,11 @@ onEachRedis(redis => {
     const account = publicId('Account', '', name);
     const news: [string, boolean][] = [];
     const registry = createRegistry();
+    const lease = { isHeld: true };
     const shortages = createShortages({
       registry,
       exists: () => true,
+      leads: () => lease.isHeld,
       onNews: (...args) => news.push(args),
     });
     const context = {
@@ -61,7 +63,7 @@ onEachRedis(redis => {
     }
     const ask = async (tokens: number) => (await send(tokens))();
     const gauge = async () => /accounts_short (\d)/.exec(await registry.metrics())?.[1];
-    return { name, reconcile, finalize, send, ask, news, gauge };
+    return { name, reconcile, finalize, send, ask, news, gauge, lease };
   }
 
   describe('an account that is being deleted', () => {
@@ -118,7 +120,7 @@ onEachRedis(redis => {
 
   describe('a shortage of tokens', () => {
     test('is reported once, read again, and ends with a top-up', async () => {
-      const { name, reconcile, send, news, gauge } = start();
+      const { name, reconcile, send, news, gauge, lease } = start();
       await reconcile(2);
       const ask = await send(3);
       expect(await ask()).toBe('SHORT');
@@ -128,6 +130,10 @@ onEachRedis(redis => {
         [name, true],
       ]);
       expect(await gauge()).toBe('1');
+      // Only the leader reports it.
+      lease.isHeld = false;
+      expect(await gauge()).toBe('0');
+      lease.isHeld = true;
       expect((await reconcile(3)).requeueAfterMs).toBe(3_000);
       expect(news.at(-1)).toEqual([name, true]);
       expect((await reconcile(3)).requeueAfterMs).toBeUndefined();

@@ -4,6 +4,8 @@ import type { Context } from '../../context/context.ts';
 export interface ShortagesDeps {
   readonly registry: Registry;
   readonly exists: (account: string) => boolean;
+  /** Whether this replica is the leader. */
+  readonly leads: () => boolean;
   /**
    * Called when an account is first recorded, and whenever a shortage begins or ends. In the latter case, `turned` will
    * be true.
@@ -12,7 +14,7 @@ export interface ShortagesDeps {
 }
 
 /** Tracks all accounts with streams that are waiting for tokens. Only includes accounts reconciled by this leader. */
-export function createShortages({ registry, exists, onNews }: ShortagesDeps): Context['shortages'] {
+export function createShortages({ registry, exists, leads, onNews }: ShortagesDeps): Context['shortages'] {
   const known = new Map<string, boolean>();
   new Gauge({
     name: 'sluice_controller_accounts_short',
@@ -20,7 +22,7 @@ export function createShortages({ registry, exists, onNews }: ShortagesDeps): Co
     registers: [registry],
     collect() {
       for (const account of known.keys()) if (!exists(account)) known.delete(account);
-      this.set([...known.values()].filter(Boolean).length);
+      this.set(leads() ? [...known.values()].filter(Boolean).length : 0);
     },
   });
   return {

@@ -20,6 +20,7 @@ function start(names: readonly string[] = ['a']) {
     settled: [] as string[],
     flips: [] as string[],
     failing: false,
+    tenants: ['acme'],
   };
   const compiled = {
     routes: { queues: { orders: { gen: 'g', retentionMs: HOUR_MS } } },
@@ -47,7 +48,7 @@ function start(names: readonly string[] = ['a']) {
         });
       },
     },
-    tenants: () => ['acme'],
+    tenants: () => state.tenants,
     compiled: () => compiled,
     subscriptionsOf: () => {
       order.splice(0, order.length, ...names);
@@ -120,6 +121,31 @@ describe('the backlog watch', () => {
     state.calls.length = 0;
     await clock.advance(10 * MINUTE_MS);
     expect(state.calls).toEqual([]);
+  });
+
+  test('only the leader reports the number of subscriptions, and only for existing workspaces', async () => {
+    const { clock, watch, state, over } = start(['a', 'b']);
+    for (const name of ['a', 'b']) state.unrouted.set(name, clock.wallMs() - HOUR_MS);
+    watch.begin(over.signal);
+    await clock.advance(2 * MINUTE_MS);
+    expect(watch.countAtRisk()).toBe(2);
+    state.tenants = [];
+    await clock.advance(2 * MINUTE_MS);
+    expect(watch.countAtRisk()).toBe(0);
+    state.tenants = ['acme'];
+    await clock.advance(2 * MINUTE_MS);
+    expect(watch.countAtRisk()).toBe(2);
+    over.abort();
+    await clock.advance(0);
+    expect(watch.countAtRisk()).toBe(0);
+    const next = new AbortController();
+    watch.begin(next.signal);
+    await clock.advance(2 * MINUTE_MS);
+    watch.begin(next.signal);
+    await clock.advance(2 * MINUTE_MS);
+    expect(watch.countAtRisk()).toBe(2);
+    next.abort();
+    await clock.advance(0);
   });
 
   test('continues in a long inbox until it finds an open event or has passed the limit', async () => {

@@ -80,7 +80,9 @@ export function createBacklogWatch(deps: BacklogWatchDeps) {
   async function run(stop: AbortSignal): Promise<void> {
     while (!stop.aborted) {
       await sleep(clock, TICK_MS, stop);
-      for (const tenant of deps.tenants()) {
+      const tenants = new Set(deps.tenants());
+      for (const tenant of found.keys()) if (!tenants.has(tenant)) found.delete(tenant);
+      for (const tenant of tenants) {
         if (stop.aborted) return;
         const dueMs = nextMs.get(tenant);
         if (dueMs !== undefined && clock.nowMs() < dueMs) continue;
@@ -96,23 +98,24 @@ export function createBacklogWatch(deps: BacklogWatchDeps) {
   return {
     /**
      * Starts running checks again. Checks continue to run until the signal is aborted. Previous results are dropped
-     * because there may have been a different leader in the meantime.
+     * because there may have been a different leader in the meantime. At the end, the results are dropped as well, because
+     * only the leader reports them.
      */
     begin(signal: AbortSignal): void {
       over.abort();
       over = new AbortController();
       found.clear();
       nextMs.clear();
-      void run(AbortSignal.any([signal, over.signal]));
+      const { signal: replaced } = over;
+      void run(AbortSignal.any([signal, replaced])).then(() => {
+        if (!replaced.aborted) found.clear();
+      });
     },
     /** Checks the given tenant right away. */
     check,
     /** Returns the number of subscriptions that were at risk during their last check. */
-    countAtRisk: (): number => {
-      let count = 0;
-      for (const ofTenant of found.values()) for (const { atRisk } of ofTenant.values()) if (atRisk) count++;
-      return count;
-    },
+    countAtRisk: (): number =>
+      [...found.values()].flatMap(ofTenant => [...ofTenant.values()]).filter(({ atRisk }) => atRisk).length,
     /** Whether the backlog of this subscription is at risk. Undefined before the first check. */
     isAtRisk: (tenant: string, uid: string): boolean | undefined => found.get(tenant)?.get(uid)?.atRisk,
   };
