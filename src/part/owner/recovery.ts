@@ -29,6 +29,35 @@ function needsReplay({ replayId, progress: { state, recovered } }: FoundDelivery
   return state === 'dead' && (replayId !== undefined || recovered === true);
 }
 
+const nameOf = ({ ref, replayId = '' }: FoundDelivery) => `${ref}:${replayId}`;
+
+/** Returns how many of the events were recovered, or undefined if the subscription was removed. */
+async function recoverThese(
+  redis: PartClient,
+  { part, slot }: SlotOfPart,
+  found: readonly FoundDelivery[],
+): Promise<number | undefined> {
+  const events = found.filter(each => !needsReplay(each));
+  let recovered = 0;
+  for (let done = 0; done < events.length; ) {
+    const some = events.slice(done, done + RECOVERED_AT_ONCE);
+    const { listed, indexes } = recordKeysOf(
+      part,
+      some.map(({ ref }) => ref),
+    );
+    const [word, count, left] = await callScript(redis, RECOVER, {
+      keys: partKeys(part),
+      listed,
+      args: { gen: part.gen, slot },
+      more: some.flatMap(({ ref, replayId }, i) => [ref, replayId ?? '', indexes[i] as number]),
+    });
+    if (word !== 'OK') return undefined;
+    recovered += count as number;
+    done += some.length - (left as number);
+  }
+  return recovered;
+}
+
 /**
  * Recovers failed events of a part, and sends test events. This is the same as `createInboxRecovery`.
  *
@@ -42,31 +71,6 @@ export function createPartInboxRecovery(
   const walk = createWalkSlot(redis);
   let tests = 0;
 
-  async function recoverThese(
-    { part, slot }: SlotOfPart,
-    found: readonly FoundDelivery[],
-  ): Promise<number | undefined> {
-    const events = found.filter(each => !needsReplay(each));
-    let recovered = 0;
-    for (let done = 0; done < events.length; ) {
-      const some = events.slice(done, done + RECOVERED_AT_ONCE);
-      const { listed, indexes } = recordKeysOf(
-        part,
-        some.map(({ ref }) => ref),
-      );
-      const [word, count, left] = await callScript(redis, RECOVER, {
-        keys: partKeys(part),
-        listed,
-        args: { gen: part.gen, slot },
-        more: some.flatMap(({ ref, replayId }, i) => [ref, replayId ?? '', indexes[i] as number]),
-      });
-      if (word !== 'OK') return undefined;
-      recovered += count as number;
-      done += some.length - (left as number);
-    }
-    return recovered;
-  }
-
   return {
     async recover(inbox, { sinceMs, cursor, mayGoOn = () => true }) {
       const at = await findSlot(inbox);
@@ -77,9 +81,7 @@ export function createPartInboxRecovery(
       const [, first, from] = CURSOR.exec(text) ?? [];
       if (first === undefined) return { answer: 'BAD_CURSOR' };
       let [recovered, replayRequired, pages] = [0, 0, 0];
-      /** Dead letters that were opened again. Some of them may have failed in the meantime, and wait for a retry. */
       const reopened = new Set<string>();
-      const wasReopened = ({ ref, replayId }: FoundDelivery) => replayId === undefined && reopened.has(ref);
       let next: string | undefined;
       for (const state of STATES.slice(STATES.indexOf(first as 'dead'))) {
         let after = state === first ? from : undefined;
@@ -90,12 +92,13 @@ export function createPartInboxRecovery(
           }
           const page = await walk(at, { states: [state], fromMs: sinceMs, after, most: pageEvents });
           if (page.answer !== 'OK') return { answer: 'GONE' };
-          const found = page.events.filter(each => !wasReopened(each));
-          const count = await recoverThese(at, found);
+          const found = page.events.filter(each => !reopened.has(nameOf(each)));
+          const count = await recoverThese(redis, at, found);
           if (count === undefined) return { answer: 'GONE' };
           recovered += count;
           replayRequired += found.filter(each => needsReplay(each) && each.event !== undefined).length;
-          if (state === 'dead') for (const each of found) if (!needsReplay(each)) reopened.add(each.ref);
+          // They may fail again during this call, and then wait for a retry.
+          if (state === 'dead') for (const each of found) reopened.add(nameOf(each));
           after = page.after;
           pages++;
         } while (after !== undefined);
