@@ -9,6 +9,7 @@ import { partKeys } from '../src/part/keys.ts';
 import type { RedisClient } from '../src/redis/client.ts';
 import { findRedis } from '../src/redis/connection/connections.ts';
 import { createPushConnection } from '../src/redis/connection/push-connection.ts';
+import { keySlot } from '../src/redis/key-slot.ts';
 import { accountKeys, CLUSTER_KEYS, integrationKeys, tenantKeys } from '../src/redis/keys.ts';
 import { type LateRedis, openRedis } from '../src/redis/late-client.ts';
 import { createLogger } from '../src/telemetry/log.ts';
@@ -16,7 +17,7 @@ import { KEY_ACCESS } from '../src/testing/redis-commands.ts';
 import { LOAD_USERS } from '../tools/generate/docs/redis.ts';
 import { ACL_FILE, redisUserOf } from '../tools/generate/redis/acl.ts';
 import type { RedisUser } from '../tools/generate/redis/rights.ts';
-import { startRedisCluster } from './support/redis/cluster.ts';
+import { masterOfSlot, moveSlot, startRedisCluster } from './support/redis/cluster.ts';
 import { startSentinels } from './support/redis/sentinel.ts';
 import { DOCUMENTED, type RedisServer, startRedis } from './support/redis/server.ts';
 import { denialsOn, urlAs } from './support/redis/users.ts';
@@ -291,6 +292,23 @@ test('each role can connect to Redis Cluster, including the channels of its node
   await ingress.client.call('spublish', part.channel, 'push');
   await vi.waitFor(() => expect(heard).toEqual(['push']), SOON);
   pushes.leave(part.channel);
+  for (const node of cluster.nodes) expect(await denialsOn(node)).toEqual([]);
+});
+
+test('each role follows a slot that is being moved to another node of a Cluster', async () => {
+  const cluster = await startRedisCluster({ users: [] });
+  onTestFinished(cluster.stop);
+  const slot = keySlot(part.meta);
+  const from = masterOfSlot(cluster, slot);
+  const to = cluster.nodes.find(node => node !== from) as RedisServer;
+  await from.command('HSET', part.meta, 'gen', 'g');
+  await moveSlot(slot, from, to);
+  await from.command('MIGRATE', '127.0.0.1', to.port, part.meta, 0, 5_000);
+  for (const role of ROLES) {
+    const redis = open(role, cluster.url);
+    await redis.opened;
+    expect(await redis.client.readHash(part.meta)).toEqual({ gen: 'g' });
+  }
   for (const node of cluster.nodes) expect(await denialsOn(node)).toEqual([]);
 });
 

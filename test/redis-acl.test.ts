@@ -47,7 +47,7 @@ const COMPONENTS: Readonly<Record<Exclude<RedisUser, 'all'>, Component>> = {
 };
 
 /** Commands that are sent for each connection, by ioredis or by the check for Redis Cluster or Sentinel. */
-const CONNECTION = ['CLIENT', 'CLUSTER', 'INFO', 'SELECT', 'TIME'];
+const CONNECTION = ['ASKING', 'CLIENT', 'CLUSTER', 'INFO', 'SELECT', 'TIME'];
 /** Commands that are granted by the selector for scripts. */
 const CALLS_SCRIPTS = ['EVAL', 'EVALSHA'];
 

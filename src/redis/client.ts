@@ -2,8 +2,9 @@ import { Cluster, type Redis } from 'ioredis';
 import type { Logger } from '../telemetry/log.ts';
 import { findRedis } from './connection/connections.ts';
 import type { RedisSettings } from './connection/redis-settings.ts';
-import { isDenied } from './connection/redis-trouble.ts';
+import { rememberDenials, watchAsking } from './connection/refusals.ts';
 import { createReplicas, type Replicas } from './connection/replicas.ts';
+import { keepSubscribed, renewWith } from './connection/subscription.ts';
 import { createEvaluation } from './evaluation.ts';
 import { keySlot } from './key-slot.ts';
 import { type NamedCall, type NamedScript, orderCall } from './named-scripts.ts';
@@ -94,23 +95,6 @@ function followConnectionErrors(redis: Redis | Cluster): () => Error | undefined
   return () => last;
 }
 
-/** How long a denied command is remembered, in milliseconds. Roles repeat most commands within this time. */
-const DENIED_FOR_MS = 60_000;
-
-/** Remembers the last command that was denied. */
-function rememberDenials() {
-  let last: Error | undefined;
-  let sinceMs = 0;
-  return {
-    note: (error: Error) => {
-      if (!isDenied(error)) return;
-      last = error;
-      sinceMs = performance.now();
-    },
-    last: () => (performance.now() - sinceMs < DENIED_FOR_MS ? last : undefined),
-  };
-}
-
 /** The delay before a client that has given up connects again, in milliseconds. */
 const REVIVE_MS = 200;
 
@@ -159,6 +143,7 @@ export async function connectRedis(
   const denials = rememberDenials();
   let sent = 0;
   let closing = false;
+  watchAsking(redis, denials.note);
   redis.on('error', error => log.debug({ err: error }, 'redis connection error'));
   redis.on('ready', () => {
     if (connectedOnce) for (const listener of reconnects) listener();
@@ -264,15 +249,16 @@ export async function connectRedis(
       revive(listening, () => closing);
       listening.on('error', error => log.debug({ err: error }, 'redis subscriber error'));
       listening.on('message', onMessage);
-      listening.on('ready', () => {
-        listening.subscribe(...channels).then(
-          () => onLost(),
-          error => {
-            denials.note(error as Error);
-            log.warn({ err: error as Error }, 'redis subscribe failed');
-          },
-        );
+      let logged: string | undefined;
+      keepSubscribed(listening, channels, {
+        listening: onLost,
+        failure: error => {
+          denials.note(error);
+          if (error.message !== logged) log.warn({ err: error }, 'redis subscribe failed');
+          logged = error.message;
+        },
       });
+      renewWith(redis, listening);
       listening.connect().catch(error => log.warn({ err: error as Error }, 'redis subscriber connect failed'));
     },
     publish: async (channel, message) => {

@@ -11,12 +11,15 @@ export interface Proxy {
   readonly delay: (ms: number) => void;
   /** Connects new clients to another Redis on loopback. */
   readonly forwardTo: (redisPort: number) => void;
+  /** Loses all further data of the open connections without closing them, like a network that loses all packets. */
+  readonly hang: () => void;
   readonly stop: () => void;
 }
 
 /** Starts a proxy for the Redis on a loopback port. */
 export async function startProxy(redisPort: number): Promise<Proxy> {
   const open = new Set<Socket>();
+  const hanging = new WeakSet<Socket>();
   let delayMs = 0;
   let port = redisPort;
 
@@ -42,8 +45,12 @@ export async function startProxy(redisPort: number): Promise<Proxy> {
       open.add(socket);
       socket.on('error', end).on('close', end);
     }
-    client.on('data', data => upstream.write(data));
+    const isHanging = () => hanging.has(client);
+    client.on('data', data => {
+      if (!isHanging()) upstream.write(data);
+    });
     upstream.on('data', data => {
+      if (isHanging()) return;
       late.push({ data, dueMs: Math.max(late.at(-1)?.dueMs ?? 0, performance.now() + delayMs) });
       if (timer === undefined) pass();
     });
@@ -59,6 +66,9 @@ export async function startProxy(redisPort: number): Promise<Proxy> {
     },
     forwardTo(redisPort) {
       port = redisPort;
+    },
+    hang() {
+      for (const socket of open) hanging.add(socket);
     },
     stop() {
       server.close();

@@ -42,6 +42,9 @@ const FAIL_FAST = {
   autoResubscribe: false,
   commandTimeout: 5_000,
   connectTimeout: 5_000,
+  // A server that hangs, or a network that loses all packets, does not close a connection. Without this, it would be
+  // used until TCP gives up after 15 minutes, even if another server has taken over.
+  socketTimeout: 10_000,
   lazyConnect: true,
 } as const;
 
@@ -114,8 +117,9 @@ function createCluster(url: RedisUrl, access: RedisAccess): Cluster {
     lazyConnect: true,
     slotsRefreshTimeout: 2_000,
     clusterRetryStrategy: reconnectDelayMs,
-    // Certificates are verified using names, which would otherwise be replaced with addresses.
-    ...(url.tls ? { dnsLookup: (name, done) => done(null, name) } : {}),
+    // Names are resolved by each connection. Otherwise, no node would be used if one of the names can't be resolved, and
+    // certificates would be compared with addresses.
+    dnsLookup: (name, done) => done(null, name),
   });
   cluster.on('+node', (node: Redis) => access.keepFresh(node.options));
   return cluster;

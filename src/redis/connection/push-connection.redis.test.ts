@@ -1,9 +1,10 @@
 import { expect, onTestFinished, test, vi } from 'vitest';
-import { startRedisCluster } from '../../../test/support/redis/cluster.ts';
+import { masterOfSlot, startRedisCluster } from '../../../test/support/redis/cluster.ts';
 import { redisCommand } from '../../../test/support/redis/server.ts';
 import { redisClusterUrl, redisUrl } from '../../../test/support/redis/shared.ts';
 import { createLogger } from '../../telemetry/log.ts';
 import { connectRedis } from '../client.ts';
+import { keySlot } from '../key-slot.ts';
 import { onEachRedis } from '../testing/each-redis.ts';
 import { findRedis } from './connections.ts';
 import { createPushConnection } from './push-connection.ts';
@@ -81,3 +82,19 @@ test('follows a channel whose slot moves to another node', async () => {
   await pushes.fence(channel);
   expect(of(channel).messages).toEqual(['there']);
 });
+
+test('finds the node of a channel while the only node in the settings is unavailable', async () => {
+  const cluster = await startRedisCluster({ replicas: true });
+  onTestFinished(() => cluster.stop());
+  const first = masterOfSlot(cluster, 0);
+  // A channel for each master.
+  const all = names(60);
+  const channels = cluster.nodes
+    .slice(0, 3)
+    .map(node => all.find(name => masterOfSlot(cluster, keySlot(name)) === node));
+  const { pushes, of } = await start(first.url, channels as string[]);
+  await first.kill();
+  const channel = channels[0] as string;
+  await vi.waitFor(() => expect(of(channel).listening).toBe(2), { timeout: 25_000, interval: 50 });
+  await pushes.fence(channel);
+}, 60_000);

@@ -51,8 +51,8 @@ const MOVED = /^MOVED \d+ (.*):(\d+)$/;
 /** How often to follow a redirection without a delay. */
 const MOST_HOPS = 3;
 
-function addressOf(node: RedisNode | undefined): string {
-  return node === undefined ? '' : `${node.host}:${node.port}`;
+function addressOf({ host, port }: RedisNode): string {
+  return `${host}:${port}`;
 }
 
 /** Returns the node mentioned in an error. If the name is empty, it is the node that replied (RESP of MOVED). */
@@ -69,8 +69,11 @@ export function createPushConnection(connections: RedisConnections, log: Logger)
   let closed = false;
   let seed = 0;
 
+  /** Returns a node that may know the node of a channel. The nodes in the settings may have failed. */
   function nextSeed(): string {
-    return connections.cluster ? addressOf(connections.nodes[seed++ % connections.nodes.length]) : '';
+    if (!connections.cluster) return '';
+    const addresses = [...connections.nodes.map(addressOf), ...nodes.keys()];
+    return addresses[seed++ % addresses.length] as string;
   }
 
   function nodeAt(address: string): Node {

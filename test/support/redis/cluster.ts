@@ -147,3 +147,15 @@ export async function startRedisCluster(
   );
   return { urls, url: urls.join(','), nodes, stop };
 }
+
+/** Returns the initial master of a slot. */
+export function masterOfSlot({ nodes }: RedisCluster, slot: number): RedisServer {
+  return nodes[Math.floor((slot * 3 + 2) / SLOTS)] as RedisServer;
+}
+
+/** Begins to move a slot, so that the first node redirects requests for missing keys to the other one. */
+export async function moveSlot(slot: number, from: RedisServer, to: RedisServer): Promise<void> {
+  const [fromId, toId] = await Promise.all([from, to].map(node => node.command('CLUSTER', 'MYID')));
+  await to.command('CLUSTER', 'SETSLOT', slot, 'IMPORTING', String(fromId));
+  await from.command('CLUSTER', 'SETSLOT', slot, 'MIGRATING', String(toId));
+}

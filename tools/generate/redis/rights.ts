@@ -19,9 +19,9 @@ export type RedisUser = Role | 'all' | 'uninstall';
 
 /**
  * The commands of each connection: `INFO` and `TIME` are sent at the start, `CLUSTER` and `CLIENT` only to a Redis
- * Cluster, and `SELECT` only after using Sentinel.
+ * Cluster, `ASKING` while it moves a slot, and `SELECT` only after using Sentinel.
  */
-const CONNECTION = 'info time select cluster|slots cluster|info client|setname';
+const CONNECTION = 'info time select cluster|slots cluster|info client|setname asking';
 
 /** The command that all roles except for dispatchers send if `SLUICE_REDIS_WAIT_REPLICAS` is set. */
 const REPLICAS = 'ping wait';

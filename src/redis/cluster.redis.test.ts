@@ -1,0 +1,54 @@
+import { expect, onTestFinished, test } from 'vitest';
+import { masterOfSlot, moveSlot, startRedisCluster } from '../../test/support/redis/cluster.ts';
+import { redisClusterUrl } from '../../test/support/redis/shared.ts';
+import { createLogger } from '../telemetry/log.ts';
+import { connectRedis, type RedisClient } from './client.ts';
+import { keySlot } from './key-slot.ts';
+
+const log = createLogger({ level: 'silent' });
+const SOON = { timeout: 40_000, interval: 200 };
+
+async function connect(url: string): Promise<RedisClient> {
+  const redis = await connectRedis(url, log);
+  onTestFinished(() => redis.close());
+  return redis;
+}
+
+test('connects even if the names of some nodes cannot be resolved', async () => {
+  const redis = await connect(`redis://node-0.invalid:6379,${redisClusterUrl()}`);
+  expect(redis.cluster).toBe(true);
+  expect(redis.masters()).toHaveLength(3);
+  const keys = Array.from({ length: 30 }, (_, n) => `none:${n}`);
+  expect(new Set(await Promise.all(keys.map(key => redis.call('exists', key))))).toEqual(new Set([0]));
+});
+
+test('a user who may not follow a slot that is being moved does not end the process', async () => {
+  const cluster = await startRedisCluster();
+  onTestFinished(cluster.stop);
+  const unhandled: unknown[] = [];
+  const note = (error: unknown) => unhandled.push(error);
+  process.on('unhandledRejection', note);
+  onTestFinished(() => void process.off('unhandledRejection', note));
+  const redis = await connect(cluster.url);
+  const slot = keySlot('moving');
+  const from = masterOfSlot(cluster, slot);
+  const to = cluster.nodes.find(node => node !== from) as typeof from;
+  await moveSlot(slot, from, to);
+  await to.command('ACL', 'SETUSER', 'default', '-asking');
+  await expect(redis.call('get', 'moving')).rejects.toThrow();
+  expect(redis.deniedCommand()?.message).toContain('asking');
+  await to.command('ACL', 'SETUSER', 'default', '+asking');
+  expect(await redis.call('get', 'moving')).toBeNull();
+  expect(unhandled).toEqual([]);
+});
+
+test('uses the new master of a slot while the previous one hangs', async () => {
+  const cluster = await startRedisCluster({ replicas: true });
+  onTestFinished(cluster.stop);
+  const redis = await connect(cluster.url);
+  await redis.call('set', 'a', '1');
+  const hanging = masterOfSlot(cluster, keySlot('a'));
+  await hanging.kill('SIGSTOP');
+  onTestFinished(() => hanging.kill('SIGCONT'));
+  await expect.poll(() => redis.call('set', 'a', '2').catch((error: Error) => error.message), SOON).toBe('OK');
+}, 60_000);
