@@ -2,10 +2,10 @@ import { Cluster, type Redis } from 'ioredis';
 import type { Logger } from '../telemetry/log.ts';
 import { findRedis } from './connection/connections.ts';
 import type { RedisSettings } from './connection/redis-settings.ts';
-import { rememberDenials, watchAsking } from './connection/refusals.ts';
+import { rememberDenials, rememberRejections, watchAsking } from './connection/refusals.ts';
 import { createReplicas, type Replicas } from './connection/replicas.ts';
 import { keepSubscribed, renewWith } from './connection/subscription.ts';
-import { createEvaluation } from './evaluation.ts';
+import { createEvaluation, onlyReads } from './evaluation.ts';
 import { keySlot } from './key-slot.ts';
 import { type NamedCall, type NamedScript, orderCall } from './named-scripts.ts';
 import type { RedisMetrics } from './redis-metrics.ts';
@@ -59,6 +59,8 @@ export interface RedisClient {
   readonly connectionError: () => Error | undefined;
   /** Returns the last error caused by a missing permission, if it is less than a minute old. */
   readonly deniedCommand: () => Error | undefined;
+  /** Returns the reason why a master does not accept writes, until it accepts one, or for a minute. */
+  readonly rejectedWrite: () => Error | undefined;
   /** Returns the reason why replicas have not confirmed the last write (`SLUICE_REDIS_WAIT_REPLICAS`). */
   readonly unconfirmedWrite: () => Error | undefined;
   /** Called at each (re)connect, with everything that was in flight lost. */
@@ -141,6 +143,7 @@ export async function connectRedis(
   let connectedOnce = false;
   const subscribers: Redis[] = [];
   const denials = rememberDenials();
+  const rejections = rememberRejections();
   let sent = 0;
   let closing = false;
   watchAsking(redis, denials.note);
@@ -211,7 +214,22 @@ export async function connectRedis(
   function evaluate(source: string, keys: readonly string[], args: readonly Argument[], buffers: boolean) {
     sent++;
     gather();
-    return watch(runScript({ source, keys, args, buffers }));
+    const [key = ''] = keys;
+    const replying = watch(runScript({ source, keys, args, buffers }), error => {
+      failed(error);
+      rejections.note(masterOf(key), error as Error);
+    });
+    if (rejections.isRejecting() && !onlyReads(source)) {
+      replying.then(
+        () => rejections.accepted(masterOf(key)),
+        () => {},
+      );
+    }
+    return replying;
+  }
+
+  function masterOf(key: string): string {
+    return redis instanceof Cluster ? (redis.slots[keySlot(key)]?.[0] ?? '') : '';
   }
 
   function masters(): Master[] {
@@ -242,7 +260,7 @@ export async function connectRedis(
     },
     callAll: (...command) => Promise.all(masters().map(({ call }) => call(...command))),
     masters,
-    masterOf: key => (redis instanceof Cluster ? (redis.slots[keySlot(key)]?.[0] ?? '') : ''),
+    masterOf,
     subscribe: (channels, onMessage, onLost) => {
       const listening = connections.createSubscriber(redis);
       subscribers.push(listening);
@@ -270,6 +288,7 @@ export async function connectRedis(
     isReady: () => redis.status === 'ready',
     connectionError,
     deniedCommand: denials.last,
+    rejectedWrite: rejections.last,
     unconfirmedWrite: () => replicas?.problem(),
     onReconnect: listener => {
       reconnects.push(listener);

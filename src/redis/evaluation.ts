@@ -14,6 +14,8 @@ export interface Evaluation {
 }
 
 const READS_ONLY = '#!lua flags=no-writes';
+/** Returns whether a script does not write. */
+export const onlyReads = (source: string): boolean => source.startsWith(READS_ONLY);
 /** Specifies that no caller is waiting for a script, because writes lost in a failover are repeated. */
 const UNCONFIRMED = /^--@unconfirmed$/m;
 
@@ -43,7 +45,7 @@ export function createEvaluation(options: {
     let script = scripts.get(source);
     if (script === undefined) {
       const hash = createHash('sha1').update(source).digest('hex');
-      script = { hash, confirmed: !(source.startsWith(READS_ONLY) || UNCONFIRMED.test(source)) };
+      script = { hash, confirmed: !(onlyReads(source) || UNCONFIRMED.test(source)) };
       scripts.set(source, script);
     }
     return script;

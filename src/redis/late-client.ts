@@ -6,11 +6,12 @@ import { checkRedis, RedisSetupError } from './check.ts';
 import { connectRedis, type RedisClient } from './client.ts';
 import { followRedisClock, type RedisClock } from './clock.ts';
 import { type RedisSettings, readRedisSecrets } from './connection/redis-settings.ts';
-import { isDenied, redisImpairment } from './connection/redis-trouble.ts';
+import { isDenied, redisImpairment, writesRejected } from './connection/redis-trouble.ts';
 import { withoutPasswords } from './connection/redis-url.ts';
 import { checkMarker, RedisFormatError, RedisInstanceError } from './format.ts';
 import { CHECK_EVERY_MS, type MarkerWatch, watchMarker } from './marker-watch.ts';
 import type { RedisMetrics } from './redis-metrics.ts';
+import { CHECK_SETTINGS_EVERY_MS, type SettingsWatch, watchSettings } from './settings-watch.ts';
 
 /** A Redis which might not have responded yet, or might still use invalid settings. */
 export interface LateRedis {
@@ -46,9 +47,12 @@ export function openRedis(
     readonly metrics?: RedisMetrics;
     /** The interval for checking the data while Redis is connected. */
     readonly checkEveryMs?: number;
+    /** The interval for checking the settings of Redis. */
+    readonly checkSettingsEveryMs?: number;
   },
 ): LateRedis {
-  const { instance = DEFAULT_INSTANCE, log, metrics, checkEveryMs = CHECK_EVERY_MS, ...settings } = options;
+  const { instance = DEFAULT_INSTANCE, log, metrics, checkEveryMs = CHECK_EVERY_MS, ...rest } = options;
+  const { checkSettingsEveryMs = CHECK_SETTINGS_EVERY_MS, ...settings } = rest;
   const place = `${withoutPasswords(settings.url, settings.username)} (SLUICE_REDIS_URL)`;
   const closed = new AbortController();
   const subscriptions: Parameters<RedisClient['subscribe']>[] = [];
@@ -56,6 +60,7 @@ export function openRedis(
   let inner: RedisClient | undefined;
   let clock: RedisClock | undefined;
   let marker: MarkerWatch | undefined;
+  let suitability: SettingsWatch | undefined;
   let problem: Impairment = {
     reason: 'RedisUnavailable',
     cause: 'dependency',
@@ -76,6 +81,7 @@ export function openRedis(
     const onUsable = () => {
       for (const listener of reconnects) listener();
     };
+    suitability = watchSettings(client, checkSettingsEveryMs);
     marker = watchMarker(client, { instance, checkEveryMs, onUsable });
     for (const subscription of subscriptions) client.subscribe(...subscription);
     inner = client;
@@ -144,6 +150,7 @@ export function openRedis(
       isReady: () => usable()?.isReady() ?? false,
       connectionError: () => inner?.connectionError(),
       deniedCommand: () => inner?.deniedCommand(),
+      rejectedWrite: () => inner?.rejectedWrite(),
       unconfirmedWrite: () => inner?.unconfirmedWrite(),
       onReconnect: listener => {
         reconnects.push(listener);
@@ -161,8 +168,13 @@ export function openRedis(
       // A Cluster is ready even if one of its nodes denies access. A user may lack the rights for some commands only.
       const error = isDenied(connectionError) ? connectionError : (inner.deniedCommand() ?? connectionError);
       const silence = marker?.silence();
-      if (silence === undefined && inner.isReady() && !isDenied(error)) {
-        return notReplicated(place, inner.unconfirmedWrite());
+      if (silence === undefined && !isDenied(error) && (inner.isReady() || error === undefined)) {
+        const unsuitable = suitability?.problem();
+        const rejection = inner.rejectedWrite();
+        // The role keeps working, so it stays ready.
+        if (unsuitable !== undefined) return [{ ...problemOf(unsuitable), cause: 'dependency' }];
+        if (rejection !== undefined) return [writesRejected(place, rejection)];
+        if (inner.isReady()) return notReplicated(place, inner.unconfirmedWrite());
       }
       return [redisImpairment(settings, place, error ?? silence, readFileProblem(settings))];
     },
@@ -170,6 +182,7 @@ export function openRedis(
       closed.abort();
       clock?.stop();
       marker?.stop();
+      suitability?.stop();
       await inner?.close();
     },
   };

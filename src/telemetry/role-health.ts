@@ -2,7 +2,7 @@ import { type Logger, logOfRole } from './log.ts';
 
 /** The reason why a role is unable to work, as in the `reason` label of `sluice_role_impaired`, with descriptions. */
 export const IMPAIRMENTS = {
-  RedisUnavailable: 'Redis does not respond.',
+  RedisUnavailable: 'Redis does not respond, or does not accept writes.',
   RedisAccessDenied:
     'Redis or Sentinel denies access to the configured user and password, or the user does not have a required permission.',
   RedisNotReplicated: 'Writes to a Redis master are not confirmed by enough replicas (`SLUICE_REDIS_WAIT_REPLICAS`).',

@@ -51,7 +51,9 @@ export function redisImpairment(
     const message = `Redis at ${place} does not answer any more.${also}`;
     return { reason: 'RedisUnavailable', cause: 'dependency', message };
   }
-  const { code, message } = causeOf(error) as NodeJS.ErrnoException;
+  const { code, message: text } = causeOf(error) as NodeJS.ErrnoException;
+  // A connection is closed if there has been no response to its commands for a longer time.
+  const message = text.startsWith('Socket timeout') ? 'Command timed out' : text;
   if (isDenied(error)) {
     const denied = `Redis at ${place} denies access: ${message}. ${remedyOf(settings, message)}.${also}`;
     return { reason: 'RedisAccessDenied', cause: 'dependency', message: denied };
@@ -61,6 +63,23 @@ export function redisImpairment(
   const whole =
     advice === undefined && also === '' ? problem : `${problem}.${advice === undefined ? '' : ` ${advice}.`}${also}`;
   return { reason: 'RedisUnavailable', cause: 'dependency', message: whole };
+}
+
+/** The required change for a server that does not accept writes. */
+const TO_WRITE: readonly (readonly [RegExp, string])[] = [
+  [/^READONLY/, 'It is a replica: set SLUICE_REDIS_URL to the address of the master'],
+  [/^NOREPLICAS/, 'Repair or add replicas, or change min-replicas-to-write'],
+];
+
+/** Describes why Redis does not accept writes. */
+export function writesRejected(place: string, { message }: Error): Impairment {
+  const advice = TO_WRITE.find(([pattern]) => pattern.test(message))?.[1];
+  const problem = `Redis at ${place} rejects writes: ${message.replace(/\.$/, '')}.`;
+  return {
+    reason: 'RedisUnavailable',
+    cause: 'dependency',
+    message: advice === undefined ? problem : `${problem} ${advice}.`,
+  };
 }
 
 /** If the given error only states that all nodes have failed, returns the error of a node. */

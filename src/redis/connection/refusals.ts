@@ -18,6 +18,28 @@ export function rememberDenials() {
   };
 }
 
+/** The errors of a server that responds, but does not accept writes. */
+const REJECTS_WRITES = /^(?:READONLY|NOREPLICAS|MISCONF)\b/;
+
+/** How long a master without further writes is remembered, in milliseconds. */
+const REJECTED_FOR_MS = 60_000;
+
+/** Remembers the masters that have rejected a write, until they accept one. */
+export function rememberRejections() {
+  const byMaster = new Map<string, { readonly error: Error; readonly untilMs: number }>();
+  return {
+    note: (master: string, error: Error) => {
+      if (REJECTS_WRITES.test(error.message)) {
+        byMaster.set(master, { error, untilMs: performance.now() + REJECTED_FOR_MS });
+      }
+    },
+    /** Whether `accepted` must be called after a write. */
+    isRejecting: () => byMaster.size > 0,
+    accepted: (master: string) => void byMaster.delete(master),
+    last: () => [...byMaster.values()].find(({ untilMs }) => performance.now() < untilMs)?.error,
+  };
+}
+
 /**
  * Calls `onFailure` if a node rejects ASKING, which ioredis sends before it follows a slot that is being moved. ioredis
  * ignores the result, so a failure would end the process. Call this before connecting.

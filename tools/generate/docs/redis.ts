@@ -64,7 +64,7 @@ function usersSection(): string[] {
     `\`\`\`sh\n${LOAD_USERS.join('\n')}\n\`\`\``,
     'After that, set `SLUICE_REDIS_USERNAME` and `SLUICE_REDIS_PASSWORD_FILE` for each role, or use [`redis.usersSecret`](install.md#redis-users) in the chart. Restrict the default user as well.',
     'The first command also updates existing users, and keeps their passwords. Run it before an upgrade if the changelog says that the rules have changed. If a user lacks a permission, the role reports `RedisAccessDenied` in `/readyz` for one minute, and `ACL LOG` contains the command or key.',
-    "Roles are not allowed to use `CONFIG`, so they can't check the Redis [settings](#settings), and log a warning when they start. `ACL LOG` contains these attempts, and `client|setinfo` with Redis 7.2 or later. Both are harmless.",
+    "Roles are not allowed to use `CONFIG`, so they can't check the Redis [settings](#settings), and log a warning when they start. `ACL LOG` contains these attempts, `client|setinfo` with Redis 7.2 or later, and `readonly` and `readwrite` in a Redis Cluster with replicas. All of them are harmless.",
     `Sentinels have their own users. Set \`SLUICE_REDIS_SENTINEL_USERNAME\` because each role otherwise uses its Redis user for Sentinels as well. These rules are sufficient: \`${SENTINEL_RULES}\`.`,
     'Checking the rules takes about 0.2 µs of CPU time for each command, including those in scripts.',
   ];
@@ -95,6 +95,6 @@ export function renderRedisSection(): string[] {
     '### Settings',
     'Configure these settings on every node, including replicas:',
     table(['Setting', 'Why'], SETTINGS),
-    "If any master has a different `maxmemory-policy`, roles are not ready. Sluice itself enables lazy freeing with `CONFIG SET`, which Redis forgets when it restarts. On managed services that do not allow `CONFIG SET`, enable both lazy freeing settings yourself, because roles are not ready without them. If `CONFIG` isn't allowed at all, the settings can't be checked, and roles log a warning when they start.",
+    "If any master has a different `maxmemory-policy`, or a single server is a replica, roles are not ready. This is checked again after each reconnect and once a minute. A role that has already started stays ready, and reports `RedisUnsuitable`. Sluice itself enables lazy freeing with `CONFIG SET`, which Redis forgets when it restarts. On managed services that do not allow `CONFIG SET`, enable both lazy freeing settings yourself, because roles are not ready without them. If `CONFIG` isn't allowed at all, the settings can't be checked, and roles log a warning when they start.",
   ];
 }

@@ -1,0 +1,34 @@
+import { checkServers, RedisSetupError } from './check.ts';
+import type { RedisClient } from './client.ts';
+
+/** Watches the settings of Redis. They change after a failover to a server with other settings. */
+export interface SettingsWatch {
+  /** Returns the settings to change. */
+  readonly problem: () => RedisSetupError | undefined;
+  readonly stop: () => void;
+}
+
+/** A setting can be changed without closing any connections. In a Cluster, a node can be replaced. */
+export const CHECK_SETTINGS_EVERY_MS = 60_000;
+
+/** Checks the settings after each reconnect, and at regular intervals. The client has been checked just now. */
+export function watchSettings(
+  client: Pick<RedisClient, 'callAll' | 'cluster' | 'onReconnect'>,
+  everyMs: number,
+): SettingsWatch {
+  let problem: RedisSetupError | undefined;
+
+  function check(): void {
+    checkServers(client).then(
+      () => (problem = undefined),
+      (error: unknown) => {
+        // If Redis is unavailable, the settings are not known.
+        if (error instanceof RedisSetupError) problem = error;
+      },
+    );
+  }
+
+  client.onReconnect(check);
+  const timer = setInterval(check, everyMs).unref();
+  return { problem: () => problem, stop: () => clearInterval(timer) };
+}
