@@ -105,6 +105,24 @@ test.skipIf(promtool === undefined)('fires for each sign of the same problem', (
   expect(passingAlerts(promtool, rulesOfNames, trials).toSorted()).toEqual(names.toSorted());
 });
 
+test.skipIf(promtool === undefined)('a failover that is over does not fire an alert', () => {
+  const total = '0+1000x120';
+  const failover = '0x113 200 400 600x4';
+  const inputs: Readonly<Record<string, Input>> = {
+    SluiceRedisErrors: {
+      'sluice_redis_command_errors_total{reason="connection"}': failover,
+      sluice_redis_commands_total: total,
+    },
+    SluiceIngressErrors: {
+      'sluice_ingress_requests_total{code="503"}': failover,
+      'sluice_ingress_requests_total{code="202"}': total,
+    },
+  };
+  const names = Object.keys(inputs);
+  const rulesOfNames = allRules.filter(({ alert }) => names.includes(alert));
+  expect(passingAlerts(promtool, rulesOfNames, name => [{ input: inputs[name] ?? {}, firing: [] }])).toEqual(names);
+});
+
 const caseOf = (name: string) => ALERT_CASES[name] as (typeof ALERT_CASES)[string];
 
 test.skipIf(promtool === undefined)(

@@ -6,7 +6,8 @@ export const ingress: AlertGroup = {
     {
       name: 'SluiceIngressErrors',
       expr: `${share('sluice_ingress_requests_total{code=~"5.."}', 'sluice_ingress_requests_total', '5m')} > 0.01`,
-      for: '5m',
+      // The errors of a short failover remain in the window for five minutes.
+      for: '7m',
       severity: 'critical',
       summary: 'Ingress responds to more than 1 % of all events with a 5xx status.',
       impact: 'Producers need to retry these events. Events are lost if the producer does not retry them.',

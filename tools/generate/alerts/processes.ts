@@ -174,7 +174,8 @@ export const redis: AlertGroup = {
     {
       name: 'SluiceRedisErrors',
       expr: `${share('sluice_redis_command_errors_total', 'sluice_redis_commands_total', '5m')} > 0.01`,
-      for: '5m',
+      // The errors of a short failover remain in the window for five minutes.
+      for: '7m',
       severity: 'warning',
       summary: 'More than 1 % of the Redis commands are failing.',
       impact: 'Failed work is delayed and retried automatically. Ingress may respond with 503.',
