@@ -52,7 +52,7 @@ export function createQueueMetrics(registry: Registry): (name: string) => QueueM
   });
   const retries = new Counter({
     name: 'workqueue_retries_total',
-    help: 'Total number of keys requeued',
+    help: 'Total number of keys requeued, after a failure or to be processed at a later time',
     labelNames,
     registers,
   });
