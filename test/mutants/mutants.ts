@@ -588,7 +588,7 @@ export const MUTANTS: readonly Mutant[] = [
   ]),
   ...mutantsOf('src/redis/evaluation.ts', [
     ['writes are not confirmed', '    await confirming.confirm(master);\n', ''],
-    ['reads wait for replicas', 'source.startsWith(READS_ONLY) || ', ''],
+    ['reads wait for replicas', 'onlyReads(source) || ', ''],
     ['results wait for replicas', ' || UNCONFIRMED.test(source)', ''],
   ]),
   ...mutantsOf(script('act'), [
