@@ -93,6 +93,8 @@ function compareTraffic({ traffic, used }: Reference, { meta }: Dump): void {
 function compareMeta(of: Reference, dump: Dump): void {
   const { meta } = dump;
   same('used', Number(meta.get('used') ?? 0), of.used);
+  const live = [...of.subs].filter(([slot, { route }]) => route === 'open' && !of.positions.has(slot)).length;
+  same('live subscriptions', Number(meta.get('live') ?? live), live);
   same('tail', meta.get('tail') ?? '0'.repeat(15), of.tail);
   same('hold', [meta.get('hold'), meta.get('pos')], [of.hold, of.position]);
   sameMap('position', dump.positions, of.positions);
