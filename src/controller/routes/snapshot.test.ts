@@ -58,7 +58,7 @@ describe('a tenant', () => {
 
 test('an account that does not exist has no tokens', () => {
   const { context } = createTestContext({ Workspace: [workspace()] });
-  expect(finish(gatherTenant(context.caches, () => false, 'acme')).account).toEqual({ plan: 'Free', short: true });
+  expect(finish(gatherTenant(context.caches, () => false, 'acme')).account).toEqual({ plan: '', short: true });
 });
 
 test('header values are those of the same moment as the objects', () => {

@@ -66,7 +66,7 @@ export function gatherTenant(
 
 /** Returns the account of a workspace. If it does not exist, no events are routed, as if it had no tokens. */
 function payer(account: Cached<'Account'> | undefined, isShort: (account: string) => boolean) {
-  if (account === undefined) return { plan: 'Free', short: true } as const;
+  if (account === undefined) return { plan: '', short: true } as const;
   return { plan: account.spec.plan, limits: account.spec.limits, short: isShort(account.metadata.name) };
 }
 

@@ -674,6 +674,10 @@ describe('the events per second of the account', () => {
   });
 
   test('are the limits of the Free plan while the account is missing', () => {
+    expect(compileRoutes(snapshotOf({}), options).routes).toMatchObject({
+      payer: publicId('Account', '', 'main'),
+      plan: '',
+    });
     expect(limitOf(undefined)).toBe(1_000);
   });
 

@@ -12,11 +12,12 @@ export function payerOf(
   limits: LimitPolicy | undefined,
 ): Pick<TenantRoutes, 'payer' | 'plan' | 'eventsPerSecond' | 'storedBytes'> {
   if (workspace === undefined) return { payer: '', plan: '' };
-  // If the account is missing, we need to close the gate. Parts will ask for tokens from an account that does not exist
-  // in Redis, so they will be held back.
-  const paying = { payer: publicId('Account', '', workspace.spec.account), plan: account?.plan ?? 'Free' };
+  // If the account is missing, we need to close the gate. Parts don't get any tokens without a plan, even if Redis still
+  // contains the balance of a deleted account.
+  const plan = account?.plan ?? '';
+  const paying = { payer: publicId('Account', '', workspace.spec.account), plan };
   if (limits === undefined) return paying;
-  const { eventsPerSecond, storedBytes } = limitsOf(account ?? { plan: 'Free' }, limits);
+  const { eventsPerSecond, storedBytes } = limitsOf({ ...account, plan: plan || 'Free' }, limits);
   return {
     ...paying,
     ...(eventsPerSecond === undefined ? {} : { eventsPerSecond }),

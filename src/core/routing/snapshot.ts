@@ -71,7 +71,8 @@ export interface TenantSnapshot {
   readonly held?: true;
   /** The paying account. Absent if there is no Workspace. */
   readonly account?: {
-    readonly plan: AccountSpec['plan'];
+    /** If the account does not exist, this is ''. */
+    readonly plan: AccountSpec['plan'] | '';
     readonly limits?: AccountSpec['limits'];
     /** Whether a queue is waiting for more tokens than the account has left, or the account does not exist. */
     readonly short: boolean;

@@ -26,6 +26,8 @@ export interface PartCounts {
 /** The tokens of a part, as they were reported by the part. */
 export interface Report {
   readonly payer: string;
+  /** If the account does not exist, this is ''. */
+  readonly plan: string;
   readonly ledger: string;
   readonly total: string;
   readonly given: string;
@@ -40,7 +42,7 @@ export interface Report {
 }
 
 /** A report that a part sends to its account. If there is an event waiting for tokens, `waits` is set. */
-type Asked = Omit<Report, 'payer' | 'owed' | 'ended' | 'counts'> & { readonly waits?: boolean };
+type Asked = Omit<Report, 'payer' | 'plan' | 'owed' | 'ended' | 'counts'> & { readonly waits?: boolean };
 
 type Granted = readonly [word: 'OK' | 'BUSY' | 'SHORT' | 'CLOSED' | 'NEW', ...rest: (string | number)[]];
 
@@ -65,11 +67,21 @@ export function createLedgerCalls(redis: ScriptClient) {
   async function report(part: Part): Promise<Report | undefined> {
     const [word, ...rest] = await callPart(REPORT, part);
     if (word !== 'OK') return undefined;
-    const [payer = '', , ledger = '', total = '', given = '', left = '', need, owed = '', ended = '', ...more] =
-      rest as string[];
+    const [
+      payer = '',
+      plan = '',
+      ledger = '',
+      total = '',
+      given = '',
+      left = '',
+      need,
+      owed = '',
+      ended = '',
+      ...more
+    ] = rest as string[];
     const [arrived = '', out = '', bytes] = more;
     const counts: PartCounts = { traffic: [arrived, out], bytes: Number(bytes) };
-    return { payer, ledger, total, given, left, need: Number(need), owed, ended, counts };
+    return { payer, plan, ledger, total, given, left, need: Number(need), owed, ended, counts };
   }
 
   /**

@@ -25,7 +25,7 @@ export function createRecall({ report, reportToAccount, settleEnded, apply, give
       const [word, given] = await reportToAccount(reported.payer, part, nowMs, { ...reported, need: 0 }, terms);
       if (word === 'NEW') continue;
       // The process that has requested more tokens may have stopped before the part received them.
-      if (reported.left === '' || String(given) === reported.given) return;
+      if (reported.left === '' || reported.plan === '' || String(given) === reported.given) return;
       await apply(part, reported.ledger, String(given));
     }
   }

@@ -68,6 +68,23 @@ onEachRedis(redis => {
       expect(balance?.shortages).toEqual([{ queue: `${t.part.tenant}:orders`, tokens: 1, atMs: START_MS }]);
     });
 
+    test('that was deleted does not pay, until it is created again', async () => {
+      const account = await startAccount(10);
+      const t = await startPaid(account);
+      await t.send('k');
+      await run(t);
+      // The balance stays in Redis.
+      await t.change({ kind: 'meta', field: 'plan', value: '' });
+      await t.send('k');
+      expect(await run(t)).toMatchObject({ answer: 'CLOSED', payer: account });
+      await tokensOf(t.client).recall(t.part, START_MS);
+      await t.advanceAll();
+      expect([await routed(t), await used(account)]).toEqual([1, 1]);
+      await t.change({ kind: 'meta', field: 'plan', value: 'Free' });
+      await run(t);
+      expect([await routed(t), await used(account)]).toEqual([2, 2]);
+    });
+
     test('continues after a top-up', async () => {
       const account = await startAccount(2);
       const t = await startPaid(account);

@@ -60,18 +60,23 @@ export function createTokens(redis: ScriptClient): Tokens {
     for (;;) {
       const reported = await settleAllEnded(part, nowMs, terms);
       if (reported === undefined) return { answer: 'GONE' };
-      const { payer, left, counts } = reported;
+      const { payer, plan, left, counts } = reported;
       const read = { payer, counts };
       const waited = reported.need > 0;
       if (payer === '')
         return waited ? { answer: 'CLOSED', ...read } : { answer: 'OK', ...read, cleared: false, waited };
+      // Redis keeps the balance of a deleted account, but its tokens must not be used.
+      const hasPlan = plan !== '';
       const isLow = left !== '' && reported.need === 0 && Number(left) < LOW_TOKENS && reported.total !== '0';
       const need = isLow ? Number(left) + 1 : reported.need;
-      const [word, ...rest] = await reportToAccount(payer, part, nowMs, { ...reported, need, waits: !isLow }, terms);
+      const asked = { ...reported, need: hasPlan ? need : 0, waits: !isLow };
+      const [word, ...rest] = await reportToAccount(payer, part, nowMs, asked, terms);
       if (word === 'NEW') continue;
+      if (!hasPlan && waited) return { answer: 'CLOSED', ...read };
       if (word === 'OK') {
         const [given, cleared] = rest;
-        if (left !== '' && String(given) !== reported.given) await apply(part, reported.ledger, String(given));
+        if (hasPlan && left !== '' && String(given) !== reported.given)
+          await apply(part, reported.ledger, String(given));
         return { answer: 'OK', ...read, cleared: cleared === 1, waited };
       }
       // It has enough for now.

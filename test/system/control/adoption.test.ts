@@ -100,7 +100,7 @@ test('a group key that was revoked without a workspace is closed when the worksp
   expect(await opened(), tenantId(PRODUCER)).toEqual(['key']);
 });
 
-test('a Subscription is not Live while the account of the producer does not exist', async () => {
+test('a Subscription is not Live while the account of the producer does not exist, or was deleted', async () => {
   const { cluster, observer, receiver, sluice } = world;
   const [namespace, account, workspace] = tenant('late');
   const target = { url: receiver.urlOf('late') };
@@ -119,4 +119,16 @@ test('a Subscription is not Live while the account of the producer does not exis
   await observer.apply(account as Manifest);
   await observer.until(['Subscription', `late-${QUEUE}`, 'ada', 'Live', 'True/Live']);
   await receiver.arrival('waits', 'late');
+
+  for (const kind of ['Workspace', 'Account'] as const) {
+    await observer.remove(kind, 'late');
+    await observer.untilGone([kind, 'late', undefined]);
+  }
+  await observer.apply(workspace as Manifest);
+  await observer.until(['Subscription', `late-${QUEUE}`, 'ada', 'Live', 'False/InsufficientTokens']);
+  await publisher.publish(makeSample('unpaid', 'key', 'unpaid'));
+  await delay(3_000);
+  expect(receiver.delivered('late').has('unpaid')).toBe(false);
+  await observer.apply(account as Manifest);
+  await receiver.arrival('unpaid', 'late');
 });
