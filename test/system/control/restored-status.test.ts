@@ -14,7 +14,10 @@ type Status = Record<string, unknown> & {
 
 const read = async (object: string, namespace: string) => {
   const text = await kubectl(world.cluster, ['get', object, '-n', namespace, '-o', 'json', '--show-managed-fields']);
-  return JSON.parse(text) as { metadata: { resourceVersion: string; managedFields: { manager: string }[] }; status: Status };
+  return JSON.parse(text) as {
+    metadata: { resourceVersion: string; managedFields: { manager: string }[] };
+    status: Status;
+  };
 };
 const patch = (object: string, namespace: string, status: object) =>
   kubectl(world.cluster, [
