@@ -55,6 +55,13 @@ const entriesOf = (text: string) =>
     .slice(0, -1)
     .map(entry => entry.split(' '));
 
+function parseReport(values: readonly string[]): Report {
+  const [payer = '', plan = '', ledger = '', total = '', given = '', left = '', need, ...others] = values;
+  const [owed = '', ended = '', arrived = '', out = '', bytes] = others;
+  const counts: PartCounts = { traffic: [arrived, out], bytes: Number(bytes) };
+  return { payer, plan, ledger, total, given, left, need: Number(need), owed, ended, counts };
+}
+
 export type LedgerCalls = ReturnType<typeof createLedgerCalls>;
 
 /** The steps between a part and its account. Each of them is a single script, and can be repeated. */
@@ -67,21 +74,7 @@ export function createLedgerCalls(redis: ScriptClient) {
   async function report(part: Part): Promise<Report | undefined> {
     const [word, ...rest] = await callPart(REPORT, part);
     if (word !== 'OK') return undefined;
-    const [
-      payer = '',
-      plan = '',
-      ledger = '',
-      total = '',
-      given = '',
-      left = '',
-      need,
-      owed = '',
-      ended = '',
-      ...more
-    ] = rest as string[];
-    const [arrived = '', out = '', bytes] = more;
-    const counts: PartCounts = { traffic: [arrived, out], bytes: Number(bytes) };
-    return { payer, plan, ledger, total, given, left, need: Number(need), owed, ended, counts };
+    return parseReport(rest as string[]);
   }
 
   /**
