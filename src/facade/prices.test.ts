@@ -38,7 +38,9 @@ afterAll(() => issuer.stop());
 async function start(parts: object, points = 1_000, accountPoints = 1_000) {
   const clock = createManualClock();
   const subscription = { metadata: { uid: 'u' }, spec: { producer: 'shop', integration: 'shop' } };
-  const caches = { assertCurrent: () => undefined, get: () => undefined, find: async () => subscription };
+  const account = { metadata: { name: 'shop' }, spec: { owners: [], plan: 'Free' } };
+  const get = (kind: string) => (kind === 'Account' ? account : undefined);
+  const caches = { assertCurrent: () => undefined, get, find: async () => subscription };
   const limits = { eventLoopDelayMs: 0, pointsPerMinute: points, accountPointsPerMinute: () => accountPoints };
   facade = await facades.start(limits, undefined, undefined, { caches, clock, ...parts });
   return clock;
@@ -109,6 +111,16 @@ test.each([true, false])('searching a range to replay costs 90 more points (dryR
   for (let calls = 2; calls <= 10; calls++) expect((await post('/replay', range)).status).toBeLessThan(300);
   expect(problemOf(await post('/replay', range))).toBe('429 rate_limited');
   expect(searches).toHaveLength(10);
+});
+
+test('a replay is not charged to an account that does not exist', async () => {
+  const calls: string[] = [];
+  const subscription = { metadata: { uid: 'u' }, spec: { producer: 'shop', integration: 'shop' } };
+  const caches = { assertCurrent: () => undefined, get: () => undefined, find: async () => subscription };
+  await start({ caches, replays: { start: async () => calls.push('start') } });
+  const range = { subscription: SUBSCRIPTION, since: '2026-01-01T00:00:00Z', until: '2026-01-02T00:00:00Z' };
+  expect(problemOf(await post('/replay', range))).toBe('402 insufficient_tokens');
+  expect(calls).toEqual([]);
 });
 
 test('a range that cannot be paid for is not searched, even if there are enough points for the call', async () => {

@@ -94,6 +94,14 @@ async function startReplay(
   selection: ReplaySelection,
   idempotencyKey: string | undefined,
 ): Promise<Answer> {
+  const { account } = integration.recipient.workspace.spec;
+  if (facade.caches.get('Account', { name: account }) === undefined) {
+    // Redis keeps the balance of a deleted account.
+    throw new Refusal(
+      'insufficient_tokens',
+      `The account ${account} of the receiving workspace does not exist. Create it.`,
+    );
+  }
   const id = replayIdOf(idempotencyKey, inboxMember(opened.inbox), selection);
   const answer = await fromRedis(facade.replays.start(payerOf(integration), id, opened.inbox, selection));
   switch (answer.answer) {
