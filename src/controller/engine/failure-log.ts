@@ -1,3 +1,4 @@
+import { createLineLimit } from '../../telemetry/line-limit.ts';
 import type { Logger } from '../../telemetry/log.ts';
 import type { Clock } from '../../time/clock.ts';
 
@@ -10,21 +11,10 @@ const [LINES, PERIOD_MS] = [20, 10_000];
  * level `debug` contains all of them.
  */
 export function createFailureLog({ nowMs }: Pick<Clock, 'nowMs'>) {
-  let beganMs = Number.NEGATIVE_INFINITY;
-  let lines = 0;
-  let suppressed = 0;
+  const takeLine = createLineLimit({ lines: LINES, periodMs: PERIOD_MS, nowMs });
   return function logFailure(log: Pick<Logger, 'warn' | 'debug'>, err: unknown, key: string): void {
-    if (nowMs() - beganMs >= PERIOD_MS) {
-      beganMs = nowMs();
-      lines = 0;
-    }
-    if (lines === LINES) {
-      suppressed++;
-      log.debug({ err, key }, 'cannot reconcile; retrying');
-      return;
-    }
-    lines++;
-    log.warn({ err, key, ...(suppressed === 0 ? {} : { suppressed }) }, 'cannot reconcile; retrying');
-    suppressed = 0;
+    const suppressed = takeLine();
+    const fields = { err, key, ...(suppressed ? { suppressed } : {}) };
+    log[suppressed === undefined ? 'debug' : 'warn'](fields, 'cannot reconcile; retrying');
   };
 }
