@@ -46,7 +46,7 @@ import { createRecentlyGone } from './routes/recently-gone.ts';
 import { gatherTenant, objectsOfTenant } from './routes/snapshot.ts';
 import { routeSources } from './routes/sources.ts';
 import { createTenants } from './routes/tenants.ts';
-import { registerObjectMetrics } from './state-metrics.ts';
+import { createTermMetrics, registerObjectMetrics } from './state-metrics.ts';
 import { createTerms } from './term.ts';
 
 /**
@@ -257,6 +257,7 @@ export function createController(options: ControllerOptions): ControllerRole {
       auditPass.begin(over);
       rootKeys.begin(over, keys);
     },
+    onStartedLeading: createTermMetrics(registry),
     onGivenUp: election.onGivenUp,
     finish: events.flush,
     clock,

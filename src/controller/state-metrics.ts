@@ -1,4 +1,4 @@
-import { Gauge, type Registry } from '../telemetry/metrics.ts';
+import { Counter, Gauge, type Registry } from '../telemetry/metrics.ts';
 import type { ControllerRole } from './controller-options.ts';
 
 /** Registers metrics for the number of cached objects of each kind, and for the number of backlogs that are at risk. */
@@ -27,6 +27,16 @@ export function registerObjectMetrics(
       this.set(deps.backlogsAtRisk());
     },
   });
+}
+
+/** Registers a metric for the terms of this replica. Returns a function to call at the start of each term. */
+export function createTermMetrics(registry: Registry): () => void {
+  const terms = new Counter({
+    name: 'sluice_controller_terms_total',
+    help: 'The number of times that this replica has become the leader. In contrast to leader_election_master_status, this includes terms that started and ended between two scrapes.',
+    registers: [registry],
+  });
+  return () => terms.inc();
 }
 
 /**

@@ -212,7 +212,11 @@ export const ALERT_CASES: Readonly<Record<string, AlertCase>> = {
     // Every ten minutes, as seen by two replicas.
     firing: { [leader('a')]: cycle('1x9 0x9'), [leader('b')]: cycle('0x9 1x9') },
     // Every twenty minutes.
-    silent: { [leader('a')]: cycle('1x19 0x19'), [leader('b')]: cycle('0x19 1x19') },
+    silent: {
+      'sluice_controller_terms_total{instance="a"}': Array.from({ length: 9 }, (_, n) => `${n}x14`).join(' '),
+      [leader('a')]: cycle('1x19 0x19'),
+      [leader('b')]: cycle('0x19 1x19'),
+    },
   },
   SluiceOutdatedCRDs: {
     firing: { 'sluice_role_impaired{role="controller",reason="OutdatedCRDs",instance="a"}': '1x120' },

@@ -89,6 +89,11 @@ const OTHER_SIGNS: Readonly<Record<string, Input>> = {
     'sluice_ingress_memory_refusals_total{reason="full"}': '0+1x120',
   },
   SluiceEventsExpired: { 'sluice_dispatcher_not_routed_total{reason="expired"}': '0+1x120' },
+  // The same replica loses the Lease every ten minutes, and holds it again before the next scrape.
+  SluiceLeaderChangesOften: {
+    [`leader_election_master_status{name="sluice-controller",instance="a"}`]: '1x120',
+    'sluice_controller_terms_total{instance="a"}': Array.from({ length: 13 }, (_, n) => `${n}x9`).join(' '),
+  },
   // A single email, which is sent again every 15 minutes.
   SluiceInvitationMailFailing: {
     'sluice_controller_invitation_mails_total{result="failed"}': Array.from({ length: 8 }, (_, n) => `${n}x14`).join(

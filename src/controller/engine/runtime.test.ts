@@ -189,9 +189,11 @@ describe('runtime', () => {
   });
 
   it('stops its controllers when the lease is lost', async () => {
-    const caches = createCaches();
+    let terms = 0;
+    const caches = createCaches({ onStartedLeading: () => void terms++ });
     caches.fill();
     await caches.clock.advance(10);
+    expect(terms).toBe(1);
     caches.lost.abort();
     await caches.clock.advance(1_000);
     expect(caches.story).toContain('controller has drained');

@@ -24,6 +24,8 @@ export type RuntimeOptions = {
   readonly reflectors: readonly Omit<Reflector<unknown>, 'store' | 'subscribe'>[];
   readonly controllers: readonly Controller[];
   readonly elector: Pick<Elector, 'run' | 'isLeader'>;
+  /** Called at the start of each term. */
+  readonly onStartedLeading?: () => void;
   /**
    * Prepares a new term once the caches have been refreshed, e.g. by claiming the fencing epoch. Retried on failure.
    * The controllers will be started when it succeeds, or after 10 seconds. It should return soon after `over` has been
@@ -126,7 +128,11 @@ export function createRuntime(options: RuntimeOptions): Runtime {
       );
       // Wait for the caches, as a leader without synced caches wouldn't be able to do anything.
       await Promise.race([Promise.all(reflectors.map(({ synced }) => synced)), aborted(stop)]);
-      await elector.run(stop, { onStartedLeading: term => lead(term, stop, abandoned.signal) });
+      const onStartedLeading = (term: Term) => {
+        options.onStartedLeading?.();
+        return lead(term, stop, abandoned.signal);
+      };
+      await elector.run(stop, { onStartedLeading });
       cancelDrain();
       mirroring.abort();
       await Promise.all(mirrors);

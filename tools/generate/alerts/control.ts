@@ -57,7 +57,11 @@ export const control: AlertGroup = {
     },
     {
       name: 'SluiceLeaderChangesOften',
-      expr: `sum ${by()} (changes(leader_election_master_status{name="sluice-controller"}[1h])) > 8`,
+      // The status does not show terms that start and end between two scrapes.
+      expr: [
+        `sum ${by()} (changes(leader_election_master_status{name="sluice-controller"}[1h])) > 8`,
+        `sum ${by()} (increase(sluice_controller_terms_total[1h])) > 4.5`,
+      ].join(' or '),
       for: '5m',
       severity: 'warning',
       summary: 'The holder of the Lease has changed more than four times in one hour.',

@@ -7,7 +7,11 @@ import { createInvitationMetrics } from '../../../src/controller/kinds/integrati
 import { createDeliveryMetrics } from '../../../src/controller/kinds/subscription/delivery-status/delivery-metrics.ts';
 import { registerLiveMetrics } from '../../../src/controller/kinds/subscription/live-metrics.ts';
 import { registerRootKeyMetrics } from '../../../src/controller/root-key-metrics.ts';
-import { registerObjectMetrics, registerRuntimeMetrics } from '../../../src/controller/state-metrics.ts';
+import {
+  createTermMetrics,
+  registerObjectMetrics,
+  registerRuntimeMetrics,
+} from '../../../src/controller/state-metrics.ts';
 import { keyRingOf } from '../../../src/core/delivery/key-ring.ts';
 import { createDispatcherMetrics } from '../../../src/dataplane/dispatcher/dispatcher-metrics.ts';
 import { createIngressMetrics, createPartIngressMetrics } from '../../../src/dataplane/ingress/ingress-metrics.ts';
@@ -62,6 +66,7 @@ const REGISTER: Readonly<Record<string, (registry: Registry) => unknown>> = {
     });
     registerObjectMetrics(registry, { caches: {}, backlogsAtRisk: () => 0 });
     registerLiveMetrics(registry, () => []);
+    createTermMetrics(registry);
     registerRuntimeMetrics(registry, {
       readiness: () => ({ ready: true, missing: [], leading: false, silentMs: undefined }),
       works: () => false,
