@@ -260,7 +260,7 @@ test('does not load tracing if it is disabled', async () => {
   async function loadedBy(env: Readonly<Record<string, string>>): Promise<string[]> {
     const coverage = await temporaryFolder('coverage');
     const more = { ...env, NODE_V8_COVERAGE: coverage.path };
-    await (await world.installation.start({ role: 'dispatcher', env: more })).stop();
+    await (await world.installation.start({ role: 'dispatcher', unbundled: true, env: more })).stop();
     const packages = await packagesIn(coverage.path);
     await coverage.remove();
     expect(packages).toContain('ioredis');
