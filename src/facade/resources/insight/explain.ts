@@ -91,13 +91,18 @@ export function shortageOf(balance: Awaited<ReturnType<Facade['readBalance']>>, 
   return waits || remainingTokens === 0 ? 'insufficient_tokens' : undefined;
 }
 
-/** Returns the reason if the producer does not have enough tokens for the events in a stream. */
+/**
+ * Returns the reason if the producer does not have enough tokens for the events in a stream. Redis also keeps the balance
+ * of an account that was deleted, but it can't be used.
+ */
 export async function shortage(
   facade: Facade,
   { publicId: tenant, workspace }: OwnedTenant,
   stream: string,
 ): Promise<HeldReason | undefined> {
-  const reading = facade.readBalance(publicId('Account', '', workspace.spec.account));
+  const { account: name } = workspace.spec;
+  if (facade.caches.get('Account', { name }) === undefined) return 'insufficient_tokens';
+  const reading = facade.readBalance(publicId('Account', '', name));
   return shortageOf(await fromRedis(reading), `${tenant}:${stream}`);
 }
 
