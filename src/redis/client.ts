@@ -1,6 +1,6 @@
 import { Cluster, type Redis } from 'ioredis';
 import type { Logger } from '../telemetry/log.ts';
-import { findRedis } from './connection/connections.ts';
+import { connectFirst, findRedis, nameNode } from './connection/connections.ts';
 import type { RedisSettings } from './connection/redis-settings.ts';
 import { rememberDenials, rememberRejections, watchAsking } from './connection/refusals.ts';
 import { createReplicas, type Replicas } from './connection/replicas.ts';
@@ -70,16 +70,6 @@ export interface RedisClient {
   readonly close: () => Promise<void>;
 }
 
-/**
- * Connects to all masters of a Cluster. Otherwise, ioredis connects to a node when it sends the first command and
- * rejects further commands until the connection is ready. A master that does not respond is not an error, because the
- * other masters are working.
- */
-async function connectNodes(cluster: Cluster): Promise<void> {
-  const waiting = cluster.nodes('master').filter(node => node.status === 'wait');
-  await Promise.allSettled(waiting.map(node => node.connect()));
-}
-
 /** Remembers the reason why connecting to Redis (or to any node of a Cluster) has failed, until it succeeds. */
 function followConnectionErrors(redis: Redis | Cluster): () => Error | undefined {
   let last: Error | undefined;
@@ -87,7 +77,7 @@ function followConnectionErrors(redis: Redis | Cluster): () => Error | undefined
   const succeeded = () => (last = undefined);
   if (redis instanceof Cluster) {
     // The error returned by the Cluster is less helpful because it only states that all nodes have failed.
-    redis.on('node error', failed);
+    redis.on('node error', (error: Error, node: string) => failed(nameNode(error, node)));
     redis.on('+node', (node: Redis) => node.on('ready', succeeded));
   } else {
     redis.on('error', failed);
@@ -157,8 +147,7 @@ export async function connectRedis(
       ? createReplicas({ replicas: waitReplicas, cluster: connections.cluster, connect: connections.createOnce })
       : undefined;
   try {
-    await redis.connect();
-    if (redis instanceof Cluster) await connectNodes(redis);
+    await connectFirst(redis);
     warnWithoutReplicas(redis, replicas, log);
   } catch (error) {
     redis.disconnect();

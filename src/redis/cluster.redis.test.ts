@@ -1,9 +1,11 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { masterOfSlot, moveSlot, startRedisCluster } from '../../test/support/redis/cluster.ts';
+import type { RedisServer } from '../../test/support/redis/server.ts';
 import { redisClusterUrl } from '../../test/support/redis/shared.ts';
 import { createLogger } from '../telemetry/log.ts';
 import { connectRedis, type RedisClient } from './client.ts';
 import { keySlot } from './key-slot.ts';
+import { openRedis } from './late-client.ts';
 
 const log = createLogger({ level: 'silent' });
 const SOON = { timeout: 40_000, interval: 200 };
@@ -52,3 +54,33 @@ test('uses the new master of a slot while the previous one hangs', async () => {
   onTestFinished(() => hanging.kill('SIGCONT'));
   await expect.poll(() => redis.call('set', 'a', '2').catch((error: Error) => error.message), SOON).toBe('OK');
 }, 60_000);
+
+test('is used as soon as it works, if it was down when the role started', async () => {
+  const cluster = await startRedisCluster({ redis: { appendonly: true } });
+  onTestFinished(cluster.stop);
+  const [first, , last] = cluster.nodes as [RedisServer, RedisServer, RedisServer];
+  const state = async () => /cluster_state:(\w+)/.exec(String(await first.command('CLUSTER', 'INFO')))?.[1];
+  await last.kill();
+  await expect.poll(state, SOON).toBe('fail');
+  const redis = openRedis({ url: cluster.url, log });
+  onTestFinished(() => redis.close());
+  await expect.poll(() => redis.impairments()[0]?.message, SOON).toContain('the Redis Cluster is down');
+  await last.restart();
+  await redis.opened;
+  expect(await redis.client.call('set', 'a', '1')).toBe('OK');
+}, 90_000);
+
+test('names a node that announces an address which cannot be reached', async () => {
+  const cluster = await startRedisCluster();
+  onTestFinished(cluster.stop);
+  for (const node of cluster.nodes) {
+    await node.command('CONFIG', 'SET', 'cluster-announce-hostname', 'node.invalid');
+    await node.command('CONFIG', 'SET', 'cluster-preferred-endpoint-type', 'hostname');
+  }
+  const slots = async () =>
+    JSON.stringify(await Promise.all(cluster.nodes.map(each => each.command('CLUSTER', 'SLOTS'))));
+  await expect.poll(async () => (await slots()).match(/\["node\.invalid"/g), SOON).toHaveLength(9);
+  const redis = openRedis({ url: cluster.url, log });
+  onTestFinished(() => redis.close());
+  await expect.poll(() => redis.impairments()[0]?.message, SOON).toMatch(/: node\.invalid:\d+: getaddrinfo /);
+}, 90_000);

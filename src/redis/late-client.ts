@@ -75,8 +75,10 @@ export function openRedis(
       closed.signal.throwIfAborted();
       clock = await followRedisClock(client);
     } catch (error) {
+      const cause = client.connectionError();
       await client.close();
-      throw error;
+      // The reason is only known to the connection.
+      throw cause !== undefined && (error as Error).message === 'Connection is closed.' ? cause : error;
     }
     const onUsable = () => {
       for (const listener of reconnects) listener();

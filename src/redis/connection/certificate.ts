@@ -3,7 +3,7 @@ import { Cluster, type Redis } from 'ioredis';
 import type { Logger } from '../../telemetry/log.ts';
 import type { CertificateMetrics } from '../../tls/certificate-metrics.ts';
 import { endOf } from '../../tls/pem-files.ts';
-import { findRedis } from './connections.ts';
+import { connectFirst, findRedis } from './connections.ts';
 import { type RedisSettings, readRedisSecrets } from './redis-settings.ts';
 import { parseRedisUrl } from './redis-url.ts';
 
@@ -33,7 +33,7 @@ export async function readRedisCertificateEnd(settings: RedisSettings, log: Logg
   const redis = create();
   redis.on('error', error => log.debug({ err: error as Error }, 'cannot read the Redis certificate'));
   try {
-    await redis.connect();
+    await connectFirst(redis);
     const nodes = redis instanceof Cluster ? redis.nodes('all') : [redis];
     const ends = await Promise.all(nodes.map(endOfNode));
     return Math.min(...ends);

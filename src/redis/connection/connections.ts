@@ -83,6 +83,45 @@ export async function findRedis(settings: RedisSettings, log: Logger): Promise<R
   };
 }
 
+/**
+ * Connects to all masters of a Cluster. Otherwise, ioredis connects to a node when it sends the first command and
+ * rejects further commands until the connection is ready. A master that does not respond is not an error, because the
+ * other masters are working.
+ */
+async function connectNodes(cluster: Cluster): Promise<void> {
+  const waiting = cluster.nodes('master').filter(node => node.status === 'wait');
+  await Promise.allSettled(waiting.map(node => node.connect()));
+}
+
+/**
+ * Connects a client for the first time.
+ *
+ * @throws if a Cluster is down. ioredis would then connect again, but its promise would never be settled.
+ */
+export async function connectFirst(redis: Redis | Cluster): Promise<void> {
+  if (!(redis instanceof Cluster)) return redis.connect();
+  const closed = Promise.withResolvers<never>();
+  let ofNode = '';
+  const onNodeError = (error: Error, node: string) => (ofNode = `: ${nameNode(error, node).message}`);
+  const onClose = () =>
+    closed.reject(new Error(`the Redis Cluster is down (see CLUSTER INFO), or its nodes are not reachable${ofNode}`));
+  redis.on('node error', onNodeError);
+  redis.once('close', onClose);
+  try {
+    await Promise.race([redis.connect(), closed.promise]);
+    await connectNodes(redis);
+  } finally {
+    redis.off('node error', onNodeError);
+    redis.off('close', onClose);
+  }
+}
+
+/** Returns the same error, which also names the node of the Cluster. */
+export function nameNode(error: NodeJS.ErrnoException, node: string): Error {
+  const { code, message } = error;
+  return Object.assign(new Error(`${node}: ${message}`), code === undefined ? {} : { code });
+}
+
 /** Returns the address of Redis, or the addresses of the Sentinels. */
 function optionsOf({ nodes, tls, sentinel }: RedisUrl, access: RedisAccess): Options {
   // After a failover, the previous master no longer accepts writes. A new connection will use the new master.

@@ -39,6 +39,8 @@ test.each([
     new Error('connect ECONNREFUSED'),
     /^RedisUnavailable: Redis at redis:\/\/a does not answer: connect ECONNREFUSED$/,
   ],
+  [{}, coded('ETIMEDOUT'), /^RedisUnavailable: .*NetworkPolicies, and whether this port uses TLS/],
+  [{}, new Error('write EPIPE'), /^RedisUnavailable: .*maxclients, and whether this port requires TLS/],
   [{}, coded('ERR_TLS_CERT_ALTNAME_INVALID'), /^RedisUnavailable: .*SLUICE_REDIS_SERVER_NAME/],
   [{}, coded('SELF_SIGNED_CERT_IN_CHAIN'), /^RedisUnavailable: .*SLUICE_REDIS_CA_FILE/],
   [{}, coded('CERT_HAS_EXPIRED'), /^RedisUnavailable: .*Renew its certificate/],

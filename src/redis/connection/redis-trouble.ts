@@ -23,6 +23,14 @@ const ADVICE: readonly (readonly [RegExp, string])[] = [
     'The client certificate was rejected: check SLUICE_REDIS_CERT_FILE and SLUICE_REDIS_KEY_FILE',
   ],
   [/WRONG_VERSION_NUMBER|PACKET_LENGTH_TOO_LONG/, 'TLS is not enabled on this port: check SLUICE_REDIS_URL'],
+  [
+    /ETIMEDOUT/,
+    'Check the address, the firewall and NetworkPolicies, and whether this port uses TLS: rediss:// requires it',
+  ],
+  [
+    /ECONNRESET|EPIPE/,
+    'If the server is running, check its maxclients, and whether this port requires TLS: set SLUICE_REDIS_URL to rediss://',
+  ],
   [/No_such_master|invalid_reply:_null/, 'Correct the master name in SLUICE_REDIS_URL'],
   [/DB_index_is_out_of_range/, 'Correct the database in SLUICE_REDIS_URL'],
 ];
@@ -55,7 +63,7 @@ export function redisImpairment(
   // A connection is closed if there has been no response to its commands for a longer time.
   const message = text.startsWith('Socket timeout') ? 'Command timed out' : text;
   if (isDenied(error)) {
-    const denied = `Redis at ${place} denies access: ${message}. ${remedyOf(settings, message)}.${also}`;
+    const denied = `Redis at ${place} denies access: ${message.replace(/\.$/, '')}. ${remedyOf(settings, message)}.${also}`;
     return { reason: 'RedisAccessDenied', cause: 'dependency', message: denied };
   }
   const advice = ADVICE.find(([pattern]) => pattern.test(`${code ?? ''} ${message}`.replaceAll(' ', '_')))?.[1];
