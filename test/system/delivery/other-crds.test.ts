@@ -35,6 +35,8 @@ it('a Subscription that cannot be applied is paused alone, and its events are de
   expect(await kubectl(world.cluster, ['get', 'wsub', SUBSCRIPTION, '-n', 'ada', message])).toContain(
     'Change the value: maxPerSecond: 100000 is out of range',
   );
+  const refused = () => world.sluice.metric('sluice_controller_subscriptions_not_live', { reason: 'SpecRefused' });
+  await expect.poll(refused, { timeout: 20_000 }).toBe(1);
 
   await observer.apply(activation(PRODUCER, 'bob', 'later'));
   await observer.until(['Activation', activationName('bob', 'later'), PRODUCER, 'Effective', 'True/Routing']);
@@ -45,6 +47,7 @@ it('a Subscription that cannot be applied is paused alone, and its events are de
   await apply(world.cluster, [subscription('ada', PRODUCER, QUEUE, endpoint)]);
   await observer.until(['Subscription', SUBSCRIPTION, 'ada', 'Live', 'True/Live']);
   await receiver.arrival('bad-key', 'ada');
+  await expect.poll(refused, { timeout: 20_000 }).toBe(0);
 });
 
 it('a stream with a retention that cannot be parsed does not affect others', async () => {
