@@ -1,3 +1,4 @@
+import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { parse, stringify } from 'yaml';
@@ -62,6 +63,17 @@ test('the first step of every runbook is a command or a query', () => {
   expect(REDIS_COMMANDS.length).toBeGreaterThan(3);
   // The command must read a subscription of Sluice, and not of another operator.
   expect(KUBECTL_COMMANDS.join(' ')).not.toMatch(/\b(subscriptions|integrations|packages|blocks)(?!\.sluice\.dev)/);
+});
+
+test('each log message in a runbook is the beginning of a message in the source code', () => {
+  const source = globSync('src/**/*.ts', { cwd: ROOT, exclude: ['**/*.test.ts'] })
+    .map(file => readFileSync(join(ROOT, file), 'utf8'))
+    .join('\n');
+  const steps = ALERT_RULES.flatMap(rule => rule.steps);
+  const named = steps.flatMap(step => [...step.matchAll(/messages? `([^`]+)`(?: \(\d+\))?(?: and `([^`]+)`)?/g)]);
+  const messages = named.flatMap(([, ...found]) => found.filter(message => message !== undefined));
+  expect(messages.length).toBeGreaterThan(15);
+  expect(messages.filter(message => !source.includes(`'${message}`))).toEqual([]);
 });
 
 test.skipIf(promtool === undefined)('members waiting in an index only cause the alert of that index', () => {
