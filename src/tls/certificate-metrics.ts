@@ -36,7 +36,7 @@ export function createCertificateMetrics(
     labelNames,
     registers,
     async collect() {
-      const ends = await Promise.all(CERTIFICATE_USES.map(use => samplers.get(use)?.read()));
+      const ends = await Promise.all(CERTIFICATE_USES.map(async use => samplers.get(use)?.read()));
       for (const [i, use] of CERTIFICATE_USES.entries()) this.set({ use }, (ends[i] ?? Number.NaN) / 1_000);
     },
   });
