@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { expect, onTestFinished, test } from 'vitest';
 import { type RedisOptions, type RedisServer, startRedis } from '../../test/support/redis/server.ts';
 import { createLogger } from '../telemetry/log.ts';
@@ -53,6 +54,22 @@ test('reports a master that became a replica until it is a master again', async 
   await server.command('REPLICAOF', 'NO', 'ONE');
   await expect.poll(() => write(redis).catch(String), SOON).toBe(1);
   await expect.poll(() => redis.impairments(), SOON).toEqual([]);
+});
+
+test('reconnects to a replica about once a second, even if there are many writes', async () => {
+  const [server, other] = [await start(), await start()];
+  const redis = open(server.url);
+  await redis.opened;
+  let reconnects = 0;
+  redis.client.onReconnect(() => reconnects++);
+  await server.command('REPLICAOF', '127.0.0.1', other.port);
+  const untilMs = performance.now() + 3_000;
+  while (performance.now() < untilMs) {
+    await write(redis).catch(() => {});
+    await delay(20);
+  }
+  expect(reconnects).toBeGreaterThan(0);
+  expect(reconnects).toBeLessThan(6);
 });
 
 test('reports a master that rejects writes until it accepts one', async () => {

@@ -48,6 +48,9 @@ const FAIL_FAST = {
   lazyConnect: true,
 } as const;
 
+/** The shortest time between two reconnects because of a replica, in milliseconds. Roles read their data again after each. */
+const LEAVE_REPLICA_MS = 1_000;
+
 /** Milliseconds before the n-th reconnect: 100 ms to 1 s, with jitter. */
 function reconnectDelayMs(times: number): number {
   return backoffMs({ firstMs: 100, mostMs: 1_000 }, times, Math.random);
@@ -124,8 +127,15 @@ export function nameNode(error: NodeJS.ErrnoException, node: string): Error {
 
 /** Returns the address of Redis, or the addresses of the Sentinels. */
 function optionsOf({ nodes, tls, sentinel }: RedisUrl, access: RedisAccess): Options {
-  // After a failover, the previous master no longer accepts writes. A new connection will use the new master.
-  const reconnectOnError = (error: Error) => error.message.startsWith('READONLY');
+  let reconnectedMs = Number.NEGATIVE_INFINITY;
+  // After a failover, the previous master no longer accepts writes. A new connection will use the new master, as soon as
+  // there is one.
+  const reconnectOnError = (error: Error) => {
+    const nowMs = performance.now();
+    if (!error.message.startsWith('READONLY') || nowMs - reconnectedMs < LEAVE_REPLICA_MS) return false;
+    reconnectedMs = nowMs;
+    return true;
+  };
   if (sentinel === undefined) return { ...(nodes[0] as RedisNode), reconnectOnError };
   return {
     sentinels: [...nodes],
