@@ -4,6 +4,7 @@ import { createFindSlot, type FindStream } from '../../src/part/inbox/find-part.
 import { inboxRefOf, partRefOf } from '../../src/part/inbox/ref-names.ts';
 import { createPartInboxOperations } from '../../src/part/owner/operations.ts';
 import { createPartReplayInboxes } from '../../src/part/owner/replays.ts';
+import { createTokens } from '../../src/part/tokens/tokens.ts';
 import type { ReplayableState, ReplaySelection } from '../../src/plane/replay-prices.ts';
 import type { RedisClient } from '../../src/redis/client.ts';
 import { hintPartition } from '../../src/redis/keys.ts';
@@ -49,13 +50,18 @@ interface Replayer {
 
 function startReplays({ redis, nowMs, findStream }: PartnerDeps): Replayer {
   const process = createProcess(redis);
+  const { recallAll } = createTokens(process.redis);
   const work = createReplays({
     redis: process.redis,
     nowMs,
     inboxes: createPartReplayInboxes(process.redis, createFindSlot(process.redis, findStream)),
     lowerAccounts: createHintIndex(process.redis, 'a').lower,
     chunkEvents: CHUNK_EVENTS,
-    reclaimTokens: async () => false,
+    reclaimTokens: account =>
+      recallAll(account, nowMs()).then(
+        () => true,
+        () => false,
+      ),
   });
   return { process, work };
 }

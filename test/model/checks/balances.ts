@@ -3,6 +3,7 @@ import { accountKeys } from '../../../src/redis/keys.ts';
 import { ACCOUNTS, type AccountName, accountId } from '../state/accounts.ts';
 import type { Objects } from '../state/objects.ts';
 import type { ModelTenant } from '../state/tenant.ts';
+import { untoldTokens } from '../state/untold.ts';
 import { hold } from '../state/violation.ts';
 import type { WorldDump } from '../state/world-dump.ts';
 
@@ -18,8 +19,8 @@ export interface Balance {
   readonly granted: number;
   /** Tokens charged by parts, and by replays. */
   readonly spent: number;
-  /** Tokens that the account keeps for parts. */
-  readonly held: number;
+  /** Tokens that were used by parts which have been granted more, and have not been counted by the account. */
+  readonly uncounted: number;
 }
 
 /** The balance and usage of accounts, and whether plans are followed (invariants 3, 19). */
@@ -57,8 +58,9 @@ export function createBalances(
     const ids = new Set(paying.map(({ id }) => id));
     const parts = [...dump.parts.values()].filter(({ part }) => ids.has(part.tenant));
     const enforced = plan !== 'Metered';
-    let held = 0;
-    for (const tokens of Object.values(dump.hashes.get(a.hold) ?? {})) held += Number(tokens);
+    const hold = dump.hashes.get(a.hold) ?? {};
+    const holders = parts.filter(({ part }) => Number(hold[partName(part)] ?? 0) > 0);
+    const uncounted = holders.reduce((sum, part) => sum + untoldTokens(part, dump), 0);
     return {
       enforced,
       enforcedOnEvents: enforced && parts.every(({ meta }) => meta.get('plan') !== 'Metered'),
@@ -66,7 +68,7 @@ export function createBalances(
       used: Number(used),
       granted: grantedTo(account, dump),
       spent: paying.reduce((sum, tenant) => sum + tenant.spent(), replayed(account)),
-      held,
+      uncounted,
     };
   }
 
@@ -105,10 +107,10 @@ export function createBalances(
     },
     noteLead: (): void => doubted.clear(),
     of: (account: string): Balance | undefined => balances.get(account),
-    /** The number of tokens that a replay can use. */
+    /** The number of tokens that a replay can use, including those that parts return for it. */
     leftForReplays(account: string): number {
-      const { enforced = true, included = 0, used = 0, held = 0 } = balances.get(account) ?? {};
-      return enforced ? included - used - held : Infinity;
+      const { enforced = true, included = 0, used = 0, uncounted = 0 } = balances.get(account) ?? {};
+      return enforced ? included - used - uncounted : Infinity;
     },
     /**
      * Returns the number of tokens for routing if all other parts have returned the tokens that they do not require.
