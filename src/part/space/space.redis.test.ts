@@ -279,6 +279,16 @@ onEachRedis(redis => {
     expect(await entries()).toEqual({});
   });
 
+  test('an account that lost the latest changes learns again how much a part stores', async () => {
+    const { parts, account, clock, spaceOf, send, stored } = await start(3_000, 2);
+    const [one, two] = parts as [TestPart, TestPart];
+    await send(one, repeat(50, 8));
+    await redis().call('hset', accountKeys(account).space, partName(one.part), '0 0 0');
+    await spaceOf(one).register(one.part, clock.ms);
+    expect(await send(two, repeat(50, 5))).toEqual(['OK', 'OK', 'LIMIT', 'LIMIT', 'LIMIT']);
+    expect(await stored()).toBe(3_000);
+  });
+
   test('delayed steps never grant more than is available', async () => {
     const { parts, account, send, stored, pass } = await start(30_000, 2);
     const [one, two] = parts as [TestPart, TestPart];
