@@ -108,10 +108,3 @@ describe('without permission for CONFIG', () => {
     for (const name of SETTINGS) expect(warnings()[0]).toContain(`${name} yes`);
   });
 });
-
-test('warns that only the first of several servers is used', async () => {
-  const [first, second] = [await startServer({ extra: YES }), await startServer({ extra: YES })];
-  const { check, warnings } = await start(`${first.url},${second.url}`);
-  await check();
-  expect(warnings()).toEqual([expect.stringContaining('only the first address in SLUICE_REDIS_URL is used')]);
-});

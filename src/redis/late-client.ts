@@ -7,7 +7,7 @@ import { connectRedis, type RedisClient } from './client.ts';
 import { followRedisClock, type RedisClock } from './clock.ts';
 import { type RedisSettings, readRedisSecrets } from './connection/redis-settings.ts';
 import { isDenied, redisImpairment, writesRejected } from './connection/redis-trouble.ts';
-import { withoutPasswords } from './connection/redis-url.ts';
+import { parseRedisUrl, withoutPasswords } from './connection/redis-url.ts';
 import { checkMarker, RedisFormatError, RedisInstanceError } from './format.ts';
 import { CHECK_EVERY_MS, type MarkerWatch, watchMarker } from './marker-watch.ts';
 import type { RedisMetrics } from './redis-metrics.ts';
@@ -74,6 +74,7 @@ export function openRedis(
       await checkMarker(client, instance);
       closed.signal.throwIfAborted();
       clock = await followRedisClock(client);
+      warnAboutUnused(settings.url, client, log);
     } catch (error) {
       const cause = client.connectionError();
       await client.close();
@@ -188,6 +189,15 @@ export function openRedis(
       await inner?.close();
     },
   };
+}
+
+/** Several addresses of servers that are not a Cluster look like a failover. */
+function warnAboutUnused(url: string, { cluster }: RedisClient, log: Logger): void {
+  const { nodes, sentinel } = parseRedisUrl(url);
+  if (cluster || sentinel !== undefined || nodes.length === 1) return;
+  log.warn(
+    'redis is not a Cluster, so only the first address in SLUICE_REDIS_URL is used: use Sentinel, or remove the others',
+  );
 }
 
 /** Describes why writes are not confirmed by replicas. */

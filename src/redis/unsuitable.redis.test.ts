@@ -101,3 +101,18 @@ test('reports settings that become unsafe, without ceasing to be ready, until th
   await server.command('CONFIG', 'SET', 'maxmemory-policy', 'noeviction');
   await expect.poll(() => redis.impairments(), SOON).toEqual([]);
 });
+
+test('warns once that only the first of several servers is used, no matter how often it connects', async () => {
+  const [first, second] = [await start(), await start()];
+  await first.command('CONFIG', 'SET', 'maxmemory-policy', 'allkeys-lru');
+  const lines: string[] = [];
+  const redis = openRedis({
+    url: `${first.url},${second.url}`,
+    log: createLogger({ level: 'warn' }, { write: line => void lines.push(line) }),
+  });
+  onTestFinished(() => redis.close());
+  await delay(1_000);
+  await first.command('CONFIG', 'SET', 'maxmemory-policy', 'noeviction');
+  await redis.opened;
+  expect(lines.filter(line => line.includes('only the first address in SLUICE_REDIS_URL is used'))).toHaveLength(1);
+});

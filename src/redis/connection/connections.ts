@@ -65,11 +65,6 @@ export async function findRedis(settings: RedisSettings, log: Logger): Promise<R
   const url = parseRedisUrl(settings.url);
   const access = createRedisAccess(settings, log);
   const cluster = await isCluster(url, access);
-  if (!cluster && url.sentinel === undefined && url.nodes.length > 1) {
-    log.warn(
-      'redis is not a Cluster, so only the first address in SLUICE_REDIS_URL is used: use Sentinel, or remove the others',
-    );
-  }
   const createSingle = () => {
     const options = { ...optionsOf(url, access), ...FAIL_FAST, retryStrategy: reconnectDelayMs, ...access.options() };
     const single = new Redis(options);
