@@ -40,23 +40,21 @@ onEachRedis(redis => {
     const write = (subs: Parameters<typeof t.routes>[0], isKnown: boolean) =>
       putRoutes(control, { fence: FENCE, want: t.routes(subs), isKnown, openKeys });
     await write({}, false);
-    return {
-      keys,
-      /** Publishes an event with this body after the first call, if it is set. */
-      async put(isKnown: boolean, body?: string): Promise<void> {
-        gateCalls = 0;
-        between = body;
-        await write({ x: {} }, isKnown);
-        expect(gateCalls).toBeGreaterThan(2);
-      },
-      /** Routes all events, and returns their bodies. */
-      async routed(): Promise<unknown[]> {
-        expect(await createAdvance(client)(part)).toMatchObject({ answer: 'OK' });
-        const waiting = (await redis().call('zrange', keys.pending, 0, -1)) as string[];
-        const bodies = await redis().readHash(keys.body);
-        return waiting.map(each => bodies[each.split('\0')[1] as string]);
-      },
-    };
+    /** Publishes an event with this body after the first call, if it is set. */
+    async function put(isKnown: boolean, body?: string): Promise<void> {
+      gateCalls = 0;
+      between = body;
+      await write({ x: {} }, isKnown);
+      expect(gateCalls).toBeGreaterThan(2);
+    }
+    /** Routes all events, and returns their bodies. */
+    async function routed(): Promise<unknown[]> {
+      expect(await createAdvance(client)(part)).toMatchObject({ answer: 'OK' });
+      const waiting = (await redis().call('zrange', keys.pending, 0, -1)) as string[];
+      const bodies = await redis().readHash(keys.body);
+      return waiting.map(each => bodies[each.split('\0')[1] as string]);
+    }
+    return { keys, put, routed };
   }
 
   test('an event that is stored while a new subscription is being written is routed to it', async () => {
