@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { existsSync, globSync } from 'node:fs';
-import { mkdir, readdir, readFile, rename, rm, stat } from 'node:fs/promises';
+import { mkdir, readdir, readFile, rename, rm, stat, utimes } from 'node:fs/promises';
 import { join } from 'node:path';
 import { bundleProgram } from '../../tools/image/bundle.ts';
 
@@ -29,7 +29,10 @@ async function makeBundle(): Promise<string> {
   }
   const folder = join(BUNDLES, digest.digest('hex').slice(0, 16));
   const entry = join(folder, 'sluice.js');
-  if (existsSync(entry)) return entry;
+  if (existsSync(entry)) {
+    await utimes(folder, new Date(), new Date());
+    return entry;
+  }
   await removeOld();
   const work = `${folder}.${process.pid}`;
   await mkdir(work, { recursive: true });
@@ -45,7 +48,7 @@ async function makeBundle(): Promise<string> {
   return entry;
 }
 
-/** Removes the bundles that were made more than a day ago. */
+/** Removes the bundles that have not been used for a day. */
 async function removeOld(): Promise<void> {
   for (const name of await readdir(BUNDLES).catch(() => [])) {
     const path = join(BUNDLES, name);
