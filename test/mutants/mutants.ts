@@ -490,7 +490,6 @@ const OF_PROCESSES: readonly Mutant[] = [
       'if (advancedVersion !== version || answer.hold !== undefined) advance();',
       '',
     ],
-    ['the next event after an attempt waits', 'if (book.markBehind(lane)) loop.completed();', 'book.markBehind(lane);'],
   ]),
   ...mutantsOf('src/dataplane/parts/upkeep.ts', [
     [

@@ -5,6 +5,7 @@ import { deriveSealKeys, open, SealError, seal } from './seal.ts';
 const keys = deriveSealKeys(Buffer.alloc(32, 1));
 const otherKeys = deriveSealKeys(Buffer.alloc(32, 2));
 const START = `s2.${keys.id}.`;
+const BASE64URL = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
 const SECRET = 'Bearer do-not-show-me';
 
 function errorOf(act: () => unknown): SealError {
@@ -69,6 +70,15 @@ describe('seal and open', () => {
     `${START}${'!'.repeat(60)}`,
   ])('%s is malformed', text => {
     expect(errorOf(() => open(keys, 'sub_1', text)).code).toBe('malformed');
+  });
+
+  test.each(['', 'a', 'ab', 'abc'])('the bits that are left over in a sealed value are 0: %j', plain => {
+    const sealed = seal(keys, 'sub_1', Buffer.from(plain));
+    const bytes = Buffer.from(sealed.slice(START.length), 'base64url');
+    const others = [...BASE64URL].map(last => sealed.slice(0, -1) + last).filter(text => text !== sealed);
+    const same = others.filter(text => Buffer.from(text.slice(START.length), 'base64url').equals(bytes));
+    expect(same).toHaveLength([0, 15, 3][bytes.length % 3] as number);
+    for (const text of same) expect(errorOf(() => open(keys, 'sub_1', text)).code).toBe('malformed');
   });
 
   test('a sealed value has a single representation', () => {

@@ -169,6 +169,16 @@ onEachRedis(redis => {
       await vi.waitFor(async () => expect(await world.isEmpty()).toBe(true), soon);
     });
 
+    test('are retried when due even if nothing else looks at the part', async () => {
+      const { world, sink } = await start();
+      sink.control.script = (_arrival, response) => {
+        response.writeHead(sink.arrivals.length > 1 ? 200 : 500).end();
+      };
+      await world.startWorker('d1', () => ({ look: async () => ({ dispatchers: [], dueMs: undefined }) }));
+      const [body = ''] = await world.send('k');
+      await vi.waitFor(() => expect(sink.bodies()).toEqual([body, body]), soon);
+    });
+
     test('end as dead letters after the schedule', async () => {
       const { world, sink } = await start();
       sink.control.script = (_arrival, response) => void response.writeHead(500).end('broken');
