@@ -6,7 +6,7 @@ import { freePorts } from './free-port.ts';
 import { bundledProgram } from './program.ts';
 import { type TemporaryFolder, temporaryFolder } from './temporary-folder.ts';
 
-const SOURCES = join(import.meta.dirname, '..', '..', 'src', 'sluice.ts');
+const COMMAND = join(import.meta.dirname, '..', '..', 'bin', 'sluice');
 const START_DEADLINE_MS = 120_000;
 
 export type SluiceRole = 'all' | 'controller' | 'facade' | 'ingress' | 'dispatcher';
@@ -21,7 +21,7 @@ export type SluiceOptions = {
   env?: Readonly<Record<string, string | undefined>>;
   /** Whether to return as soon as the process is running, without waiting until it is ready. */
   unready?: boolean;
-  /** Whether to run the sources instead of the bundle, e.g. to find out which packages are loaded. */
+  /** Whether to run `bin/sluice` instead of the bundle, e.g. to find out which packages are loaded. */
   unbundled?: boolean;
 };
 
@@ -71,7 +71,8 @@ function cleanEnvironment(): NodeJS.ProcessEnv {
  */
 export async function startSluice(options: SluiceOptions): Promise<Sluice> {
   shared ??= makeShared();
-  const [{ path: folder }, program] = await Promise.all([shared, options.unbundled ? SOURCES : bundledProgram()]);
+  const [{ path: folder }, program] = await Promise.all([shared, options.unbundled ? undefined : bundledProgram()]);
+  const [command, args] = program === undefined ? [COMMAND, []] : [process.execPath, [program]];
   const role = options.role ?? 'all';
   const [ingressPort = 0, opsPort = 0, facadePort = 0] = await freePorts(3);
   const log = join(folder, `${role}-${++count}.log`);
@@ -79,7 +80,7 @@ export async function startSluice(options: SluiceOptions): Promise<Sluice> {
   const env: NodeJS.ProcessEnv = {
     ...cleanEnvironment(),
     // A role writes its compiled code to this folder as soon as it is loaded. Most processes are killed later.
-    ...(options.unbundled ? {} : { NODE_COMPILE_CACHE: join(dirname(program), 'compiled') }),
+    ...(program === undefined ? {} : { NODE_COMPILE_CACHE: join(dirname(program), 'compiled') }),
     KUBECONFIG: options.kubeconfig,
     SLUICE_REDIS_URL: options.redisUrl,
     SLUICE_INGRESS_PORT: `${ingressPort}`,
@@ -94,7 +95,7 @@ export async function startSluice(options: SluiceOptions): Promise<Sluice> {
 
   const isReady = async () => (await fetch(`${opsUrl}/readyz`)).status === 200;
   async function start(): Promise<ChildProcess> {
-    const child = startChild({ command: process.execPath, args: [program, role], log, env });
+    const child = startChild({ command, args: [...args, role], log, env });
     if (!options.unready) {
       await waitUntilReady(child, isReady, { name: `sluice ${role}`, deadlineMs: START_DEADLINE_MS });
     }

@@ -31,6 +31,9 @@ export async function bundleProgram({ project, folder, toRoot }: BundleOptions):
     cwd: project,
     input: { sluice: join(project, ENTRY) },
     platform: 'node',
+    // Otherwise, calls that seem to have no effect are removed, such as a decodeURI that only validates its argument.
+    treeshake: false,
+    optimization: { inlineConst: false },
     // The paths of modules start with the project even if its node_modules is a link.
     resolve: { symlinks: false },
     plugins: [keepPaths(project)],
@@ -43,6 +46,7 @@ export async function bundleProgram({ project, folder, toRoot }: BundleOptions):
       dir: folder,
       cleanDir: true,
       format: 'esm',
+      minify: false,
       entryFileNames: '[name].js',
       chunkFileNames: '[name]-[hash].js',
       comments: { legal: true, annotation: false, jsdoc: false },

@@ -78,6 +78,7 @@ export async function startStack(options: { tell: (line: string) => void; closer
   const sluice = await startSluice({
     kubeconfig: cluster.kubeconfig,
     redisUrl: redis.url,
+    unbundled: true,
     env: {
       ...issuer.env,
       SLUICE_ALLOWED_NETWORKS: '127.0.0.0/8,::1/128',
