@@ -12,7 +12,7 @@ import { openReplays } from './replays.ts';
 const TOKEN_BYTES = 16_384;
 
 onEachRedis(redis => {
-  /** A partner with 20 tokens, who is also a producer: a stream has used a token, and has received others in advance. */
+  /** Creates a partner with 20 tokens that is also a producer. Its stream has used one token, and holds some that were granted in advance. */
   async function start() {
     const inbox = await createPartInbox(redis(), {}, ['a']);
     await inbox.setAccount('Free', 20);

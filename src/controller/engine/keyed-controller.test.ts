@@ -10,7 +10,10 @@ import { sleep } from '../../time/clock.ts';
 import { createControllerMetrics } from './controller-metrics.ts';
 import { createKeyedController, type KeyedControllerOptions, keysFrom } from './keyed-controller.ts';
 
-function start(options: Pick<KeyedControllerOptions, 'reconcile' | 'keys' | 'workers' | 'retry'>) {
+function start(
+  options: Pick<KeyedControllerOptions, 'reconcile' | 'keys' | 'workers' | 'retry'> &
+    Partial<Pick<KeyedControllerOptions, 'log'>>,
+) {
   const clock = createManualClock();
   const registry = createRegistry();
   const controller = createKeyedController({
@@ -56,6 +59,31 @@ describe('keyed controller', () => {
     reflected.apply({ type: 'MODIFIED', object: of('u1', '2') });
     reflected.apply({ type: 'MODIFIED', object: of('u2', '3') });
     expect(added).toEqual(['u1', 'u1', 'u1', 'u2']);
+  });
+
+  it('logs a few failures completely, and only some of them while many keys fail', async () => {
+    const lines: object[] = [];
+    const { clock, controller, stop, running } = start({
+      retry: { firstMs: 600_000, mostMs: 600_000 },
+      log: createLogger({ level: 'info' }, { write: line => void lines.push(JSON.parse(line)) }),
+      reconcile: () => Promise.reject(new Error('no answer')),
+    });
+    const failAll = async (keys: readonly string[]) => {
+      lines.length = 0;
+      for (const key of keys) controller.enqueue(key);
+      await clock.advance(10_000);
+      return lines;
+    };
+    const line = { level: 'warn', err: { message: 'no answer' }, msg: 'cannot reconcile; retrying' };
+    expect(await failAll(['a', 'b'])).toMatchObject([
+      { ...line, key: 'a' },
+      { ...line, key: 'b' },
+    ]);
+    const keys = Array.from({ length: 100 }, (_, i) => `key-${i}`);
+    expect(await failAll(keys)).toHaveLength(20);
+    expect((await failAll(keys))[0]).toMatchObject({ ...line, suppressed: 80 });
+    stop.abort();
+    await running;
   });
 
   it('processes as many keys concurrently as there are workers', async () => {

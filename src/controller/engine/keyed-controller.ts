@@ -1,12 +1,15 @@
 import { isStale } from '../../kube/kube-error.ts';
 import type { Reflector } from '../../kube/reflector.ts';
+import { createLimitedLog } from '../../telemetry/limited-log.ts';
 import type { Logger } from '../../telemetry/log.ts';
 import type { Span, Tracing } from '../../telemetry/tracing.ts';
 import type { Backoff } from '../../time/backoff.ts';
 import type { Clock } from '../../time/clock.ts';
 import type { ControllerMetrics, ReconcileResult } from './controller-metrics.ts';
-import { createFailureLog } from './failure-log.ts';
 import { createWorkQueue, type WorkQueue } from './work-queue.ts';
+
+/** Thousands of objects fail at the same time while Redis is unavailable. */
+const FAILURE_LINES = { lines: 20, periodMs: 10_000 };
 
 export type Attempt = {
   /** The number of consecutive failures for this key. */
@@ -105,7 +108,7 @@ export type Controller = {
 export function createKeyedController(options: KeyedControllerOptions): Controller {
   const { name, clock, metrics, sources = [], workers = 1, retry, isDeletion } = options;
   const base = options.log.child({ controller: name });
-  const logFailure = createFailureLog(clock);
+  const logFailure = createLimitedLog({ ...FAILURE_LINES, nowMs: clock.nowMs });
   let queue: WorkQueue | undefined;
 
   /** Reconciles a key a single time. If requested by the result, the key is enqueued again. */
@@ -134,7 +137,7 @@ export function createKeyedController(options: KeyedControllerOptions): Controll
       }
       metrics.failed();
       current.addRateLimited(key);
-      logFailure(log, err, key);
+      logFailure(log, 'warn', { err, key }, 'cannot reconcile; retrying');
       return 'error';
     }
   }

@@ -5,6 +5,7 @@ import { serveOpenApi } from '../../http/openapi-document.ts';
 import type { RefusalFacts } from '../../http/refusal.ts';
 import { createHttpServer, type HttpServer } from '../../http/server.ts';
 import { traceOf } from '../../http/traced-requests.ts';
+import { createLimitedLog } from '../../telemetry/limited-log.ts';
 import type { Logger } from '../../telemetry/log.ts';
 import type { Registry } from '../../telemetry/metrics.ts';
 import type { Tracing } from '../../telemetry/tracing.ts';
@@ -14,7 +15,6 @@ import { createAnswers } from './answers.ts';
 import { createBatches } from './batches.ts';
 import type { EventParams, EventReply } from './event-request.ts';
 import { createEventRoute } from './event-route.ts';
-import { createFailureLog } from './failures.ts';
 import { createIngressMetrics, type IngressMetrics } from './ingress-metrics.ts';
 import { createKeyChecks, type KeyChecks } from './key-checks.ts';
 import { INGRESS_LIMITS, type IngressLimits } from './limits.ts';
@@ -70,6 +70,9 @@ interface IngressOptions {
   readonly monotonicMs?: () => number;
 }
 
+/** All batches fail with the same error while Redis is unavailable. */
+const FAILURE_LINES = { lines: 1, periodMs: 1_000 };
+
 const UNLIMITED: SenderRates = { perAddress: 0, perKey: 0, perWorkspace: 0 };
 
 /** Response for browsers visiting the root path. */
@@ -82,7 +85,9 @@ export function createIngress(options: IngressOptions): Ingress {
   const limits: IngressLimits = { ...INGRESS_LIMITS, ...options.limits };
   const metrics = createIngressMetrics(registry);
   const answers = createAnswers(metrics, () => server.isDraining());
-  const onFailure = createFailureLog(log, nowMs);
+  const logFailure = createLimitedLog({ ...FAILURE_LINES, nowMs: monotonicMs });
+  const onFailure: SharedByRoutes['onFailure'] = (operation, error) =>
+    logFailure(log, 'warn', { operation, err: error }, 'store operation failed');
   const onError = (reply: EventReply, startedMs: number, error: unknown) => {
     log.error({ err: error, ...traceOf(reply.request) }, 'request failed');
     answers.sendProblem(reply, startedMs, 'internal');
@@ -175,7 +180,7 @@ function createIntake(
     limits: IngressLimits;
     isPressed: MemoryStop['isPressed'];
     monotonicMs: () => number;
-    onFailure: ReturnType<typeof createFailureLog>;
+    onFailure: SharedByRoutes['onFailure'];
   },
 ) {
   const queues = createQueueCache({ ...options, readQueue: (tenant, queue) => store.readQueue(tenant, queue) });

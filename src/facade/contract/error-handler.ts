@@ -3,7 +3,7 @@ import { PROBLEMS, type ProblemCode } from '../../core/problems/problems.ts';
 import { sendProblem } from '../../http/problem-answers.ts';
 import { Refusal } from '../../http/refusal.ts';
 import { traceOf } from '../../http/traced-requests.ts';
-import { createLineLimit } from '../../telemetry/line-limit.ts';
+import { createLimitedLog } from '../../telemetry/limited-log.ts';
 import type { Logger } from '../../telemetry/log.ts';
 import { BODY_BYTES } from './route.ts';
 
@@ -15,26 +15,21 @@ const OF_FASTIFY: Readonly<Record<string, ProblemCode>> = {
   FST_ERR_MAX_PARAM_LENGTH: 'uri_too_long',
 };
 
-/** The maximum number of lines in each period. During an outage, anyone can make calls that fail. */
-const [LINES, PERIOD_MS] = [100, 10_000];
+/** During an outage, anyone can make calls that fail. */
+const FAILURE_LINES = { lines: 100, periodMs: 10_000 };
 
 /**
  * Returns the error handler. An unexpected error is logged once, and the response does not contain any details. If too
  * many calls fail, some of them are only logged at the level `debug`.
  */
 export function createErrorHandler(log: Logger, nowMs = () => performance.now()) {
-  const takeLine = createLineLimit({ lines: LINES, periodMs: PERIOD_MS, nowMs });
-
-  function logFailure(level: 'warn' | 'error', fields: object, message: string): void {
-    const suppressed = takeLine();
-    log[suppressed === undefined ? 'debug' : level]({ ...fields, ...(suppressed ? { suppressed } : {}) }, message);
-  }
+  const logFailure = createLimitedLog({ ...FAILURE_LINES, nowMs });
 
   return (error: FastifyError | Refusal, request: FastifyRequest, reply: FastifyReply): void => {
     if (error instanceof Refusal) {
       if (PROBLEMS[error.code].status >= 500) {
         const fields = { code: error.code, err: error.cause, requestId: request.id, ...traceOf(request) };
-        logFailure('warn', fields, 'call could not be answered');
+        logFailure(log, 'warn', fields, 'call could not be answered');
       }
       return sendProblem(reply, error.code, error.facts);
     }
@@ -48,7 +43,7 @@ export function createErrorHandler(log: Logger, nowMs = () => performance.now())
     }
     if (known !== undefined) return sendProblem(reply, known);
     if (error.statusCode !== undefined && error.statusCode < 500) return sendProblem(reply, 'malformed_request');
-    logFailure('error', { err: error, requestId: request.id, ...traceOf(request) }, 'call failed');
+    logFailure(log, 'error', { err: error, requestId: request.id, ...traceOf(request) }, 'call failed');
     sendProblem(reply, 'internal');
   };
 }
