@@ -3,6 +3,7 @@ import { type Proxy, startProxy } from '../../test/chaos/proxy.ts';
 import { type RedisServer, startRedis } from '../../test/support/redis/server.ts';
 import { createLogger } from '../telemetry/log.ts';
 import { type LateRedis, openRedis } from './late-client.ts';
+import { hearNews } from './testing/heard.ts';
 
 const SOON = { timeout: 40_000, interval: 200 };
 const log = createLogger({ level: 'silent' });
@@ -19,12 +20,7 @@ async function openAt(server: RedisServer): Promise<{ proxy: Proxy; redis: LateR
   onTestFinished(proxy.stop);
   const redis = openRedis({ url: proxy.url, log });
   onTestFinished(() => redis.close());
-  const heard: string[] = [];
-  redis.client.subscribe(
-    ['news'],
-    (_channel, message) => heard.push(message),
-    () => heard.push('listening'),
-  );
+  const heard = hearNews(redis.client);
   await redis.opened;
   await expect.poll(() => heard, SOON).toEqual(['listening']);
   return { proxy, redis, heard };

@@ -2,6 +2,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { startRedis } from '../../test/support/redis/server.ts';
 import { createLogger } from '../telemetry/log.ts';
 import { openRedis } from './late-client.ts';
+import { hearNews } from './testing/heard.ts';
 
 const SOON = { timeout: 20_000, interval: 100 };
 
@@ -12,12 +13,7 @@ test('a denied subscription is reported, and made as soon as it is permitted', a
   const url = server.url.replace('//', '//sluice:secret@');
   const redis = openRedis({ url, log: createLogger({ level: 'silent' }) });
   onTestFinished(() => redis.close());
-  const heard: string[] = [];
-  redis.client.subscribe(
-    ['news'],
-    (_channel, message) => heard.push(message),
-    () => heard.push('listening'),
-  );
+  const heard = hearNews(redis.client);
   await redis.opened;
   await expect.poll(() => redis.impairments()[0]?.reason, SOON).toBe('RedisAccessDenied');
   await server.command('ACL', 'SETUSER', 'sluice', '&news');

@@ -8,6 +8,7 @@ import { temporaryFolder } from '../../test/support/temporary-folder.ts';
 import { createLogger } from '../telemetry/log.ts';
 import type { RedisSettings } from './connection/redis-settings.ts';
 import { type LateRedis, openRedis } from './late-client.ts';
+import { hearNews } from './testing/heard.ts';
 
 const SOON = { timeout: 20_000 };
 const log = createLogger({ level: 'silent' });
@@ -103,12 +104,7 @@ test('connects to a Cluster with TLS using the names of its nodes, and subscribe
   await formCluster(nodes);
   const url = nodes.map(({ tlsPort }) => `rediss://localhost:${tlsPort}`).join(',');
   const redis = open({ url, caFile: authority.ca, certFile: client.cert, keyFile: client.key });
-  const heard: string[] = [];
-  redis.client.subscribe(
-    ['news'],
-    (_channel, message) => heard.push(message),
-    () => heard.push('listening'),
-  );
+  const heard = hearNews(redis.client);
   await redis.opened;
   expect(redis.client.cluster).toBe(true);
   const keys = Array.from({ length: 30 }, (_, i) => `key:${i}`);
