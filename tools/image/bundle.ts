@@ -21,8 +21,8 @@ export interface BundleOptions {
 
 /**
  * Bundles the program and all packages it loads into a few JavaScript files: `sluice.js`, and others for each role.
- * Compared to loading every module from its own file, a role starts in half of the time, and uses about 10 MB less
- * memory. The files only depend on the sources, and not on the folders.
+ * Compared to loading every module from its own file, a role loads in about half of the time, and uses about
+ * 10 MB less memory. The files only depend on the sources, and not on the folders.
  *
  * @returns the paths of the bundled modules, relative to the project
  */
