@@ -2,7 +2,16 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
-import { CHART, type Helm, type Manifest, openHelm, ROOT, renderChart } from './support/helm.ts';
+import {
+  CHART,
+  type Helm,
+  type Manifest,
+  openHelm,
+  outputOf,
+  parseObjects,
+  ROOT,
+  renderChart,
+} from './support/helm.ts';
 import { buildOverlays, REQUIRED_OVERLAY } from './support/kustomize.ts';
 import { REFUSALS, REQUIRED, VALUE_SETS } from './support/value-sets.ts';
 
@@ -92,6 +101,20 @@ test('the hook of the chart and config/uninstall are the same objects', async ()
   // The permissions for removing finalizers are created before the Job.
   const weights = hooks.map(({ kind, metadata }) => [kind, Number(metadata.annotations?.['helm.sh/hook-weight'])]);
   expect(weights.toSorted(([, a], [, b]) => Number(a) - Number(b)).at(-1)).toEqual(['Job', 5]);
+});
+
+test('every pod can be moved to tainted nodes', async () => {
+  const placed = { nodeSelector: { pool: 'events' }, tolerations: [{ key: 'events', operator: 'Exists' }] };
+  const roles = Object.fromEntries(['controller', 'facade', 'ingress', 'dispatcher'].map(name => [name, placed]));
+  const redis = { embedded: { enabled: true, ...placed } };
+  const values = { ...REQUIRED, ...roles, redis, uninstall: placed, test: placed };
+  const objects = parseObjects(outputOf(await helm(['template', 'sluice', CHART], { values })));
+  const pods = objects.flatMap(({ kind, spec }) => {
+    if (kind === 'Pod') return [spec];
+    return ['Deployment', 'StatefulSet', 'Job'].includes(kind) ? [(spec as Pods['spec']).template.spec] : [];
+  });
+  expect(pods).toHaveLength(7);
+  for (const pod of pods) expect(pod).toMatchObject(placed);
 });
 
 test('the Job of the hook ignores undelivered events only if the value is set', async () => {

@@ -102,6 +102,11 @@ const tls = section('The certificate used by the role itself. If this is not set
   issuerRef: issuerRef('this Secret, which includes the names of the Service and expose.host'),
 });
 
+const nodes = (pods: 'pod' | 'pods') => ({
+  nodeSelector: textObject('Labels of the nodes to run on.'),
+  tolerations: openList(`The tolerations of the ${pods}.`),
+});
+
 const isFacade = ({ name }: Workload) => name === 'facade';
 
 function workload(of: Workload) {
@@ -129,8 +134,7 @@ function workload(of: Workload) {
       .describe('The number or percentage of pods that can be evicted at the same time.'),
     podLabels: textObject('The labels of the pods.'),
     podAnnotations: textObject('The annotations of the pods.'),
-    nodeSelector: textObject('Labels of the nodes to run on.'),
-    tolerations: openList('The tolerations of the pods.'),
+    ...nodes('pods'),
     affinity: openObject('The affinity of the pods, in addition to spreading them over hosts and zones.'),
     priorityClassName: text('The priority class of the pods.'),
     extraEnv: openList('Environment variables, e.g. [{name: NODE_EXTRA_CA_CERTS, value: /etc/ca/ca.crt}].'),
@@ -175,6 +179,7 @@ const redis = section('Redis. You need to set one of url, existingSecret, and em
       requests: { cpu: '100m', memory: '256Mi' },
       limits: { memory: '512Mi' },
     }),
+    ...nodes('pod'),
   }),
 });
 
@@ -410,9 +415,9 @@ export const Values = z.strictObject({
       .boolean()
       .default(false)
       .describe('Whether to uninstall Sluice even if there are undelivered events.'),
-    nodeSelector: textObject('Labels of the nodes to run on.'),
-    tolerations: openList('The tolerations of the pod.'),
+    ...nodes('pod'),
   }),
+  test: section('The pod that helm test starts.', nodes('pod')),
   ...(Object.fromEntries([...WORKLOADS, ALL_IN_ONE].map(each => [each.name, workload(each)])) as Record<
     Workload['name'],
     ReturnType<typeof workload>

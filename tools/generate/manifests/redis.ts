@@ -1,6 +1,6 @@
 import { labelsOf } from './metadata.ts';
 import type { Target } from './target.ts';
-import { CONTAINER_SECURITY, POD_SECURITY } from './workloads.ts';
+import { CONTAINER_SECURITY, nodesOf, POD_SECURITY } from './workloads.ts';
 
 const PORT = 6379;
 /** The user of the image. Other images may use a different user. */
@@ -77,6 +77,7 @@ function podSpec(target: Target): object {
     enableServiceLinks: false,
     securityContext: { ...POD_SECURITY, runAsUser: USER, runAsGroup: USER, fsGroup: USER },
     ...target.when('imagePullSecrets', { imagePullSecrets: target.tree('imagePullSecrets') }),
+    ...nodesOf('redis.embedded', target),
     containers: [
       {
         name: 'redis',

@@ -7,7 +7,7 @@ import { networkPolicyOf } from './network-policies.ts';
 import { redisFileMounts, redisFileVariables, redisFileVolumes } from './redis-files.ts';
 import { trustMounts, trustVariables, trustVolumes } from './served-files.ts';
 import type { Target } from './target.ts';
-import { CONTAINER_SECURITY, POD_SECURITY } from './workloads.ts';
+import { CONTAINER_SECURITY, nodesOf, POD_SECURITY } from './workloads.ts';
 
 const DESCRIPTION =
   'Removes the Sluice finalizers from all custom resources and removes the RoleBindings of the controller.';
@@ -74,8 +74,7 @@ function job(name: string, target: Target): object {
           enableServiceLinks: false,
           securityContext: POD_SECURITY,
           ...target.when('imagePullSecrets', { imagePullSecrets: target.tree('imagePullSecrets') }),
-          ...target.when('uninstall.nodeSelector', { nodeSelector: target.tree('uninstall.nodeSelector') }),
-          ...target.when('uninstall.tolerations', { tolerations: target.tree('uninstall.tolerations') }),
+          ...nodesOf('uninstall', target),
           containers: [container(target)],
           volumes: [
             ...redisFileVolumes('uninstall', target, { optional: true }),

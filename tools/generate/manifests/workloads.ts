@@ -62,6 +62,18 @@ export function workloadObjects(workload: Workload, target: Target): readonly ob
   ];
 }
 
+/**
+ * Returns the node selector and the tolerations of a pod.
+ * @param section the values that contain them
+ */
+export function nodesOf(section: string, target: Target): object {
+  const [selector, tolerations] = [`${section}.nodeSelector`, `${section}.tolerations`];
+  return {
+    ...target.when(selector, { nodeSelector: target.tree(selector) }),
+    ...target.when(tolerations, { tolerations: target.tree(tolerations) }),
+  };
+}
+
 function podSpec(workload: Workload, target: Target): object {
   const at = (key: string) => `${workload.name}.${key}`;
   const rootKey = { name: 'root-key', secret: { secretName: target.secretOf('root-key') } };
@@ -74,8 +86,7 @@ function podSpec(workload: Workload, target: Target): object {
     securityContext: POD_SECURITY,
     ...target.when('imagePullSecrets', { imagePullSecrets: target.tree('imagePullSecrets') }),
     ...target.when(at('priorityClassName'), { priorityClassName: target.value(at('priorityClassName')) }),
-    ...target.when(at('nodeSelector'), { nodeSelector: target.tree(at('nodeSelector')) }),
-    ...target.when(at('tolerations'), { tolerations: target.tree(at('tolerations')) }),
+    ...nodesOf(workload.name, target),
     ...target.when(at('affinity'), { affinity: target.tree(at('affinity')) }),
     topologySpreadConstraints: ['kubernetes.io/hostname', 'topology.kubernetes.io/zone'].map(topologyKey => ({
       maxSkew: 1,
