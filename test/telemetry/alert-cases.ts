@@ -121,6 +121,7 @@ export const ALERT_CASES: Readonly<Record<string, AlertCase>> = {
   },
   SluiceRedisSlow: slow('sluice_redis_command_duration_seconds', '0.1'),
   SluiceRedisMemoryHigh: stays('sluice_redis_memory_used_ratio', 0.76, 0.74),
+  SluiceRedisMemoryUnlimited: stays('sluice_redis_memory_max_bytes', 0, 1),
   SluiceRedisMemoryFull: stays('sluice_redis_memory_used_ratio', 0.83, 0.81),
   SluiceIngressErrors: share(
     'sluice_ingress_requests_total{code="503"}',

@@ -211,6 +211,19 @@ export const redis: AlertGroup = {
       ],
     },
     {
+      name: 'SluiceRedisMemoryUnlimited',
+      expr: `min ${by()} (sluice_redis_memory_max_bytes) == 0`,
+      for: '1h',
+      severity: 'warning',
+      summary: 'At least one Redis master does not have a memory limit.',
+      impact:
+        'Ingress accepts events until the machine or the container is out of memory and Redis is killed. When Redis restarts, it loads the same events and can be killed again.',
+      steps: [
+        'Run `redis-cli CONFIG GET maxmemory` on every master to find those with 0.',
+        'Run `redis-cli CONFIG SET maxmemory <bytes>` on these masters and their replicas, with 75 % of the memory of the machine or the container, and add this setting to `redis.conf`. The remaining memory is required for rewriting the append-only file, for replicas, and for clients.',
+      ],
+    },
+    {
       name: 'SluiceRedisMemoryFull',
       // Below 82 %, ingress continues to reject events until the usage has dropped below 77 %.
       expr: [

@@ -11,7 +11,7 @@ const SETTINGS: Row[] = [
   ],
   [
     '`maxmemory <bytes>`',
-    'Optional. When this is set, ingress starts rejecting events before Redis runs out of memory: at 70 %, events of accounts that store more than their share are rejected with `429`, and at 82 %, all events are rejected with `503`. For more information, see [Limits](limits.md#memory).',
+    'Recommended: 75 % of the memory of the machine or the container. When this is set, ingress starts rejecting events before Redis runs out of memory: at 70 %, events of accounts that store more than their share are rejected with `429`, and at 82 %, all events are rejected with `503`. For more information, see [Limits](limits.md#memory).',
   ],
 ];
 
