@@ -236,3 +236,22 @@ test('each caller can have 16 calls that wait for events', async () => {
   await clock.advance(20_000);
   expect((await again).status).toBe(200);
 });
+
+test('calls that wait for events are answered when the facade stops, and their connections are closed', async () => {
+  let pulls = 0;
+  const pull = async () => {
+    pulls++;
+    return { answer: 'OK', events: [], more: false };
+  };
+  const clock = await start({ operations: { pull } });
+  const waiting = post('/pull', { subscription: SUBSCRIPTION, waitSeconds: 30 });
+  await vi.waitFor(() => expect(pulls).toBe(1), SOON);
+  await facade.server.close();
+  const { status, headers, body } = await waiting;
+  expect({ status, connection: headers.connection, body: JSON.parse(body) }).toEqual({
+    status: 200,
+    connection: 'close',
+    body: { data: [], more: false },
+  });
+  expect(clock.pendingTimers()).toBe(0);
+});

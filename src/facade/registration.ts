@@ -31,6 +31,7 @@ type Incoming = FastifyRequest<{ Params: Record<string, string>; Querystring: Re
 
 /** The reason for ending a call. Without one, each call would create an exception with a stack. */
 const GONE = 'the call has ended';
+const CLOSING = 'the server stops';
 
 /** The prefix of all paths. Added by the scope. */
 const PREFIX = '/waas';
@@ -71,6 +72,8 @@ interface Seen {
 interface CallChecks {
   readonly requireScopes: boolean;
   readonly waiting: WaitingCalls;
+  /** Aborted when the server stops. */
+  readonly closing: AbortSignal;
   /** Charges the caller for looking up an id on the API server. */
   readonly chargeLookup: () => void;
   /** Charges the points of the call to an account, if there is one. */
@@ -90,7 +93,7 @@ async function perform(
   route: Route,
   request: Incoming,
   signal: AbortSignal,
-  { requireScopes, waiting, charge, chargeLookup, chargeMore, spend, takeTurn, leaveTurn }: CallChecks,
+  { requireScopes, waiting, closing, charge, chargeLookup, chargeMore, spend, takeTurn, leaveTurn }: CallChecks,
   seen: Seen,
 ): Promise<Answer> {
   const identity = identityOf(request);
@@ -134,6 +137,7 @@ async function perform(
       waiting,
       caller: callerKey(identity),
       signal,
+      closing,
       spend: spendMore,
       onWait: leaveTurn,
     }),
@@ -227,6 +231,8 @@ export function registerRoutes(
   },
 ): void {
   const waiting = createWaitingCalls();
+  const closing = new AbortController();
+  scope.addHook('preClose', async () => closing.abort(CLOSING));
   for (const route of routes) {
     scope.route({
       method: route.method,
@@ -246,6 +252,7 @@ export function registerRoutes(
         const checks = {
           requireScopes,
           waiting,
+          closing: closing.signal,
           chargeLookup: () => rateLimit.chargeLookup(request, reply),
           charge: (account: string | undefined) =>
             account === undefined ? undefined : rateLimit.chargeAccount(request, reply, account),

@@ -61,7 +61,15 @@ test('each additional read of a waiting call costs a point, and is omitted witho
   const { signal } = new AbortController();
   const waiting = createWaitingCalls();
   let waits = 0;
-  const waitFor = createWaiter({ clock, waiting, caller: 'ada', signal, spend, onWait: () => void waits++ });
+  const waitFor = createWaiter({
+    clock,
+    waiting,
+    caller: 'ada',
+    signal,
+    closing: signal,
+    spend,
+    onWait: () => void waits++,
+  });
   const ask = async () => {
     reads.push(clock.nowMs());
     return reads.length;

@@ -50,14 +50,18 @@ export function createWaiter(options: {
   readonly waiting: WaitingCalls;
   readonly caller: string;
   readonly signal: AbortSignal;
+  /** Ends all waits, because the server stops. The calls return the last result. */
+  readonly closing: AbortSignal;
   readonly spend: (points: number) => boolean;
   /** Called before each wait. */
   readonly onWait: () => void;
 }): Call<'caller', string, unknown, unknown>['waitFor'] {
-  const { clock, waiting, caller, signal, spend, onWait } = options;
+  const { clock, waiting, caller, closing, spend, onWait } = options;
   const mayLook = () => spend(LOOK_POINTS);
   return (waitSeconds, ask, isEnough) => {
-    const poll = () => longPoll({ clock, signal, waitMs: waitSeconds * 1_000, mayLook, onWait }, ask, isEnough);
-    return waitSeconds === 0 ? poll() : waiting.run(caller, poll);
+    const poll = (signal: AbortSignal) =>
+      longPoll({ clock, signal, waitMs: waitSeconds * 1_000, mayLook, onWait }, ask, isEnough);
+    if (waitSeconds === 0) return poll(options.signal);
+    return waiting.run(caller, () => poll(AbortSignal.any([options.signal, closing])));
   };
 }

@@ -108,7 +108,7 @@ export function renderRest(): string {
     'Three more limits apply on each replica:',
     bullets([
       '**Turns**: The calls of accounts take turns. An account can have four calls in progress, without those that wait for events or have taken longer than 25 ms. Up to 512 more are queued for up to 5 s. All others are rejected with a 429 `rate_limited`, and have no effect. Calls that only close access have their own turns, and are never rejected for this reason.',
-      '**Waiting for events** (`waitSeconds` or `wait`): A caller can have 16 calls waiting at the same time. More are rejected with a 429 `rate_limited`. The facade checks for events every 500 ms, which costs 1 point, and skips the check if you have no points left.',
+      '**Waiting for events** (`waitSeconds` or `wait`): A caller can have 16 calls waiting at the same time. More are rejected with a 429 `rate_limited`. The facade checks for events every 500 ms, which costs 1 point, and skips the check if you have no points left. If the replica stops, the call returns early, without events.',
       '**Time of Redis**: An account can use 10 % of the time of a Redis master, plus any time that was unused in the last second, because its calls delay the events of others. More calls are queued. If a call would wait too long (2 s for reads, 5 s before a change begins), it is rejected with a 429 `rate_limited`. Pages of up to 1,000 events and long ranges take the most time.',
     ]),
     '## Errors',
