@@ -70,7 +70,8 @@ export function createTokenBuckets(options: {
     },
     give(key, points) {
       const bucket = buckets.get(key);
-      if (bucket !== undefined) bucket.points = Math.min(capacityOf(key), bucket.points + points);
+      // The capacity is applied before the points are used.
+      if (bucket !== undefined) bucket.points += points;
     },
     stateOf(key, cost) {
       const { points } = refilled(key);

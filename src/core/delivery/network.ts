@@ -101,7 +101,7 @@ export function createNetworkPolicy(networks: EndpointNetworks): NetworkPolicy {
   const special = [...REFUSED_IPV4, ...REFUSED_IPV6].map(range => parseNetwork(range.cidr));
   return {
     refused: blockListOf([...without(special, allowed), ...never]),
-    allowed: blockListOf(without(allowed, never)),
+    allowed: blockListOf(allowed),
     ports: new Set(allowedPorts),
   };
 }
