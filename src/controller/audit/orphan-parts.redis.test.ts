@@ -85,6 +85,21 @@ onEachRedis(redis => {
     expect(await w.routed()).toBe(1);
   });
 
+  test('keeps an integration without an object while there are events in one of its inboxes', async () => {
+    expect(await w.send('red')).toBe('OK');
+    await w.advanceAll();
+    expect(await w.routed()).toBe(1);
+    w.t.remove('Integration', w.t.objects.integration);
+    w.t.remove('Subscription', w.t.objects.subscription);
+    w.t.remove('Activation', w.t.activation('red'));
+    w.t.tenants.forget([w.t.name]);
+    await w.t.tenants.sync(w.t.name);
+    await sweep(3);
+    const { meta, sub } = integrationKeys(w.t.integration);
+    expect([await redis().call('exists', meta), await redis().call('exists', sub(w.t.sub))]).toEqual([1, 1]);
+    expect(w.t.swept).toEqual([]);
+  });
+
   test('the parts of a tenant without an object are closed and removed', async () => {
     const left = w;
     w = await createAuditedPart(redis());

@@ -25,7 +25,7 @@ async function startWorld(redis: RedisClient) {
   const part: Part = { tenant, queue: 'orders', gen: generationOf(uids.stream), number: 0 };
   const keys = partKeys(part);
   const slot = slotOf(sub, generationOf(uids.subscription));
-  const state = { isOpen: true };
+  const state = { isOpen: true, groupKeys: ['k'] };
   const control = createPartsControl(redis, createControlRecord(redis), Date.now);
   const meta = { createdMs: 1, deleting: false };
   const tenants = createTenants({
@@ -71,7 +71,7 @@ async function startWorld(redis: RedisClient) {
     objectsOf: () => [],
     knowsKeys: () => true,
     isPaused: () => false,
-    openGates: () => new Map([[integration, [{ groupKey: 'k', sinceMs: 1 }]]]),
+    openGates: () => new Map([[integration, state.groupKeys.map(groupKey => ({ groupKey, sinceMs: 1 }))]]),
     exclusively: (_name, restore) => restore(),
     onChanged: () => {},
   });
@@ -104,6 +104,14 @@ async function startWorld(redis: RedisClient) {
     /** Removes the inbox from all locations, as another leader would. */
     dropInbox: () => control.dropInbox(1, tenant, { integration, sub, inc: generationOf(uids.subscription) }, 0),
     forget: () => tenants.forget([name]),
+    /** Activates these group keys, as if another leader had not applied this. */
+    async activate(...groupKeys: string[]) {
+      state.groupKeys = groupKeys;
+      tenants.forget([name]);
+      await tenants.sync(name);
+      const sinceMs = await control.readActivations(integration);
+      return [...sinceMs.keys()].filter(groupKey => Number.isFinite(sinceMs.get(groupKey)));
+    },
     async read() {
       const row = await redis.call('hget', keys.subs, slot);
       const waiting = (await redis.call('zrange', keys.pending, 0, -1)) as string[];
@@ -128,6 +136,12 @@ onEachRedis(redis => {
     expect(await w.read()).toEqual({ route: 'closed', waiting: 1 });
     await w.setOpen(true);
     expect(await w.read()).toEqual({ route: 'open', waiting: 1 });
+  });
+
+  test('a new leader opens and closes group keys whose Activations were changed before its term', async () => {
+    await w.setOpen(true);
+    expect(await w.activate('k', 'l')).toEqual(['k', 'l']);
+    expect(await w.activate('l')).toEqual(['l']);
   });
 
   test('an inbox that another leader has removed is not recreated', async () => {
