@@ -141,17 +141,18 @@ function createLeader(names = ['acme']) {
     onChanged: () => {},
   });
   const events: string[] = [];
+  const enqueued: string[] = [];
   const leading = createLeadership({
     client: { get: async () => ({ metadata: { uid: 'cluster' } }) as never },
     control,
     caches: {
       Workspace: { store: new Map(names.map(name => [name, { metadata: { name } }])) },
-      Account: { store: new Map() },
+      Account: { store: new Map([['paying', {}]]) },
     } as never,
     tenants,
     events: { record: (_object, { reason }) => void events.push(reason) },
     terms,
-    controllers: { enqueue: () => {} },
+    controllers: { enqueue: (controller, name) => void enqueued.push(`${controller} ${name}`) },
     nowMs: () => 0,
     clock,
     log: createLogger({ level: 'silent' }),
@@ -161,8 +162,26 @@ function createLeader(names = ['acme']) {
     const begin = () => leading.begin({ transitions, signal: lost.signal });
     return { begin, lose: () => lost.abort() };
   };
-  return { clock, redis, tenants, events, leading, terms, start };
+  return { clock, redis, tenants, events, enqueued, leading, terms, start };
 }
+
+test('after a loss of Redis, the plans of accounts are applied again', async () => {
+  const { clock, redis, enqueued, start } = createLeader();
+  await start(1).begin();
+  redis.ready = false;
+  await clock.advance(6_000);
+  expect([redis.ready, enqueued]).toEqual([true, ['account paying']]);
+});
+
+test('after reconnecting to Redis, nothing counts as applied until it is compared with Redis again', async () => {
+  const { tenants, enqueued, leading, start } = createLeader();
+  leading.onReconnect();
+  expect(enqueued).toEqual([]);
+  await start(1).begin();
+  expect(tenants.isSynced('acme')).toBe(true);
+  leading.onReconnect();
+  expect([tenants.isSynced('acme'), enqueued]).toEqual([false, ['routes acme']]);
+});
 
 describe('a term that ends', () => {
   test('between the loss of Redis and its rebuild does not hold anything back for the next term', async () => {
@@ -182,6 +201,21 @@ describe('a term that ends', () => {
     expect(tenants.isSynced('acme')).toBe(true);
     expect(leading.works()).toBe(true);
     expect(redis.ready).toBe(true);
+  });
+
+  test('while Redis returns its epoch does not count as a term that has written to this Redis', async () => {
+    const { clock, redis, terms, start } = createLeader();
+    const answer = Promise.withResolvers<{ epoch: number; store: string }>();
+    redis.lead = () => answer.promise;
+    let reads = 0;
+    redis.read = async () => void reads++;
+    const term = start(1);
+    const beginning = term.begin();
+    await clock.advance(1);
+    term.lose();
+    answer.resolve({ epoch: 1, store: 'redis-1' });
+    await expect(beginning).rejects.toThrow('aborted');
+    expect([terms.store(), reads]).toEqual([undefined, 0]);
   });
 
   test('does not set a fence or start a watch while the routes of tenants are being applied', async () => {

@@ -26,6 +26,11 @@ const gone: EndpointFacts = {
   health: { sinceMs: NOW_MS, failures: 1, disabled: { ms: NOW_MS - 1_234, by: 'gone' } },
 };
 const recordedGone = { disabledAt: '2026-03-09T23:59:58.766Z', disabledBy: 'Gone' } as const;
+const olderHealth = {
+  sinceMs: NOW_MS - DAY_MS,
+  failures: 1,
+  disabled: { ms: NOW_MS - DAY_MS, by: 'failing' },
+} as const;
 const failingWith = (reason: string, status: 'True' | 'False' = 'True') => ({ status, reason, message: 'm' });
 const conditionsOf = (facts: EndpointFacts) =>
   failingCondition(facts).map(({ status, reason }) => `${status}/${reason}`);
@@ -52,6 +57,7 @@ describe('disabled', () => {
   test.each<[string, EndpointFacts]>([
     ['Redis has lost that', { ...works, recorded: recordedGone }],
     ['a new leader has not looked yet', { ...works, health: 'unknown', recorded: recordedGone }],
+    ['Redis was restored from older data', { ...gone, recorded: recordedGone, health: olderHealth }],
     ['it was enabled before', { ...works, recorded: recordedGone, enabledMs: Date.parse(recordedGone.disabledAt) }],
   ])('is kept if %s', (_what, facts) => {
     expect(endpointStatus(facts)).toEqual(recordedGone);

@@ -190,6 +190,16 @@ describe('a disabled endpoint', () => {
   });
 });
 
+test('a Secret that was refused is written again, even if the next warning is days away', () => {
+  const mirrorFault = { reason: 'Refused', message: 'm' } as const;
+  const health = { sinceMs: WORKS.nowMs, failures: 1 };
+  const failing: SubscriptionFacts = { ...ADMITTED, endpoint: { ...WORKS, health } };
+  expect(planSubscription(failing).requeueAfterMs).toBe(86_400_000);
+  expect(planSubscription({ ...failing, mirrorFault }).requeueAfterMs).toBe(300_000);
+  const soon = { ...WORKS, health: { ...health, sinceMs: WORKS.nowMs - 86_390_000 } };
+  expect(planSubscription({ ...failing, endpoint: soon, mirrorFault }).requeueAfterMs).toBe(10_000);
+});
+
 describe('the backlog of a subscription', () => {
   const facts: SubscriptionFacts = { ...ADMITTED, verdict: { ready: 'Admitted', live: 'Blocked' } };
   const near = { status: 'True', reason: 'NearRetention', message: 'm' } as const;

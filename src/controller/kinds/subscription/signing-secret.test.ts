@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { createTestContext, objectOf } from '../../../../test/support/controller/test-context.ts';
 import { errorFromStatus } from '../../../kube/kube-error.ts';
+import type { Store } from '../../../kube/store.ts';
 import type { Context } from '../../context/context.ts';
 import { reconcileSubscription } from './reconcile.ts';
 
@@ -62,4 +63,23 @@ describe('a signing secret that cannot be mirrored', () => {
   test.each([0, 429, 500, 503])('is a failure that is retried if the API server responds with %i', async status => {
     await expect(reconcile(status, 'Whatever', 'later')).rejects.toThrow('Whatever');
   });
+});
+
+test('a signing secret is only written if it has changed, or belongs to another Subscription', async () => {
+  const written: object[] = [];
+  const mirrored = async (mirror?: object) => {
+    const { context } = createTestContext({});
+    if (mirror !== undefined)
+      (context.caches.signingSecrets.store as Store<object>).set('globex/acme-orders-signing', mirror);
+    const apply = async (_resource: object, _name: object, secret: object) => void written.push(secret);
+    await reconcileSubscription({ ...context, client: { apply } as unknown as Context['client'] })(subscription);
+  };
+  await mirrored();
+  const [secret] = written as { data: object }[];
+  const [data] = Object.values(secret?.data ?? {});
+  await mirrored({ namespace: 'globex', data, owner: 'acme-orders' });
+  expect(written).toHaveLength(1);
+  await mirrored({ namespace: 'globex', data: 'b2xk', owner: 'acme-orders' });
+  await mirrored({ namespace: 'globex', data, owner: 'other' });
+  expect(written).toEqual([secret, secret, secret]);
 });
