@@ -57,4 +57,9 @@ describe('nextAttempt', () => {
     const spread = [0, 0.5, 0.999].map(randomUnit => nextAttempt({ schedule, failures: 2, randomUnit, nowMs: 0 }));
     expect(spread).toEqual([{ dueAtMs: 300_000 }, { dueAtMs: 330_000 }, { dueAtMs: 359_940 }]);
   });
+
+  test('endpoints that send the same Retry-After to all clients do not receive all retries at the same time', () => {
+    const next = nextAttempt({ schedule, failures: 1, randomUnit: 0.5, retryAfterMs: 60_000, nowMs: 0 });
+    expect(next).toEqual({ dueAtMs: 66_000 });
+  });
 });

@@ -186,6 +186,7 @@ describe('judgeEndpoint', () => {
     ['https://[::ffff:10.0.0.1]/', 'address_refused'],
     ['https://user@partner.example/', 'userinfo_refused'],
     ['https://user:pass@partner.example/', 'userinfo_refused'],
+    ['https://:pass@partner.example/', 'userinfo_refused'],
     ['ftp://partner.example/', 'scheme_refused'],
     ['javascript:alert(1)', 'invalid_url'],
     ['https://', 'invalid_url'],

@@ -84,6 +84,12 @@ test('an address that fails is followed by the next one immediately', async () =
   expect(await open([...refusing, '127.0.0.3'], port, 1_700).opened).toBe('127.0.0.3');
 });
 
+test('only the first eight addresses of a name are tried', async () => {
+  const { port } = await listen(0, '127.0.0.3');
+  const refusing = Array.from({ length: 8 }, (_, n) => `127.0.1.${n}`);
+  expect(await open([...refusing, '127.0.0.3'], port).opened).toBe('connection_refused');
+});
+
 test('address families alternate, so that one of them can fail', async () => {
   const far = await startFarEndpoint(60_000);
   closing.push(far.close);
