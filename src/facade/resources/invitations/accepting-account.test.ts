@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest';
 import type { Owner } from '../../../api/owner.ts';
 import { publicId } from '../../../core/ids/ids.ts';
-import { otherFreeAccounts } from './accepting-account.ts';
+import type { Facade } from '../../objects/facade.ts';
+import { otherFreeAccounts, ownFreeAccount } from './accepting-account.ts';
 
 const issuer = 'https://login.example.com';
 const identity = { issuer, subject: 'ada', groups: ['staff'], client: 'web', scopes: new Set<string>() };
@@ -36,4 +37,19 @@ test('ignores a free account that was created for someone else, even if the call
   expect(otherFreeAccounts([{ metadata, spec }], identity, 'own')).toEqual([publicId('Account', '', name)]);
   const named = { metadata: { ...metadata, name: 'acme' }, spec: shared.spec };
   expect(otherFreeAccounts([named], identity, 'own')).toEqual([publicId('Account', '', 'acme')]);
+});
+
+test.each([
+  ['Owner', undefined],
+  ['Admin', undefined],
+  ['Viewer', 'insufficient_role'],
+] as const)('a caller who is now %s of the account that was created for them', async (role, code) => {
+  const facade = {
+    keys: { oldest: () => ({ secret: new Uint8Array(32) }) },
+    caches: { live: async (_kind: string, { name }: { name: string }) => account(name, { subject: 'ada', role }) },
+    writer: { edit: (attempt: () => unknown) => attempt() },
+  } as unknown as Facade;
+  const accepted = ownFreeAccount(facade, identity);
+  if (code === undefined) expect(await accepted).toMatch(/^free-/);
+  else await expect(accepted).rejects.toMatchObject({ code });
 });

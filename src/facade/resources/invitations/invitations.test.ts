@@ -120,3 +120,21 @@ test.each([
   await expect(declined).rejects.toMatchObject({ code: 'invitation_email_mismatch' });
   for (const { spec } of [accepting, declining]) expect(spec()).toEqual({ invitedEmail: 'ada@example.com' });
 });
+
+test.each([
+  ['Owner', undefined],
+  ['Admin', undefined],
+  ['Viewer', 'insufficient_role'],
+  [undefined, 'invitation_used'],
+] as const)('a caller with the role %s in the receiving workspace repeats an acceptance', async (role, code) => {
+  const { facade } = openFacade(1, { workspace: 'partner' });
+  await facade.caches.live('Integration', { namespace: 'shop', name: 'int-1' });
+  const partner = { metadata: { name: 'partner' }, spec: { account: 'paying' } };
+  const live = async (kind: KindName, name: ObjectName) =>
+    kind === 'Workspace' ? partner : facade.caches.live(kind, name);
+  const caches = { ...facade.caches, live };
+  const repeating = { ...facade, caches, ownership: { roleFor: async () => role } } as unknown as Facade;
+  const accepted = acceptInvitation(repeating, identity, TOKEN, 'paying');
+  if (code === undefined) expect(await accepted).toMatchObject({ workspace: 'partner', account: 'paying' });
+  else await expect(accepted).rejects.toMatchObject({ code });
+});

@@ -121,6 +121,14 @@ describe('header values', () => {
     expect(state.applied).toEqual([]);
   });
 
+  test('of a Subscription that is being deleted are not changed', async () => {
+    const { keys, state, pass } = start(sealedFor(owner));
+    Object.assign(state.object.metadata, { deletionTimestamp: new Date(CREATED_MS).toISOString() });
+    keys.follow(keys.newest().fingerprint);
+    await pass();
+    expect(state.applied).toEqual([]);
+  });
+
   test('that cannot be written are tried again after ten minutes', async () => {
     const { keys, clock, state, pass } = start(sealedFor(owner));
     keys.follow(keys.newest().fingerprint);

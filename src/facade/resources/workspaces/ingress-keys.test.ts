@@ -1,9 +1,13 @@
 import { expect, test } from 'vitest';
+import { createKeyRing } from '../../../core/delivery/key-ring.ts';
 import { Refusal } from '../../../http/refusal.ts';
+import type { Route } from '../../contract/route.ts';
 import { validate } from '../../contract/validate.ts';
+import type { Facade } from '../../objects/facade.ts';
 import { INGRESS_KEY_ROUTES } from './ingress-keys.ts';
 
-const body = INGRESS_KEY_ROUTES.find(({ operation }) => operation === 'createIngressKey')?.body;
+const create = INGRESS_KEY_ROUTES.find(({ operation }) => operation === 'createIngressKey');
+const body = create?.body;
 
 test.each([
   ['2027-01-01', 'must be an RFC 3339 date and time such as 2026-01-31T12:00:00Z'],
@@ -23,4 +27,25 @@ test('an expiry time with any offset is accepted until the year 9999', () => {
   const expiresAt = '9999-12-31T23:59:59+23:59';
   if (body === undefined) throw new Error('createIngressKey does not have a body');
   expect(validate('body', body, { expiresAt })).toEqual({ expiresAt });
+});
+
+test('a repeated call returns the same key, even if another root key has become the first', async () => {
+  const keys = createKeyRing(
+    ['root.key', 'root.key.2'].map((name, i) => ({ name, secret: new Uint8Array(32).fill(i) })),
+  );
+  keys.follow(keys.oldest().fingerprint);
+  const facade = {
+    keys,
+    caches: { live: async () => ({ metadata: { name: 'acme' }, spec: {} }) },
+    writer: { edit: (attempt: () => unknown) => attempt(), apply: async () => ({}), waitFor: async () => ({}) },
+  } as unknown as Facade;
+  const call = (seed: string) =>
+    create?.handle(facade, { tenant: { name: 'acme', publicId: 'ten_1' }, seed } as unknown as Parameters<
+      Route['handle']
+    >[1]);
+  const seed = `${keys.first().id}.0123`;
+  const first = await call(seed);
+  keys.follow(keys.newest().fingerprint);
+  expect(await call(seed)).toEqual(first);
+  expect(await call(`${keys.first().id}.0123`)).not.toEqual(first);
 });

@@ -1,7 +1,9 @@
 import { expect, test } from 'vitest';
 import type { Owner } from '../../../api/owner.ts';
 import type { Identity } from '../../auth/identity.ts';
-import { checkMembers, membersOf, WantedMembers } from './members.ts';
+import type { Route } from '../../contract/route.ts';
+import type { Facade } from '../../objects/facade.ts';
+import { checkMembers, MEMBER_ROUTES, membersOf, WantedMembers } from './members.ts';
 
 const issuer = 'https://login.example.com';
 const ada: Identity = { issuer, subject: 'ada', groups: ['ops'], client: undefined, scopes: new Set() };
@@ -48,4 +50,19 @@ test.each<[string, unknown[], boolean]>([
   ['an unknown role', [{ ...owner({ subject: 'ada' }), role: 'Guest' }], false],
 ])('a body with %s', (_, members, valid) => {
   expect(WantedMembers.safeParse({ members }).success).toBe(valid);
+});
+
+test.each<[string, Owner[], string]>([
+  ['an Admin', [owner({ subject: 'ada', role: 'Admin' })], 'insufficient_role'],
+  ['no member', [owner({ subject: 'eve' })], 'forbidden'],
+])('a caller who has just become %s cannot replace the members', async (_, owners, code) => {
+  const account = { metadata: { name: 'acme' }, spec: { plan: 'Free', owners } };
+  const facade = {
+    caches: { live: async () => account },
+    writer: { edit: (attempt: () => unknown) => attempt(), apply: async () => account, waitFor: async () => account },
+  } as unknown as Facade;
+  const replace = MEMBER_ROUTES.find(({ operation }) => operation === 'replaceMembers');
+  const body = { members: [owner({ subject: 'ada' })] };
+  const call = { identity: ada, account: { name: 'acme' }, body } as unknown as Parameters<Route['handle']>[1];
+  await expect(replace?.handle(facade, call)).rejects.toMatchObject({ code });
 });
