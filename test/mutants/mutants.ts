@@ -1,4 +1,6 @@
 import { CACHE_MUTANTS } from './cache-mutants.ts';
+import { CONTROL_MUTANTS } from './control-mutants.ts';
+import { DELIVERY_MUTANTS } from './delivery-mutants.ts';
 import { LIMITS_MUTANTS } from './limits-mutants.ts';
 import { PAUSE_MUTANTS } from './pause-mutants.ts';
 import { OF_RIVALS } from './rival-mutants.ts';
@@ -507,6 +509,8 @@ export const MUTANTS: readonly Mutant[] = [
   ...LIMITS_MUTANTS,
   ...PAUSE_MUTANTS,
   ...CACHE_MUTANTS,
+  ...CONTROL_MUTANTS,
+  ...DELIVERY_MUTANTS,
   ...mutantsOf('src/core/routing/coverage.ts', [
     ['a block of a package has no effect', 'packages === undefined ? []', 'true ? []'],
     ['a block of a stream has no effect', "of(integration, 'CatalogStream', stream)", '[] as Placed<B>'],

@@ -221,4 +221,50 @@ export const SECURITY_MUTANTS: readonly Mutant[] = [
       'src/dataplane/dispatcher/deliver.test.ts',
     ],
   ]),
+  ...securityMutantsOf(`${FACADE}resources/workspaces/members.ts`, [
+    [
+      'a former Owner can replace the members',
+      "    requireRole(role, 'Owner');\n",
+      '',
+      `${FACADE}resources/workspaces/members.test.ts`,
+    ],
+  ]),
+  ...securityMutantsOf(`${FACADE}resources/workspaces/ingress-keys.ts`, [
+    [
+      'a repeated call returns another ingress key after a rotation of the root key',
+      "(keys.key(seed?.split('.')[0]) ?? keys.first())",
+      'keys.first()',
+      `${FACADE}resources/workspaces/ingress-keys.test.ts`,
+    ],
+  ]),
+  ...securityMutantsOf(`${FACADE}resources/invitations/accepting-account.ts`, [
+    [
+      'a Viewer can accept an invitation for an account',
+      "      requireRole(role, 'Admin');\n",
+      '',
+      `${FACADE}resources/invitations/accepting-account.test.ts`,
+    ],
+    [
+      'a member of a Free account cannot get one of their own',
+      ' && !isShared(account, identity)',
+      '',
+      `${FACADE}resources/invitations/accepting-account.test.ts`,
+    ],
+  ]),
+  ...securityMutantsOf(`${FACADE}resources/invitations/invitation-acceptance.ts`, [
+    [
+      'a Viewer can repeat an acceptance',
+      "  requireRole(role, 'Admin');\n",
+      '',
+      `${FACADE}resources/invitations/invitations.test.ts`,
+    ],
+  ]),
+  ...securityMutantsOf(`${FACADE}resources/subscriptions/resealing.ts`, [
+    [
+      'a facade that receives a root key later reverts header values',
+      'if (all.findIndex(({ id }) => id === by) > all.indexOf(keys.first())) return header;',
+      '',
+      `${FACADE}resources/subscriptions/resealing.test.ts`,
+    ],
+  ]),
 ];

@@ -1,0 +1,94 @@
+import type { Mutant } from './mutants.ts';
+
+const CONTROLLER = 'src/controller/';
+const LEADERSHIP = `${CONTROLLER}leadership.test.ts`;
+const SUBSCRIPTION = `${CONTROLLER}kinds/subscription/`;
+const REMOVAL = `${CONTROLLER}kinds/activation/removal`;
+
+type Change = readonly [name: string, from: string, to: string];
+
+/** The mutants of a file, and the test that detects all of them. */
+function controlMutantsOf(file: string, test: string, changes: readonly Change[]): Mutant[] {
+  return changes.map(([name, from, to]) => ({ name, file, from, to, test }));
+}
+
+/** Mutants of the code that starts and ends terms, writes statuses, and removes what nobody needs. */
+export const CONTROL_MUTANTS: readonly Mutant[] = [
+  ...controlMutantsOf(`${CONTROLLER}epoch-claim.ts`, LEADERSHIP, [
+    ['a term that has ended claims an epoch', 'waiting);\n  over.throwIfAborted();', 'waiting);'],
+    ['a term that has ended uses its epoch', '    });\n  over.throwIfAborted();', '    });'],
+  ]),
+  ...controlMutantsOf(`${CONTROLLER}term.ts`, LEADERSHIP, [
+    ['a term writes to Redis after it has lost its data', 'state.held !== undefined || state.epoch', 'state.epoch'],
+    [
+      'a term that has ended writes to Redis',
+      'current.term.signal.aborted ? undefined : current',
+      'false ? undefined : current',
+    ],
+  ]),
+  ...controlMutantsOf(`${CONTROLLER}leadership.ts`, LEADERSHIP, [
+    [
+      'routes that were lost while disconnecting are not restored',
+      "      tenants.forget('all');\n      enqueueAll();",
+      '      enqueueAll();',
+    ],
+    [
+      'the plans of accounts are not restored',
+      "    for (const name of caches.Account.store.keys()) deps.controllers.enqueue('account', name, 'background');\n",
+      '',
+    ],
+  ]),
+  ...controlMutantsOf(`${CONTROLLER}engine/lease-hold.ts`, `${CONTROLLER}engine/elector.test.ts`, [
+    ['the deadline of a leader starts with the response', '    renewedMs = sentMs;', '    renewedMs = clock.nowMs();'],
+    ['the clock of the holder is trusted', 'lease.spec) ? before.atMs : nowMs', 'lease.spec) ? nowMs : nowMs'],
+  ]),
+  ...controlMutantsOf(`${CONTROLLER}engine/status-writer.ts`, `${CONTROLLER}engine/status-writer.kube.test.ts`, [
+    [
+      'a condition that another manager has just added is removed',
+      '{ uid, resourceVersion }, status: leftovers',
+      '{ uid }, status: leftovers',
+    ],
+  ]),
+  ...controlMutantsOf(`${CONTROLLER}audit/orphan-removal.ts`, `${CONTROLLER}audit/orphan-parts.redis.test.ts`, [
+    [
+      'an integration is removed before the events of its inboxes',
+      // biome-ignore lint/suspicious/noTemplateCurlyInString: this is the text of the source.
+      'if (Object.keys(index).some(entry => entry.startsWith(`s:${integration}:`))) continue;',
+      '',
+    ],
+  ]),
+  ...controlMutantsOf(`${REMOVAL}.ts`, `${REMOVAL}.test.ts`, [
+    [
+      'a revoked Activation that is kept in Git is removed',
+      ' && writers.every(({ manager }) => manager === FIELD_MANAGER.facade)',
+      '',
+    ],
+    [
+      'an Activation that was activated again is removed',
+      '{ uid, resourceVersion })) removed++',
+      '{ uid })) removed++',
+    ],
+  ]),
+  ...controlMutantsOf(`${SUBSCRIPTION}plan.ts`, `${SUBSCRIPTION}plan.test.ts`, [
+    [
+      'a Secret that was refused waits for the next warning',
+      'Math.min(warningMs ?? MIRROR_RETRY_MS, MIRROR_RETRY_MS)',
+      'warningMs ?? MIRROR_RETRY_MS',
+    ],
+    [
+      'the previous secret of an earlier version has no root key',
+      '(signing.version ?? 1) > 1 ? { previousKey: signing.previousKey ?? oldestKey } : {}',
+      '{}',
+    ],
+  ]),
+  ...controlMutantsOf(`${SUBSCRIPTION}endpoint-condition.ts`, `${SUBSCRIPTION}endpoint-condition.test.ts`, [
+    [
+      'older data of Redis replaces the time at which an endpoint was disabled',
+      '(recordedMs === undefined || found.ms > recordedMs)',
+      'found !== recordedMs',
+    ],
+  ]),
+  ...controlMutantsOf(`${SUBSCRIPTION}signing-secret.ts`, `${SUBSCRIPTION}signing-secret.test.ts`, [
+    ['a signing secret belongs to another Subscription', ' && mirror.owner === name', ''],
+  ]),
+];
