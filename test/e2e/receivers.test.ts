@@ -71,6 +71,8 @@ async function send(port: number, { id = 'event-1', body, ageSeconds = 0, signat
   const timestamp = Math.floor(Date.now() / 1_000) - ageSeconds;
   const value = signature(sign(id, timestamp, body));
   const headers = {
+    // Deliveries contain the group key in UTF-8. Some HTTP servers refuse headers that are not ASCII.
+    'x-sluice-group-key': Buffer.from('Zürich 🚲').toString('latin1'),
     'webhook-id': id,
     'webhook-timestamp': `${timestamp}`,
     ...(value === undefined ? {} : { 'webhook-signature': value }),
