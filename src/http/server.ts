@@ -15,6 +15,7 @@ import { createAllowedMethods } from './allowed-methods.ts';
 import { createArrivals } from './arrivals.ts';
 import type { ConnectionCount } from './connection-limit.ts';
 import { takeHandshakeTurns } from './handshakes.ts';
+import { closeAfterBodies } from './lingering-close.ts';
 import { answerPlainly } from './problem-answers.ts';
 import { serveProblemPages } from './problem-pages.ts';
 import { createProtocolErrors } from './protocol-errors.ts';
@@ -139,6 +140,7 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
   const afterArrivals = receiveConnections(app.server, options);
   const serveFirst = receiveRequests(app, onPlainAnswer);
   // Afterwards, since the function above replaces all listeners for requests.
+  closeAfterBodies(app.server);
   if (options.connections !== undefined) limitConnections(app.server, options.connections);
   if (tracing !== undefined) traceRequests(app, tracing);
   app.addHook('onRoute', route => allowed.add(route.method, route.url));

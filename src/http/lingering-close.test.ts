@@ -1,0 +1,92 @@
+import { once } from 'node:events';
+import { readFile } from 'node:fs/promises';
+import { connect, type Socket } from 'node:net';
+import { connect as connectTls } from 'node:tls';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { createAuthority } from '../../test/support/redis/certificates.ts';
+import { type TemporaryFolder, temporaryFolder } from '../../test/support/temporary-folder.ts';
+import type { HttpServer } from './server.ts';
+import { createTestServer } from './testing/test-server.ts';
+
+/** More than the buffers of both sockets can hold. */
+const BODY = Buffer.alloc(32 * 1024 * 1024);
+const HEAD = `POST / HTTP/1.1\r\nHost: x\r\nContent-Length: ${BODY.length}\r\n`;
+
+let folder: TemporaryFolder;
+let certificate: { cert: string; key: string };
+beforeAll(async () => {
+  folder = await temporaryFolder('lingering-close');
+  const { cert, key } = await (await createAuthority(folder.path)).issue('server', 'IP:127.0.0.1');
+  certificate = { cert: await readFile(cert, 'utf8'), key: await readFile(key, 'utf8') };
+});
+afterAll(() => folder.remove());
+
+let server: HttpServer;
+afterEach(() => server.close());
+
+/** Starts a server that refuses each request when its headers have arrived, with a response header. */
+async function start(header: Record<string, string>, limits = {}, certificateOrNone = {}): Promise<number> {
+  server = createTestServer({ limits, ...certificateOrNone });
+  server.serveFirst((_request, response) => {
+    response.writeHead(413, { 'content-length': 7, ...header });
+    response.end('refused');
+  });
+  return server.listen(0, '127.0.0.1');
+}
+
+/** Sends all parts before it closes the connection, in the same way as a client that only reads afterwards. */
+async function exchange(socket: Socket, ...parts: (string | Buffer)[]) {
+  let text = '';
+  const errors: string[] = [];
+  socket.on('data', chunk => (text += chunk.toString('latin1')));
+  socket.on('error', (error: NodeJS.ErrnoException) => void errors.push(`${error.code}`));
+  const closed = once(socket, 'close');
+  for (const part of parts) socket.write(part);
+  socket.end();
+  await closed;
+  return { errors, status: Number(/^HTTP\/1\.1 (\d{3}) /.exec(text)?.[1]), isWhole: text.endsWith('refused') };
+}
+
+const REFUSED = { errors: [], status: 413, isWhole: true };
+
+describe('a client that is refused can send the rest of its body, and receives the response', () => {
+  test.each([
+    ['the client', 'Connection: close\r\n', {}],
+    ['the server', '', { connection: 'close' }],
+  ])('if %s wants to close the connection', async (_who, sent, header) => {
+    const socket = connect({ port: await start(header), host: '127.0.0.1', allowHalfOpen: true });
+    expect(await exchange(socket, `${HEAD}${sent}\r\n`, BODY)).toEqual(REFUSED);
+  });
+
+  test('if TLS is used', async () => {
+    const port = await start({ connection: 'close' }, {}, { certificate });
+    const transport = connect({ port, host: '127.0.0.1', allowHalfOpen: true });
+    const socket = connectTls({ socket: transport, rejectUnauthorized: false });
+    await once(socket, 'secureConnect');
+    expect(await exchange(socket, `${HEAD}\r\n`, BODY)).toEqual(REFUSED);
+  });
+});
+
+test('a connection is closed if the rest does not arrive in time, or if the client leaves', async () => {
+  const port = await start({ connection: 'close' }, { headersTimeoutMs: 1_000, requestTimeoutMs: 1_000 });
+  for (const leaves of [false, true]) {
+    const accepted = once(server.app.server, 'connection') as Promise<[Socket]>;
+    const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true });
+    socket.write(`${HEAD}\r\nabc`);
+    const [connection] = await accepted;
+    const closed = once(connection, 'close');
+    await once(socket, 'data');
+    expect(connection.destroyed).toBe(false);
+    if (leaves) socket.destroy();
+    await closed;
+    socket.destroy();
+  }
+});
+
+test('a connection is closed at once after the response to a complete request', async () => {
+  const socket = connect({ port: await start({}), host: '127.0.0.1', allowHalfOpen: true });
+  const accepted = once(server.app.server, 'connection') as Promise<[Socket]>;
+  socket.write('GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n');
+  await once((await accepted)[0], 'close');
+  socket.destroy();
+});
