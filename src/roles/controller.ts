@@ -23,7 +23,6 @@ import { createControlAudit } from '../record/control-audit.ts';
 import { type ControlRecord, createControlRecord } from '../record/control-store.ts';
 import { createMailRecord } from '../record/mail-record.ts';
 import { readRootKeyReports } from '../record/root-key-reports.ts';
-import type { RedisClient } from '../redis/client.ts';
 import { systemClock } from '../time/clock.ts';
 import { notSynced, type Parts, type Running } from './parts.ts';
 import { watchPolicies } from './policies.ts';
@@ -34,8 +33,13 @@ import { watchStandbyRedis } from './standby-redis.ts';
 
 type DataPlane = Pick<ControllerOptions, 'control' | 'purger' | 'backlogs' | 'readDeliveries'>;
 
-function openDataPlane(redis: RedisClient, record: ControlRecord, nowMs: () => number): DataPlane {
-  const control = createPartsControl(redis, record, nowMs);
+function openDataPlane({ redis, nowMs, log }: Parts, record: ControlRecord): DataPlane {
+  const control = createPartsControl(redis, record, nowMs, ({ tenant, queue }, left) =>
+    log.warn(
+      { tenant, queue, ...left },
+      'the CatalogStream is a new object, so the undelivered events of the former one were removed',
+    ),
+  );
   return {
     control,
     purger: createPartControlSweep(redis, record.patch),
@@ -72,7 +76,7 @@ export function startController(parts: Parts): Running {
   const record = createControlRecord(redis, chooseRootKey, config.instance, config.mail !== undefined);
   const controller = createController({
     client,
-    ...openDataPlane(redis, record, nowMs),
+    ...openDataPlane(parts, record),
     openAudit: pace => ({ ...createControlAudit(redis, pace), parts: createPartAudit(redis, pace) }),
     onAlarm: createAlarm(redis).listen,
     onReconnect: redis.onReconnect,

@@ -9,6 +9,7 @@ import { type Part, partKeys, REMOVED } from '../keys.ts';
 import { createListedParts } from '../members/listed-parts.ts';
 import { createSpace } from '../space/space.ts';
 import { createPartRemoval } from '../state/part-removal.ts';
+import { createDrain, type PartDrain } from '../sweep/drain.ts';
 import { beginAgain } from './lost-progress.ts';
 import { type OpenKeys, type PartChanges, planPart, storedAs } from './part-changes.ts';
 import { formerGenerations, readPart, type StoredPart } from './stored-part.ts';
@@ -160,12 +161,16 @@ export async function forEach<T>(items: Iterable<T>, work: (item: T) => Promise<
 
 type Patch = (fence: number, patches: readonly SlotPatch[]) => Promise<void>;
 
+/** Called after an earlier generation of a stream was removed along with its undelivered events. */
+export type OnLoss = (part: Part, left: PartDrain) => void;
+
 /** @param patch writes to the hashes of the cluster, fenced */
-export function createPartWriter(redis: RedisClient, patch: Patch): PartWriter {
+export function createPartWriter(redis: RedisClient, patch: Patch, onLoss: OnLoss = () => {}): PartWriter {
   const gate: Gate = createGate(redis);
   const apply = createApply(redis, gate);
   const listed = createListedParts(redis, patch);
   const removal = createPartRemoval(redis);
+  const drain = createDrain(redis);
   const space = createSpace(redis);
 
   async function applyChanges(part: Part, fence: number, changes: PartChanges, nowMs: number): Promise<void> {
@@ -190,7 +195,12 @@ export function createPartWriter(redis: RedisClient, patch: Patch): PartWriter {
   /** Removes what is left of other generations. It returns whether there was anything to remove. */
   async function removeFormer(stored: StoredPart, part: Part, fence: number, nowMs: number): Promise<boolean> {
     const former = formerGenerations(stored, part);
-    for (const gen of former) await remove({ ...part, gen }, fence, nowMs);
+    for (const gen of former) {
+      const earlier = { ...part, gen };
+      const left = await drain.read(earlier);
+      await remove(earlier, fence, nowMs);
+      if (left.unrouted + left.open > 0) onLoss(earlier, left);
+    }
     return former.length > 0;
   }
 

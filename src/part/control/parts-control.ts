@@ -10,7 +10,7 @@ import { createSubscriptionStates } from '../state/subscriptions.ts';
 import { createDrain } from '../sweep/drain.ts';
 import { createTokens } from '../tokens/tokens.ts';
 import { createOpenPairs } from './open-pairs.ts';
-import { createPartWriter } from './part-writer.ts';
+import { createPartWriter, type OnLoss } from './part-writer.ts';
 import { createSetActivation, type Place } from './set-activation.ts';
 import { partOf } from './wanted-part.ts';
 
@@ -70,9 +70,14 @@ export interface PartsControl extends ControlStore {
  * written before opening changes and after closing ones. If the controller crashes in between, the record still shows
  * what to repair.
  */
-export function createPartsControl(redis: RedisClient, record: ControlRecord, nowMs: () => number): PartsControl {
+export function createPartsControl(
+  redis: RedisClient,
+  record: ControlRecord,
+  nowMs: () => number,
+  onLoss?: OnLoss,
+): PartsControl {
   const { forgetQueue, forgetInbox, ...rest } = record;
-  const writer = createPartWriter(redis, record.patch);
+  const writer = createPartWriter(redis, record.patch, onLoss);
   const drain = createDrain(redis);
   const { recallAll } = createTokens(redis);
   const known = createKnownRoutes();
