@@ -35,3 +35,17 @@ test('holds an event alone that follows another one in its lane', () => {
   expect(book.end(first, completionOf(first))).toBe(next);
   expect(book.holdsAlone()).toBe(true);
 });
+
+test('completions that were not written are written again, before those that have ended since', () => {
+  const book = createClaimBook();
+  const [first, second] = [heldClaim('a', 0), heldClaim('b', 0)];
+  for (const claim of [first, second]) book.take(claim);
+  book.end(first, completionOf(first));
+  expect(book.toWrite()).toBe('some');
+  expect(book.startWriting()).toEqual([completionOf(first)]);
+  book.end(second, completionOf(second));
+  book.notWritten();
+  expect([book.toWrite(), book.count()]).toEqual(['urgent', 2]);
+  expect(book.startWriting()).toEqual([completionOf(first), completionOf(second)]);
+  expect([book.written(), book.count()]).toEqual([2, 0]);
+});

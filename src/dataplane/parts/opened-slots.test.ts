@@ -31,18 +31,19 @@ function start(known: readonly number[]) {
   const filesOf = (which: readonly number[]) => which.map(i => files[i] as (typeof files)[number]);
   const keys = createKeyRing(filesOf(known));
   const errors: object[] = [];
+  const clock = { ms: NOW_MS };
   const openSlots = createOpenSlots(
     {
       redis: { call: async (_command, key) => [key === partKeys(PART).subs ? row : endpoint] },
       keys,
       version: '0',
-      wallMs: () => NOW_MS,
+      wallMs: () => clock.ms,
       log: { error: (fields: object) => errors.push(fields) } as unknown as Logger,
     },
     PART,
   );
-  const open = async () => (await openSlots([slotOf(OWNER.subscription, OWNER.inc)]))[0]?.subscription;
-  return { errors, open, learn: (which: readonly number[]) => keys.replace(filesOf(which)) };
+  const open = async (slot = slotOf(OWNER.subscription, OWNER.inc)) => (await openSlots([slot]))[0]?.subscription;
+  return { clock, errors, open, learn: (which: readonly number[]) => keys.replace(filesOf(which)) };
 }
 
 test('a slot is not opened without the root key of its previous secret, and is opened when the key is restored', async () => {
@@ -61,4 +62,20 @@ test('a slot remains open until the root keys change', async () => {
   expect(await open()).toBe(kept);
   learn([1]);
   expect(await open()).toBeUndefined();
+});
+
+test('a slot is opened again when the overlap of its secrets ends, and is then signed with the newest one only', async () => {
+  const { clock, open } = start([0, 1]);
+  const both = await open();
+  clock.ms = NOW_MS + ROTATION_OVERLAP_MS - 1;
+  expect(await open()).toBe(both);
+  clock.ms++;
+  expect((await open())?.validUntilMs).toBe(Number.POSITIVE_INFINITY);
+});
+
+test('a slot is not opened with the endpoint of another subscription', async () => {
+  const { errors, open } = start([0, 1]);
+  expect(await open(slotOf('sub_b', OWNER.inc))).toBeUndefined();
+  expect(await open(slotOf(OWNER.subscription, 'later'))).toBeUndefined();
+  expect(errors).toHaveLength(2);
 });

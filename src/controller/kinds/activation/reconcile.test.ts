@@ -1,9 +1,12 @@
 import { describe, expect, test } from 'vitest';
 import { createTestContext, objectOf } from '../../../../test/support/controller/test-context.ts';
 import type { Condition } from '../../../api/conditions.ts';
+import { PAUSED_ANNOTATION } from '../../../api/well-known.ts';
 import type { KubeClient } from '../../../kube/client.ts';
+import type { Store } from '../../../kube/store.ts';
 import { createLogger } from '../../../telemetry/log.ts';
-import { type Cached, resourceOf } from '../../caches/caches.ts';
+import { type Cached, type Caches, resourceOf } from '../../caches/caches.ts';
+import type { Context } from '../../context/context.ts';
 import { type CommonStatus, createStatusWriter } from '../../engine/status-writer.ts';
 import { reconcilePair } from './reconcile.ts';
 
@@ -56,5 +59,58 @@ describe('an activation outside of a workspace', () => {
     expect(await turnAfter(4 * MINUTE_MS)).toBeUndefined();
     expect(await turnAfter(MINUTE_MS)).toBeUndefined();
     expect(writes.slice(1)).toEqual([['Ready=False/WaitingForWorkspace', 'Stalled=True/WaitingForWorkspace']]);
+  });
+});
+
+describe('a pair whose objects change while it waits for its turn', () => {
+  /** Applies the pair. `change` runs between reading the objects and writing to Redis. */
+  async function apply(change: (stores: Caches, activation: Cached<'Activation'>) => void, isCompiled = true) {
+    const activation = objectOf<'Activation'>('k', { integration: 'globex', groupKey: 'k' });
+    const workspace = objectOf<'Workspace'>('acme', { account: 'main' }, { namespace: undefined });
+    const integration = objectOf<'Integration'>('globex', { workspace: 'globex' });
+    const objects = { Activation: [activation], Workspace: [workspace], Integration: [integration] };
+    const { context } = createTestContext(objects, { wallMs: 7 });
+    const written: (number | null)[] = [];
+    const control = {
+      setActivation: async (...[, , , sinceMs]: (number | null)[]) => void written.push(sinceMs as null),
+    };
+    const tenants = { isSynced: () => true, compiled: () => (isCompiled ? { routes: {} } : undefined) };
+    const changing = {
+      ...context,
+      control,
+      tenants,
+      fence: () => 1,
+      explain: (error: unknown) => error,
+      shared: (_namespace: string, run: () => Promise<boolean>) => (change(context.caches, activation), run()),
+    } as unknown as Context;
+    const writer = { latest: (object: unknown) => object, write: async () => false } as never;
+    const applied = reconcilePair(changing, writer)('acme/globex/k', attempt);
+    return applied.then(
+      () => written,
+      (error: Error) => [...written, error.message],
+    );
+  }
+  const storeOf = (caches: Caches, kind: 'Activation' | 'Workspace' | 'Integration') =>
+    caches[kind].store as Store<object>;
+  const pause = (caches: Caches) => {
+    const metadata = { name: 'acme', uid: 'uid-acme', annotations: { [PAUSED_ANNOTATION]: 'true' } };
+    storeOf(caches, 'Workspace').set('acme', { metadata, spec: { account: 'main' } });
+  };
+  const revoke = (caches: Caches, activation: Cached<'Activation'>) =>
+    storeOf(caches, 'Activation').set('acme/k', { ...activation, spec: { ...activation.spec, revoked: true } });
+
+  test('is opened if nothing has changed', async () => {
+    expect(await apply(() => {})).toEqual([7]);
+  });
+
+  test('is not opened if its workspace was paused, or its routes are not known anymore', async () => {
+    expect(await apply(pause)).toEqual([expect.stringContaining('the pause of acme')]);
+    expect(await apply(() => {}, false)).toEqual([expect.stringContaining('routes of acme')]);
+  });
+
+  test('is closed if it was revoked, even during a pause, or if its integration was deleted', async () => {
+    expect(await apply(revoke)).toEqual([null]);
+    expect(await apply((caches, activation) => (pause(caches), revoke(caches, activation)))).toEqual([null]);
+    expect(await apply(caches => storeOf(caches, 'Integration').remove('acme/globex'))).toEqual([null]);
   });
 });

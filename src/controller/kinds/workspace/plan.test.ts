@@ -40,6 +40,11 @@ describe('workspace', () => {
     expect(planWorkspace({ ...facts, namespace: 'foreign' }).requeueAfterMs).toBe(60_000);
   });
 
+  test('only shows a namespace in its status that belongs to it', () => {
+    expect(planWorkspace(facts).status).toMatchObject({ namespace: 'acme' });
+    expect(planWorkspace({ ...facts, namespace: 'foreign' }).status).toMatchObject({ namespace: undefined });
+  });
+
   test.each([
     [{}, 'have the label of this workspace. Add the label sluice.dev/workspace=acme, or choose another name'],
     [
