@@ -3,7 +3,7 @@ import type { Mutant } from './mutants.ts';
 const CONTROLLER = 'src/controller/';
 const LEADERSHIP = `${CONTROLLER}leadership.test.ts`;
 const SUBSCRIPTION = `${CONTROLLER}kinds/subscription/`;
-const REMOVAL = `${CONTROLLER}kinds/activation/removal`;
+const ACTIVATION = `${CONTROLLER}kinds/activation/`;
 
 type Change = readonly [name: string, from: string, to: string];
 
@@ -57,7 +57,7 @@ export const CONTROL_MUTANTS: readonly Mutant[] = [
       '',
     ],
   ]),
-  ...controlMutantsOf(`${REMOVAL}.ts`, `${REMOVAL}.test.ts`, [
+  ...controlMutantsOf(`${ACTIVATION}removal.ts`, `${ACTIVATION}removal.test.ts`, [
     [
       'a revoked Activation that is kept in Git is removed',
       ' && writers.every(({ manager }) => manager === FIELD_MANAGER.facade)',
@@ -90,5 +90,19 @@ export const CONTROL_MUTANTS: readonly Mutant[] = [
   ]),
   ...controlMutantsOf(`${SUBSCRIPTION}signing-secret.ts`, `${SUBSCRIPTION}signing-secret.test.ts`, [
     ['a signing secret belongs to another Subscription', ' && mirror.owner === name', ''],
+  ]),
+  ...controlMutantsOf(`${ACTIVATION}reconcile.ts`, `${ACTIVATION}reconcile.test.ts`, [
+    [
+      'a group key is opened although its workspace was paused meanwhile',
+      // biome-ignore lint/suspicious/noTemplateCurlyInString: this is the text of the source.
+      '  if (open && isPaused(caches, namespace)) throw cacheBehind(`the pause of ${namespace}`);\n',
+      '',
+    ],
+    [
+      'a group key is opened although its integration was deleted meanwhile',
+      // biome-ignore lint/suspicious/noTemplateCurlyInString: this is the text of the source.
+      ' && caches.Integration.store.get(`${namespace}/${integration}`) !== undefined;',
+      ';',
+    ],
   ]),
 ];

@@ -3,6 +3,7 @@ import type { Mutant } from './mutants.ts';
 const CORE = 'src/core/delivery/';
 const DISPATCHER = 'src/dataplane/dispatcher/';
 const DELIVER = `${DISPATCHER}deliver`;
+const PARTS = 'src/dataplane/parts/';
 const NETWORK = `${CORE}network`;
 
 type Change = readonly [name: string, from: string, to: string];
@@ -39,12 +40,38 @@ export const DELIVERY_MUTANTS: readonly Mutant[] = [
     ['an event is sent although its claim was taken over', ' || deps.holdsClaims?.() === false', ''],
     ['a test event disables an endpoint', "result.outcome === 'disabled' && !isTest", "result.outcome === 'disabled'"],
   ]),
-  ...deliveryMutantsOf(`${DISPATCHER}subscription.ts`, 'src/dataplane/parts/opened-slots.test.ts', [
+  ...deliveryMutantsOf(`${DISPATCHER}subscription.ts`, `${PARTS}opened-slots.test.ts`, [
     [
       'the previous signature is never removed',
       'signing.length > 1 ? (rotatedAtMs ?? 0) + ROTATION_OVERLAP_MS : Number.POSITIVE_INFINITY',
       'Number.POSITIVE_INFINITY',
     ],
+  ]),
+  ...deliveryMutantsOf(`${PARTS}opened-slots.ts`, `${PARTS}opened-slots.test.ts`, [
+    ['the previous secret is used after its overlap', ' && wallMs() < known.subscription.validUntilMs', ''],
+    ['events are sent to the endpoint of another slot', ' || slotOf(owner.subscription, owner.inc) !== slot', ''],
+  ]),
+  ...deliveryMutantsOf(`${PARTS}slot-queues.ts`, `${PARTS}slot-queues.test.ts`, [
+    [
+      'a busy subscription uses the previous secret after its overlap',
+      '      if (deps.wallMs() >= opened.subscription.validUntilMs) return askToOpen(slot);\n',
+      '',
+    ],
+    ['a subscription has more attempts than its cap', '      if (slot.sending >= opened.row.cap) return;\n', ''],
+    ['a held subscription is sent events', "      if (opened.row.send !== 'open') return giveBackAll(slot);\n", ''],
+  ]),
+  ...deliveryMutantsOf(`${PARTS}claim-book.ts`, `${PARTS}claim-book.test.ts`, [
+    ['a result that could not be written is lost', 'ended = [...writing, ...ended];', 'ended = [...ended];'],
+  ]),
+  ...deliveryMutantsOf(`${PARTS}push-count.ts`, `${PARTS}push-count.test.ts`, [
+    ['an older response hides a lost message', 'Math.max(claimsRead, pushed)', 'pushed'],
+  ]),
+  ...deliveryMutantsOf(`${PARTS}absence.ts`, `${PARTS}absence.test.ts`, [
+    ['a silent part lends its room twice', '    if (given !== undefined) return;\n', ''],
+  ]),
+  ...deliveryMutantsOf('src/record/ingress-store.ts', 'src/record/ingress-store.redis.test.ts', [
+    ['an ingress key never expires', "until === '' || Number(until) > nowMs()", "until === '' || Number(until) > 0"],
+    ['ingress keys are refused after Redis has lost its data', "ready === '1' && known === 0", 'known === 0'],
   ]),
   ...deliveryMutantsOf('src/core/routing/ingress-keys.ts', 'src/core/routing/ingress-keys.test.ts', [
     [
