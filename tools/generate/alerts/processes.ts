@@ -213,7 +213,7 @@ export const redis: AlertGroup = {
     {
       name: 'SluiceRedisMemoryUnlimited',
       expr: `min ${by()} (sluice_redis_memory_max_bytes) == 0`,
-      for: '1h',
+      for: '60m',
       severity: 'warning',
       summary: 'At least one Redis master does not have a memory limit.',
       impact:
