@@ -15,7 +15,7 @@ import { createAllowedMethods } from './allowed-methods.ts';
 import { createArrivals } from './arrivals.ts';
 import type { ConnectionCount } from './connection-limit.ts';
 import { takeHandshakeTurns } from './handshakes.ts';
-import { closeAfterBodies } from './lingering-close.ts';
+import { createLastResponses } from './last-responses.ts';
 import { answerPlainly } from './problem-answers.ts';
 import { serveProblemPages } from './problem-pages.ts';
 import { createProtocolErrors } from './protocol-errors.ts';
@@ -140,17 +140,12 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
   const afterArrivals = receiveConnections(app.server, options);
   const serveFirst = receiveRequests(app, onPlainAnswer);
   // Afterwards, since the function above replaces all listeners for requests.
-  closeAfterBodies(app.server);
   if (options.connections !== undefined) limitConnections(app.server, options.connections);
   if (tracing !== undefined) traceRequests(app, tracing);
   app.addHook('onRoute', route => allowed.add(route.method, route.url));
   app.setErrorHandler(answerError);
   app.setNotFoundHandler(answerUnrouted);
   serveProblemPages(app);
-  // Otherwise, Node would respond with 417 and no body.
-  app.server.on('checkExpectation', (_request, response) =>
-    onPlainAnswer(answerPlainly(response, 'expectation_failed')),
-  );
 
   return {
     app,
@@ -199,11 +194,21 @@ function receiveRequests(
   app: FastifyInstance,
   onPlainAnswer: NonNullable<HttpServerOptions['onPlainAnswer']>,
 ): HttpServer['serveFirst'] {
+  const lastResponses = createLastResponses();
   let serve: Parameters<HttpServer['serveFirst']>[0] = (_request, _response, pass) => pass();
+  function refuse(request: IncomingMessage, response: ServerResponse, code: ProblemCode, facts?: RefusalFacts): void {
+    lastResponses.close(request);
+    onPlainAnswer(answerPlainly(response, code, facts));
+  }
   app.server.removeAllListeners('request');
   app.server.on('request', (request, response) => {
-    if (hasSeveralHosts(request)) onPlainAnswer(answerPlainly(response, 'malformed_request', SEVERAL_HOSTS));
+    if (!lastResponses.enter(request)) return;
+    if (hasSeveralHosts(request)) refuse(request, response, 'malformed_request', SEVERAL_HOSTS);
     else serve(request, response, () => app.routing(request, response));
+  });
+  // Otherwise, Node would respond with 417 and no body.
+  app.server.on('checkExpectation', (request, response) => {
+    if (lastResponses.enter(request)) refuse(request, response, 'expectation_failed');
   });
   return first => {
     serve = first;

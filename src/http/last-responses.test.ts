@@ -15,7 +15,7 @@ const HEAD = `POST / HTTP/1.1\r\nHost: x\r\nContent-Length: ${BODY.length}\r\n`;
 let folder: TemporaryFolder;
 let certificate: { cert: string; key: string };
 beforeAll(async () => {
-  folder = await temporaryFolder('lingering-close');
+  folder = await temporaryFolder('last-responses');
   const { cert, key } = await (await createAuthority(folder.path)).issue('server', 'IP:127.0.0.1');
   certificate = { cert: await readFile(cert, 'utf8'), key: await readFile(key, 'utf8') };
 });
@@ -89,4 +89,47 @@ test('a connection is closed at once after the response to a complete request', 
   socket.write('GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n');
   await once((await accepted)[0], 'close');
   socket.destroy();
+});
+
+/** Sends bytes. Returns the statuses of the responses, and the number of requests that were processed. */
+async function sendInParts(...parts: string[]) {
+  let processed = 0;
+  server = createTestServer();
+  server.serveFirst((_request, response) => {
+    processed++;
+    response.writeHead(413, { connection: 'close' }).end();
+  });
+  const socket = connect(await server.listen(0, '127.0.0.1'), '127.0.0.1');
+  let text = '';
+  socket.on('data', chunk => (text += chunk.toString('latin1')));
+  const closed = once(socket, 'close');
+  for (const [at, part] of parts.entries()) {
+    if (at > 0) await once(socket, 'data');
+    socket.write(part);
+  }
+  await closed;
+  await server.close();
+  return { processed, statuses: [...text.matchAll(/HTTP\/1\.1 (\d{3}) /g)].map(([, status]) => Number(status)) };
+}
+
+describe('requests behind the last response of a connection are not processed', () => {
+  const LENGTH = 'Content-Length: 2\r\n\r\n';
+  const START = 'POST / HTTP/1.1\r\nHost: x\r\n';
+
+  test.each([
+    ['several hosts', 'Host: y', 400],
+    ['another expectation', 'Expect: tea', 417],
+  ])('which refuses %s', async (_what, header, status) => {
+    const refused = `${START}${header}\r\n${LENGTH}ok`;
+    expect(await sendInParts(`${refused}${START}${LENGTH}ok`)).toEqual({ processed: 0, statuses: [status] });
+    expect(await sendInParts(`${refused}${START}Expect: tea\r\n${LENGTH}ok`)).toEqual({
+      processed: 0,
+      statuses: [status],
+    });
+  });
+
+  test('which was sent before its request was complete', async () => {
+    const sent = await sendInParts(`${START}${LENGTH}o`, `k${START}${LENGTH}ok`);
+    expect(sent).toEqual({ processed: 1, statuses: [413] });
+  });
 });
