@@ -681,12 +681,24 @@ export const MUTANTS: readonly Mutant[] = [
     test: 'src/dataplane/dispatcher/endpoint-client-answers.test.ts',
   },
   ...mutantsOf('src/dataplane/dispatcher/http/connection.ts', [
-    ['a connection that was closed after a response is reused', 'setImmediate(end);', 'end();'],
     [
       'an unexpected response is accepted',
       "if (current === undefined) return fail('invalid_response');",
       'if (!current) return;',
     ],
-    ['a connection with an incomplete request is reused', '(socket?.writableLength ?? 0) > 0', 'false'],
   ]),
+  {
+    name: 'a connection that was closed after a response is reused',
+    file: 'src/dataplane/dispatcher/http/connection.ts',
+    from: 'setImmediate(end);',
+    to: 'end();',
+    test: 'src/dataplane/dispatcher/endpoint-client-tls.test.ts',
+  },
+  {
+    name: 'a connection with an incomplete request is reused',
+    file: 'src/dataplane/dispatcher/http/connection.ts',
+    from: '(socket?.writableLength ?? 0) > 0',
+    to: 'false',
+    test: 'src/dataplane/dispatcher/endpoint-client-answers.test.ts',
+  },
 ];
