@@ -188,7 +188,7 @@ function pointLimits(facade: Facade, limits: FacadeLimits): PointLimits {
  * that is too long. They are counted in the same way as calls without a route.
  */
 function receiveInTurns(
-  { serveFirst, isDraining, afterArrivals }: HttpServer,
+  { serveFirst, endsConnection, afterArrivals }: HttpServer,
   {
     metrics,
     addressOf,
@@ -200,7 +200,7 @@ function receiveInTurns(
 ): void {
   const answer = (response: ServerResponse, code: ProblemCode, { headers, ...facts }: RefusalFacts) => {
     const ofAll = { 'x-request-id': randomUUID(), 'x-content-type-options': 'nosniff' };
-    const closing = isDraining() ? { connection: 'close' } : {};
+    const closing = endsConnection(response.req) ? { connection: 'close' } : {};
     const status = answerPlainly(response, code, { ...facts, headers: { ...headers, ...ofAll, ...closing } });
     metrics.answered('none', status, 0);
   };
@@ -263,14 +263,14 @@ function noteRefusals(
 }
 
 /** Counts calls and adds the headers included in every response. */
-function observe({ app, isDraining }: HttpServer, metrics: FacadeMetrics): void {
+function observe({ app, endsConnection }: HttpServer, metrics: FacadeMetrics): void {
   app.addHook('onRequest', async (_request, reply) => {
     metrics.enter();
     reply.raw.once('close', metrics.leave);
   });
   app.addHook('onSend', async (request, reply) => {
     reply.header('x-request-id', request.id);
-    if (isDraining()) reply.header('connection', 'close');
+    if (endsConnection(request.raw)) reply.header('connection', 'close');
   });
   app.addHook('onResponse', async (request, reply) => {
     const { url } = request.routeOptions;

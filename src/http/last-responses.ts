@@ -8,6 +8,11 @@ export interface LastResponses {
    * not be processed then, because it would not get a response (RFC 9112, 9.6).
    */
   readonly enter: (request: IncomingMessage) => boolean;
+  /**
+   * Returns true if the response to this request can be the last one of its connection, i.e. if no other request has
+   * arrived behind it. Requests that arrive from now on are not processed.
+   */
+  readonly isLast: (request: IncomingMessage) => boolean;
   /** Marks the response to this request, which has `Connection: close`, as the last one of its connection. */
   readonly close: (request: IncomingMessage) => void;
 }
@@ -36,10 +41,17 @@ export function createLastResponses(): LastResponses {
   return {
     enter(request) {
       const { socket } = request;
-      if (closing.has(socket)) return false;
+      if (closing.has(socket)) {
+        request.resume();
+        return false;
+      }
       if (!latest.has(socket)) linger(socket);
       latest.set(socket, request);
       return true;
+    },
+    isLast(request) {
+      closing.add(request.socket);
+      return latest.get(request.socket) === request;
     },
     close: ({ socket }) => void closing.add(socket),
   };

@@ -15,7 +15,7 @@ import { createAllowedMethods } from './allowed-methods.ts';
 import { createArrivals } from './arrivals.ts';
 import type { ConnectionCount } from './connection-limit.ts';
 import { takeHandshakeTurns } from './handshakes.ts';
-import { createLastResponses } from './last-responses.ts';
+import { createLastResponses, type LastResponses } from './last-responses.ts';
 import { answerPlainly } from './problem-answers.ts';
 import { serveProblemPages } from './problem-pages.ts';
 import { createProtocolErrors } from './protocol-errors.ts';
@@ -47,8 +47,11 @@ export interface HttpServer {
    * later. Fastify's hooks are not called for any other requests.
    */
   readonly serveFirst: (serve: (request: IncomingMessage, response: ServerResponse, pass: () => void) => void) => void;
-  /** Whether responses should ask the client to open a new connection (`Connection: close`). */
-  readonly isDraining: () => boolean;
+  /**
+   * Whether the response to a request should ask the client to open a new connection (`Connection: close`). While
+   * draining, this is the last response of each connection. Call this for each response.
+   */
+  readonly endsConnection: (request: IncomingMessage) => boolean;
   /** Runs a function in the next iteration of the event loop, after connections that have arrived until then. */
   readonly afterArrivals: (run: () => void) => void;
   /**
@@ -138,7 +141,8 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
     frameworkErrors: answerError,
   });
   const afterArrivals = receiveConnections(app.server, options);
-  const serveFirst = receiveRequests(app, onPlainAnswer);
+  const lastResponses = createLastResponses();
+  const serveFirst = receiveRequests(app, lastResponses, onPlainAnswer);
   // Afterwards, since the function above replaces all listeners for requests.
   if (options.connections !== undefined) limitConnections(app.server, options.connections);
   if (tracing !== undefined) traceRequests(app, tracing);
@@ -151,7 +155,7 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
     app,
     answerUnrouted,
     serveFirst,
-    isDraining: () => draining,
+    endsConnection: request => draining && lastResponses.isLast(request),
     afterArrivals,
     useCertificate: ({ cert, key }) => (app.server as unknown as HttpsServer).setSecureContext({ cert, key }),
     async listen(port, host) {
@@ -192,9 +196,9 @@ function hasSeveralHosts({ rawHeaders }: IncomingMessage): boolean {
 /** Passes requests to Fastify. Returns a function that sets who gets them first. */
 function receiveRequests(
   app: FastifyInstance,
+  lastResponses: LastResponses,
   onPlainAnswer: NonNullable<HttpServerOptions['onPlainAnswer']>,
 ): HttpServer['serveFirst'] {
-  const lastResponses = createLastResponses();
   let serve: Parameters<HttpServer['serveFirst']>[0] = (_request, _response, pass) => pass();
   function refuse(request: IncomingMessage, response: ServerResponse, code: ProblemCode, facts?: RefusalFacts): void {
     lastResponses.close(request);

@@ -1,3 +1,4 @@
+import type { IncomingMessage } from 'node:http';
 import type { ProblemCode } from '../../core/problems/problems.ts';
 import { problemAnswer } from '../../http/problem-answers.ts';
 import type { RefusalFacts } from '../../http/refusal.ts';
@@ -24,11 +25,14 @@ export interface Answers {
 }
 
 /**
- * Creates the functions that send responses. Once `isClosing` returns true, senders are asked to use a new connection
- * for their next request.
- * They are written to Node's response, since there is nothing to serialize and no hook to run.
+ * Creates the functions that send responses. If `endsConnection` returns true, the sender is asked to use a new
+ * connection for its next request. They are written to Node's response, since there is nothing to serialize and no hook
+ * to run.
  */
-export function createAnswers(metrics: Pick<IngressMetrics, 'countRequest'>, isClosing: () => boolean): Answers {
+export function createAnswers(
+  metrics: Pick<IngressMetrics, 'countRequest'>,
+  endsConnection: (request: IncomingMessage) => boolean,
+): Answers {
   function send(
     reply: EventReply,
     startedMs: number,
@@ -39,7 +43,7 @@ export function createAnswers(metrics: Pick<IngressMetrics, 'countRequest'>, isC
     // The error occurred after the response.
     if (raw.headersSent) return;
     metrics.countRequest(status, performance.now() - startedMs);
-    if (isClosing()) raw.setHeader('connection', 'close');
+    if (endsConnection(raw.req)) raw.setHeader('connection', 'close');
     raw.writeHead(status, { ...headers, 'content-length': Buffer.byteLength(body) });
     raw.end(body);
   }

@@ -289,6 +289,23 @@ test('finishes a request that was received in part when closing, and closes the 
   expect(role.store.stored.map(item => item.body.toString())).toEqual(['late']);
 });
 
+test('while draining, all requests that were sent together are answered before their connection is closed', async () => {
+  const event = (id: string) =>
+    `POST /events/${role.store.tenant}/orders HTTP/1.1\r\nHost: x\r\nx-api-key: ${role.store.key}\r\nwebhook-id: ${id}\r\nContent-Length: 2\r\n\r\nok`;
+  const gate = Promise.withResolvers<void>();
+  role.store.hold = gate.promise;
+  const socket = connect(role.port, '127.0.0.1');
+  socket.write(event('a') + event('b') + event('c'));
+  while (role.store.calls.length === 0) await turn();
+  role.ingress.drain();
+  gate.resolve();
+  let answers = '';
+  for await (const chunk of socket) answers += String(chunk);
+  expect([...answers.matchAll(/"id":"(\w)"/g)].map(([, id]) => id)).toEqual(['a', 'b', 'c']);
+  expect(answers.match(/connection: close/gi)).toHaveLength(1);
+  expect(role.store.stored.map(({ id }) => id)).toEqual(['a', 'b', 'c']);
+});
+
 describe('a helpful response', () => {
   test('202 contains the group key with any characters, or null', async () => {
     const sent = { 'x-sluice-group-key': Buffer.from('Zürich 🚲 "1"').toString('latin1') };

@@ -38,7 +38,7 @@ export interface SharedByRoutes {
   readonly queues: QueueCache;
   readonly memory: MemoryStop;
   readonly nowMs: () => number;
-  readonly isDraining: () => boolean;
+  readonly endsConnection: HttpServer['endsConnection'];
   /** Logs that the store has failed. */
   readonly onFailure: (operation: string, error: unknown) => void;
   /** Sends the response if the handler of a request has thrown an error. */
@@ -84,7 +84,7 @@ export function createIngress(options: IngressOptions): Ingress {
   const { log, registry, tracing, addressOf, nowMs = Date.now, monotonicMs = () => performance.now() } = options;
   const limits: IngressLimits = { ...INGRESS_LIMITS, ...options.limits };
   const metrics = createIngressMetrics(registry);
-  const answers = createAnswers(metrics, () => server.isDraining());
+  const answers = createAnswers(metrics, request => server.endsConnection(request));
   const logFailure = createLimitedLog({ ...FAILURE_LINES, nowMs: monotonicMs });
   const onFailure: SharedByRoutes['onFailure'] = (operation, error) =>
     logFailure(log, 'warn', { operation, err: error }, 'store operation failed');
@@ -129,7 +129,7 @@ export function createIngress(options: IngressOptions): Ingress {
   const admission = createAdmission({ ...shared, answers });
   const route = createEventRoute({ ...shared, admission, batches, budget, answers, metrics });
   app.post<{ Params: EventParams }>('/events/:tenant/:queue', route);
-  options.addRoutes?.({ ...shared, app, registry, nowMs, isDraining: server.isDraining, onFailure });
+  options.addRoutes?.({ ...shared, app, registry, nowMs, endsConnection: server.endsConnection, onFailure });
 
   return {
     ...server,

@@ -14,8 +14,8 @@ import { createSandboxRoute, type SandboxDesk } from './sandbox-route.ts';
  * not affected by the sandbox.
  */
 export function createSandboxRoutes(sandbox: SandboxDesk): AddRoutes {
-  return ({ app, registry, isDraining, ...shared }) => {
-    const answers = createAnswers(createSandboxMetrics(registry), isDraining);
+  return ({ app, registry, endsConnection, ...shared }) => {
+    const answers = createAnswers(createSandboxMetrics(registry), endsConnection);
     const options = {
       ...shared,
       sandbox,
