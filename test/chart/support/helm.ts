@@ -36,7 +36,7 @@ export async function openHelm(): Promise<Helm> {
   const homes = { HELM_CACHE_HOME: folder.path, HELM_CONFIG_HOME: folder.path, HELM_DATA_HOME: folder.path };
   return async (args, { values, kubeconfig = '/nowhere' } = {}) => {
     const child = spawn(helm, values === undefined ? args : [...args, '--values=-'], {
-      env: { ...process.env, ...homes, KUBECONFIG: kubeconfig },
+      env: { GOGC: '400', ...process.env, ...homes, KUBECONFIG: kubeconfig },
     });
     const ended = new Promise<number>((resolve, reject) => {
       child.once('error', reject);

@@ -13,6 +13,7 @@ import {
   issueToken,
   type User,
   writeServiceAccountKeys,
+  writeServingCertificate,
 } from './credentials.ts';
 import { type Kubectl, kubectlFor } from './kubectl.ts';
 import { httpsStatus } from './readiness.ts';
@@ -153,7 +154,10 @@ export async function startCluster(
 
   try {
     await mkdir(files.certificates);
-    await writeServiceAccountKeys({ privateKey: files.serviceAccountKey, publicKey: files.serviceAccountPublicKey });
+    await Promise.all([
+      writeServingCertificate({ certificate: files.authority, key: files.servingKey }),
+      writeServiceAccountKeys({ privateKey: files.serviceAccountKey, publicKey: files.serviceAccountPublicKey }),
+    ]);
     start('etcd', binaries.etcd, etcdArguments(files, ports));
     await startApiServer();
     await writeKubeconfig(files.kubeconfig, admin.token);

@@ -5,10 +5,9 @@ export function clusterFiles(folder: string) {
   return {
     etcdData: join(folder, 'etcd'),
     certificates: join(folder, 'certificates'),
-    /**
-     * The certificates of the API server and its authority (PEM), which the API server creates during its first start.
-     */
+    /** The self-signed certificate of the API server (PEM), which the API server reads from its `--cert-dir`. */
     authority: join(folder, 'certificates', 'apiserver.crt'),
+    servingKey: join(folder, 'certificates', 'apiserver.key'),
     tokens: join(folder, 'tokens.csv'),
     serviceAccountKey: join(folder, 'service-account.key'),
     serviceAccountPublicKey: join(folder, 'service-account.pub'),
