@@ -71,13 +71,16 @@ interface Rendering {
   readonly apis?: readonly string[];
 }
 
+/** The output of Helm by its input, for all test files in this process. Many tests render the same values. */
+const rendered = new Map<string, Promise<string>>();
+
 /** Renders the chart without a cluster. Excludes objects created by `helm test`, which have their own namespaces. */
 export async function renderChart(helm: Helm, values: ValueSet, options: Rendering = {}): Promise<Manifest[]> {
   const { release = 'sluice', namespace = 'sluice-system', apis = [] } = options;
   const flags = apis.map(api => `--api-versions=${api}`);
-  return parseObjects(
-    outputOf(
-      await helm(['template', release, CHART, '--skip-tests', `--namespace=${namespace}`, ...flags], { values }),
-    ),
-  );
+  const args = ['template', release, CHART, '--skip-tests', `--namespace=${namespace}`, ...flags];
+  const input = JSON.stringify([args, values]);
+  const output = rendered.get(input) ?? helm(args, { values }).then(outputOf);
+  rendered.set(input, output);
+  return parseObjects(await output);
 }
