@@ -29,7 +29,7 @@ const WRITES = ['lead', ...FENCED_WRITES];
 const FAULTS: Actor['faults'] = ['crash', 'answer lost', 'not done'];
 /** With SCHEDULES=all (`make test-model`), every fault is combined with every pause, and every two pauses. */
 const every = process.env.SCHEDULES === 'all';
-const some = every ? {} : { pairwise: true, oneIn: 3 };
+const some = every ? {} : { pairwise: true, oneIn: 7 };
 
 /**
  * Two leaders: a deposed leader that does not know this and is paused between any two calls, and its successor. For any

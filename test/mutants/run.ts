@@ -32,8 +32,9 @@ const STAGES: readonly Stage[] = [
 ];
 const MODEL_STEPS = '3000';
 const PART_SEEDS = '20';
+const LEDGER_RUNS = '40';
 
-const ENV = { STEPS: MODEL_STEPS, SEEDS: PART_SEEDS, SHRINK: 'no' };
+const ENV = { STEPS: MODEL_STEPS, SEEDS: PART_SEEDS, RUNS: LEDGER_RUNS, SHRINK: 'no' };
 
 let stopTests = () => {};
 
