@@ -238,6 +238,13 @@ onEachRedis(redis => {
       expect(await inbox.operations.pull(inbox.inbox, { limit: 1 })).toEqual({ answer });
     });
 
+    test('CLOSED: no events are returned before the part has all of its activations', async () => {
+      const inbox = await start(PULL);
+      await inbox.publish(['a']);
+      await redis().call('hdel', inbox.t.keys.keys, '');
+      expect(await inbox.operations.pull(inbox.inbox, { limit: 1 })).toEqual({ answer: 'CLOSED' });
+    });
+
     test('hold a key without an activation, and return it after the next one', async () => {
       const inbox = await start(PULL);
       const [a, b] = (await inbox.publish(['a', 'b'])) as [string, string];

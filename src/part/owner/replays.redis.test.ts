@@ -141,6 +141,20 @@ onEachRedis(redis => {
       expect(await replay(inbox, ref)).toEqual({ answer: 'SHORT' });
       expect(await inbox.drain()).toEqual([]);
     });
+
+    test('for tokens that a part may still use', async () => {
+      const inbox = await start();
+      await inbox.setAccount('Free', 10);
+      const a = accountKeys(inbox.payer);
+      await redis().call('hset', a.hold, 'ten_a:orders:g:0', 8);
+      const debit = (tokens: number) =>
+        redis().run(
+          'debit',
+          [a.meta, a.hold, a.replays, a.replay(`${tokens}`)],
+          [inbox.t.nowMs(), `${tokens}`, tokens, 'f', 'v'],
+        );
+      expect([await debit(3), await debit(2), await debit(1)]).toEqual(['SHORT', 'OK', 'SHORT']);
+    });
   });
 
   describe('completion', () => {

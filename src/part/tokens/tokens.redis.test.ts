@@ -85,6 +85,17 @@ onEachRedis(redis => {
       expect([await routed(t), await used(account)]).toEqual([2, 2]);
     });
 
+    test('does not grant tokens to a part whose payer has changed meanwhile', async () => {
+      const t = await startPaid(await startAccount(10));
+      const { report, apply } = createLedgerCalls(t.client);
+      const { ledger } = (await report(t.part)) as Report;
+      await t.change({ kind: 'meta', field: 'payer', value: newAccount() });
+      await apply(t.part, ledger, '10');
+      expect((await report(t.part))?.left).toBe('0');
+      await apply(t.part, ((await report(t.part)) as Report).ledger, '10');
+      expect((await report(t.part))?.left).toBe('10');
+    });
+
     test('continues after a top-up', async () => {
       const account = await startAccount(2);
       const t = await startPaid(account);
