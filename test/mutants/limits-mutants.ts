@@ -440,4 +440,28 @@ export const LIMITS_MUTANTS: readonly Mutant[] = [
       'src/record/mail-record.redis.test.ts',
     ],
   ]),
+  ...limitsMutantsOf('src/redis/scripts/debit.lua', [
+    [
+      'a replay uses tokens that parts may still use',
+      " - heldByOthers(KEYS[2], '')",
+      '',
+      'src/part/owner/replays.redis.test.ts',
+    ],
+  ]),
+  ...limitsMutantsOf('src/part/tokens/apply.lua', [
+    [
+      'a part uses tokens of its previous payer',
+      'meta[2] ~= ARG_LEDGER or ',
+      '',
+      'src/part/tokens/tokens.redis.test.ts',
+    ],
+  ]),
+  ...limitsMutantsOf('src/part/inbox/permission.lua', [
+    [
+      'events are pulled before all activations are known',
+      " or redis.call('HEXISTS', KEY_KEYS, '') == 0",
+      '',
+      'src/part/owner/operations.redis.test.ts',
+    ],
+  ]),
 ];
