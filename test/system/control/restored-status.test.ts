@@ -2,6 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { untilCalm } from '../support/calm.ts';
 import { eventually } from '../support/deadline.ts';
+import { makeSample } from '../support/publisher.ts';
 import { PRODUCER, QUEUE, SUBSCRIPTION } from '../support/small-world.ts';
 import { useSmallWorld } from '../support/use-small-world.ts';
 import { kubectl } from '../support/world.ts';
@@ -75,4 +76,35 @@ test('conditions and fields of a restored status are removed, and conditions of 
   const annotated = await version();
   await delay(2_000);
   expect(await version()).toBe(annotated);
+});
+
+test('a Subscription that is restored with its status while the controller is stopped keeps its signing secret', async () => {
+  const { cluster, observer, publisher, receiver, sluice } = world;
+  const subscription = `subscription/${SUBSCRIPTION}`;
+  const where = ['-n', 'ada'];
+  const secret = async () => {
+    const path = 'jsonpath={.data.secret} {.metadata.ownerReferences[*].uid}';
+    const [data, owner] = (
+      await kubectl(cluster, ['get', 'secret', `${SUBSCRIPTION}-signing`, ...where, '-o', path])
+    ).split(' ');
+    return { data, owner };
+  };
+  const before = await secret();
+  const { status } = await read(subscription, 'ada');
+  const { apiVersion, kind, spec } = JSON.parse(await kubectl(cluster, ['get', subscription, ...where, '-o', 'json']));
+  await sluice.kill();
+  await kubectl(cluster, ['patch', subscription, ...where, '--type=merge', '-p', '{"metadata":{"finalizers":null}}']);
+  // There is no garbage collector that deletes the Secret along with its owner.
+  await kubectl(cluster, ['delete', subscription, `secret/${SUBSCRIPTION}-signing`, ...where]);
+  const restored = { apiVersion, kind, metadata: { name: SUBSCRIPTION }, spec };
+  await kubectl(cluster, ['create', ...where, '-f', '-'], JSON.stringify(restored));
+  await patch(subscription, 'ada', status);
+  await sluice.restart();
+  await eventually('the Secret is written', () => secret().then(Boolean, () => false), { withinMs: 60_000 });
+  const after = await secret();
+  expect(after.data).toBe(before.data);
+  expect(after.owner).not.toBe(before.owner);
+  await observer.until(['Subscription', SUBSCRIPTION, 'ada', 'Live', 'True/Live']);
+  await publisher.publish(makeSample('restored', 'key', 'restored'));
+  await receiver.arrival('restored', 'ada');
 });
