@@ -135,6 +135,18 @@ describe('elector', () => {
     expect(a.terms).toHaveLength(2);
   });
 
+  it('ends the work at the deadline, even if a renewal has no response yet', async () => {
+    const clock = createManualClock();
+    let fate: Fate = GOOD;
+    const a = contend({ leases: createLeaseServer(clock).connect(() => fate), identity: 'a', clock });
+    await clock.advance(100);
+    fate = { thereMs: 60_000, backMs: 0, lost: 'no' };
+    await clock.advance(9_800);
+    expect(a.leads()).toBe(true);
+    await clock.advance(200);
+    expect(a.leads()).toBe(false);
+  });
+
   it('starts the deadline when a renewal is sent, and not when its response is received', async () => {
     const clock = createManualClock();
     const server = createLeaseServer(clock);

@@ -1,5 +1,7 @@
 import { expect, test } from 'vitest';
-import { keyedCallOf } from './repeated-calls.ts';
+import { Refusal } from '../../http/refusal.ts';
+import type { KeyedCall } from '../../idempotency/keyed-calls.ts';
+import { keyedCallOf, performOnce } from './repeated-calls.ts';
 
 type Parts = Parameters<typeof keyedCallOf>;
 
@@ -21,4 +23,16 @@ test('a repetition must have the same content and the same caller', () => {
 test('does not store a call without a key, or of a route without stored responses', () => {
   expect(keyedCallOf(ROUTE, { ...callOf('ada'), idempotencyKey: undefined } as Parts[1], OWNER)).toBeUndefined();
   expect(keyedCallOf({ ...ROUTE, idempotency: 'replay' }, callOf('ada'), OWNER)).toBeUndefined();
+});
+
+test.each<[string, unknown, string]>([
+  ['a refused call', new Refusal('forbidden'), 'forget'],
+  ['a call that may have had an effect', new Refusal('unavailable'), 'release'],
+  ['a call that failed for an unknown reason', new Error('broken'), 'release'],
+])('after %s, its key can only be used again if there was no effect', async (_what, error, expected) => {
+  const ended: string[] = [];
+  const end = async (how: string) => void ended.push(how);
+  const calls = { begin: async () => ({ answer: 'RUN' as const, seed: 's', end }) };
+  await expect(performOnce(calls, {} as KeyedCall, () => Promise.reject(error))).rejects.toBe(error);
+  expect(ended).toEqual([expected]);
 });
