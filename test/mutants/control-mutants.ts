@@ -105,4 +105,19 @@ export const CONTROL_MUTANTS: readonly Mutant[] = [
       ';',
     ],
   ]),
+  ...controlMutantsOf(`${CONTROLLER}engine/elector.ts`, `${CONTROLLER}engine/elector.test.ts`, [
+    [
+      'a leader continues after its deadline until a renewal has a response',
+      'Math.min(renewDeadlineMs / 2, hold.leftMs())',
+      'renewDeadlineMs / 2',
+    ],
+  ]),
+  ...controlMutantsOf('src/facade/contract/repeated-calls.ts', 'src/facade/contract/repeated-calls.test.ts', [
+    [
+      'a call that may have had an effect is performed again as a new one',
+      'PROBLEMS[error.code].status < 500',
+      'PROBLEMS[error.code].status < 600',
+    ],
+    ['a stored response is returned to another caller', '[callerKey(identity), params,', '[params,'],
+  ]),
 ];
