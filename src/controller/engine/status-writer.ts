@@ -115,7 +115,11 @@ export function createStatusWriter<Spec, Status extends CommonStatus>(options: {
   };
 }
 
-/** Applies the status, and removes everything from it that is not wanted. Returns the object after that. */
+/**
+ * Applies the status, and removes everything from it that is not wanted. Returns the object after that. If the object was
+ * deleted and created again in the meantime, the new object gets this status until it is reconciled. The API server does
+ * not compare uids when writing a status.
+ */
 async function put<Status extends CommonStatus>(
   { client, resource }: { client: Pick<KubeClient, 'apply' | 'mergePatch'>; resource: Resource },
   owns: Owns,
@@ -123,18 +127,21 @@ async function put<Status extends CommonStatus>(
   next: CommonStatus,
   signal: AbortSignal | undefined,
 ): Promise<KubeObject<unknown, Status>> {
-  // Setting the uid prevents us from writing the status to a new object of the same name.
-  const body = { metadata: { uid: name.uid }, status: next };
-  const applied = await client.apply<KubeObject<unknown, Status>>(resource, name, body, {
-    fieldManager: FIELD_MANAGER.controller,
-    force: true,
-    subresource: 'status',
-    signal,
-  });
+  const applied = await client.apply<KubeObject<unknown, Status>>(
+    resource,
+    name,
+    { status: next },
+    {
+      fieldManager: FIELD_MANAGER.controller,
+      force: true,
+      subresource: 'status',
+      signal,
+    },
+  );
   const leftovers = applied.status && leftoversOf(applied.status, next, owns);
   if (leftovers === undefined) return applied;
-  const { uid, resourceVersion } = applied.metadata;
-  const patch = { metadata: { uid, resourceVersion }, status: leftovers };
+  const { resourceVersion } = applied.metadata;
+  const patch = { metadata: { resourceVersion }, status: leftovers };
   return client.mergePatch(resource, name, patch, { subresource: 'status', signal });
 }
 
