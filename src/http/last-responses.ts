@@ -28,11 +28,11 @@ export function createLastResponses(): LastResponses {
   const closing = new WeakSet<Socket>();
 
   function linger(socket: Socket): void {
-    const close = socket.destroySoon;
+    const close = socket.destroySoon.bind(socket);
     socket.destroySoon = () => {
       closing.add(socket);
       const request = latest.get(socket);
-      if (request === undefined || request.complete) return close.call(socket);
+      if (request === undefined || request.complete) return close();
       socket.end();
       request.once('end', () => socket.destroy());
     };

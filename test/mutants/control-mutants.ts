@@ -45,8 +45,8 @@ export const CONTROL_MUTANTS: readonly Mutant[] = [
   ...controlMutantsOf(`${CONTROLLER}engine/status-writer.ts`, `${CONTROLLER}engine/status-writer.kube.test.ts`, [
     [
       'a condition that another manager has just added is removed',
-      '{ uid, resourceVersion }, status: leftovers',
-      '{ uid }, status: leftovers',
+      '{ resourceVersion }, status: leftovers',
+      '{}, status: leftovers',
     ],
   ]),
   ...controlMutantsOf(`${CONTROLLER}audit/orphan-removal.ts`, `${CONTROLLER}audit/orphan-parts.redis.test.ts`, [

@@ -45,11 +45,11 @@ function startQueues(slot: { cap?: number; send?: 'open' | 'held'; validUntilMs?
     sent,
     finished,
     opened: () => opened,
-    async add(...refs: string[]) {
+    add: async (...refs: string[]) => {
       for (const ref of refs) queues.add(heldClaim(ref));
       await nextTurn();
     },
-    async end() {
+    end: async () => {
       ends.shift()?.();
       await nextTurn();
     },
