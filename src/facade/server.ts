@@ -263,14 +263,13 @@ function noteRefusals(
 }
 
 /** Counts calls and adds the headers included in every response. */
-function observe({ app, endsConnection }: HttpServer, metrics: FacadeMetrics): void {
+function observe({ app }: HttpServer, metrics: FacadeMetrics): void {
   app.addHook('onRequest', async (_request, reply) => {
     metrics.enter();
     reply.raw.once('close', metrics.leave);
   });
   app.addHook('onSend', async (request, reply) => {
     reply.header('x-request-id', request.id);
-    if (endsConnection(request.raw)) reply.header('connection', 'close');
   });
   app.addHook('onResponse', async (request, reply) => {
     const { url } = request.routeOptions;

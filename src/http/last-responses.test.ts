@@ -2,9 +2,10 @@ import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
 import { connect, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
 import { createAuthority } from '../../test/support/redis/certificates.ts';
 import { type TemporaryFolder, temporaryFolder } from '../../test/support/temporary-folder.ts';
+import { usedMemory } from '../../test/support/used-memory.ts';
 import type { HttpServer } from './server.ts';
 import { createTestServer } from './testing/test-server.ts';
 
@@ -132,4 +133,71 @@ describe('requests behind the last response of a connection are not processed', 
     const sent = await sendInParts(`${START}${LENGTH}o`, `k${START}${LENGTH}ok`);
     expect(sent).toEqual({ processed: 1, statuses: [413] });
   });
+});
+
+describe('while draining', () => {
+  const GET = 'GET / HTTP/1.1\r\nHost: x\r\n\r\n';
+
+  /** Sends two requests and waits until both are held. */
+  async function hold() {
+    const answers: (() => void)[] = [];
+    server = createTestServer({ limits: { drainTimeoutMs: 5_000 } });
+    server.app.get('/fastify', async () => 'done');
+    server.serveFirst((request, response, pass) => {
+      answers.push(() => {
+        if (request.url === '/fastify') return pass();
+        response.writeHead(200, server.endsConnection(request) ? { connection: 'close' } : {}).end();
+      });
+    });
+    const socket = connect(await server.listen(0, '127.0.0.1'), '127.0.0.1');
+    const connections: string[] = [];
+    socket.on('data', chunk => {
+      for (const [, value] of `${chunk}`.matchAll(/connection: ([a-z-]+)\r/gi)) connections.push(`${value}`);
+    });
+    return { answers, socket, connections };
+  }
+
+  test('requests are processed if no response has closed the connection, because the latest one was sent before', async () => {
+    const { answers, socket, connections } = await hold();
+    socket.write(GET.repeat(2));
+    await vi.waitFor(() => expect(answers).toHaveLength(2));
+    answers[1]?.();
+    server.drain();
+    answers[0]?.();
+    await vi.waitFor(() => expect(connections).toEqual(['keep-alive', 'keep-alive']));
+    const closed = once(socket, 'close');
+    socket.write(GET);
+    await vi.waitFor(() => expect(answers).toHaveLength(3));
+    answers[2]?.();
+    await closed;
+    expect(connections).toEqual(['keep-alive', 'keep-alive', 'close']);
+  });
+
+  test('a connection is closed if Fastify sends its last response', async () => {
+    const { answers, socket, connections } = await hold();
+    socket.write(GET + GET.replace('/', '/fastify'));
+    await vi.waitFor(() => expect(answers).toHaveLength(2));
+    server.drain();
+    const closed = once(socket, 'close');
+    for (const answer of answers) answer();
+    await closed;
+    expect(connections).toEqual(['keep-alive', 'close']);
+  });
+});
+
+test('an idle connection does not keep its latest request in memory', async () => {
+  const requests: WeakRef<object>[] = [];
+  server = createTestServer();
+  server.serveFirst((request, response) => {
+    requests.push(new WeakRef(request));
+    response.end();
+  });
+  const socket = connect(await server.listen(0, '127.0.0.1'), '127.0.0.1');
+  socket.write('GET / HTTP/1.1\r\nHost: x\r\n\r\n');
+  await once(socket, 'data');
+  await vi.waitFor(() => {
+    usedMemory();
+    expect(requests[0]?.deref()).toBeUndefined();
+  });
+  socket.destroy();
 });

@@ -1,4 +1,4 @@
-import type { IncomingMessage } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 
 /** LastResponses closes connections after their last response. */
@@ -7,14 +7,21 @@ export interface LastResponses {
    * Called for each request. Returns false if its connection is closed after the response to an earlier request. It must
    * not be processed then, because it would not get a response (RFC 9112, 9.6).
    */
-  readonly enter: (request: IncomingMessage) => boolean;
+  readonly enter: (request: IncomingMessage, response: ServerResponse) => boolean;
   /**
    * Returns true if the response to this request can be the last one of its connection, i.e. if no other request has
-   * arrived behind it. Requests that arrive from now on are not processed.
+   * arrived behind it. Requests that arrive from now on are not processed, unless the response to the latest request has
+   * been sent already and keeps the connection open.
    */
   readonly isLast: (request: IncomingMessage) => boolean;
   /** Marks the response to this request, which has `Connection: close`, as the last one of its connection. */
   readonly close: (request: IncomingMessage) => void;
+}
+
+interface Connection {
+  /** The response to the latest request, until the request is complete and the response is sent. */
+  latest: ServerResponse | undefined;
+  isClosing: boolean;
 }
 
 /**
@@ -24,35 +31,49 @@ export interface LastResponses {
  * discarded. The timeout of the request still applies.
  */
 export function createLastResponses(): LastResponses {
-  const latest = new WeakMap<Socket, IncomingMessage>();
-  const closing = new WeakSet<Socket>();
+  const connections = new WeakMap<Socket, Connection>();
 
-  function linger(socket: Socket): void {
+  function open(socket: Socket): Connection {
+    const connection: Connection = { latest: undefined, isClosing: false };
+    connections.set(socket, connection);
     const close = socket.destroySoon.bind(socket);
     socket.destroySoon = () => {
-      closing.add(socket);
-      const request = latest.get(socket);
+      connection.isClosing = true;
+      const request = connection.latest?.req;
       if (request === undefined || request.complete) return close();
       socket.end();
       request.once('end', () => socket.destroy());
     };
+    return connection;
+  }
+
+  /** Without this, each idle connection would keep its latest request in memory. */
+  function forget(this: ServerResponse): void {
+    const connection = connections.get(this.req.socket);
+    if (connection?.latest === this && this.req.complete) connection.latest = undefined;
   }
 
   return {
-    enter(request) {
-      const { socket } = request;
-      if (closing.has(socket)) {
+    enter(request, response) {
+      const connection = connections.get(request.socket) ?? open(request.socket);
+      if (connection.isClosing) {
         request.resume();
         return false;
       }
-      if (!latest.has(socket)) linger(socket);
-      latest.set(socket, request);
+      connection.latest = response;
+      response.once('close', forget);
       return true;
     },
     isLast(request) {
-      closing.add(request.socket);
-      return latest.get(request.socket) === request;
+      const connection = connections.get(request.socket);
+      if (connection?.latest === undefined) return false;
+      const { latest } = connection;
+      if (latest.req === request || !latest.headersSent) connection.isClosing = true;
+      return latest.req === request;
     },
-    close: ({ socket }) => void closing.add(socket),
+    close({ socket }) {
+      const connection = connections.get(socket);
+      if (connection !== undefined) connection.isClosing = true;
+    },
   };
 }

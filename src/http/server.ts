@@ -49,7 +49,7 @@ export interface HttpServer {
   readonly serveFirst: (serve: (request: IncomingMessage, response: ServerResponse, pass: () => void) => void) => void;
   /**
    * Whether the response to a request should ask the client to open a new connection (`Connection: close`). While
-   * draining, this is the last response of each connection. Call this for each response.
+   * draining, this is the last response of each connection. Call this for each response that is sent without Fastify.
    */
   readonly endsConnection: (request: IncomingMessage) => boolean;
   /** Runs a function in the next iteration of the event loop, after connections that have arrived until then. */
@@ -143,6 +143,8 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
   const afterArrivals = receiveConnections(app.server, options);
   const lastResponses = createLastResponses();
   const serveFirst = receiveRequests(app, lastResponses, onPlainAnswer);
+  const endsConnection: HttpServer['endsConnection'] = request => draining && lastResponses.isLast(request);
+  closeConnections(app, endsConnection);
   // Afterwards, since the function above replaces all listeners for requests.
   if (options.connections !== undefined) limitConnections(app.server, options.connections);
   if (tracing !== undefined) traceRequests(app, tracing);
@@ -155,7 +157,7 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
     app,
     answerUnrouted,
     serveFirst,
-    endsConnection: request => draining && lastResponses.isLast(request),
+    endsConnection,
     afterArrivals,
     useCertificate: ({ cert, key }) => (app.server as unknown as HttpsServer).setSecureContext({ cert, key }),
     async listen(port, host) {
@@ -206,17 +208,25 @@ function receiveRequests(
   }
   app.server.removeAllListeners('request');
   app.server.on('request', (request, response) => {
-    if (!lastResponses.enter(request)) return;
+    if (!lastResponses.enter(request, response)) return;
     if (hasSeveralHosts(request)) refuse(request, response, 'malformed_request', SEVERAL_HOSTS);
     else serve(request, response, () => app.routing(request, response));
   });
   // Otherwise, Node would respond with 417 and no body.
   app.server.on('checkExpectation', (request, response) => {
-    if (lastResponses.enter(request)) refuse(request, response, 'expectation_failed');
+    if (lastResponses.enter(request, response)) refuse(request, response, 'expectation_failed');
   });
   return first => {
     serve = first;
   };
+}
+
+/** Closes connections after the last response if it is sent by Fastify. */
+function closeConnections(app: FastifyInstance, endsConnection: HttpServer['endsConnection']): void {
+  app.addHook('onSend', (request, reply, _payload, done) => {
+    if (endsConnection(request.raw)) reply.header('connection', 'close');
+    done();
+  });
 }
 
 /** Starts TLS handshakes in turn. Returns the function that runs others after the connections that have arrived. */
