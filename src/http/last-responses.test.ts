@@ -135,28 +135,39 @@ describe('requests behind the last response of a connection are not processed', 
   });
 });
 
+const GET = 'GET / HTTP/1.1\r\nHost: x\r\n\r\n';
+
+/** Starts a server that holds the response to each request, and opens a connection. */
+async function hold() {
+  const answers: (() => void)[] = [];
+  server = createTestServer({ limits: { drainTimeoutMs: 5_000 } });
+  server.app.get('/fastify', async () => 'done');
+  server.serveFirst((request, response, pass) => {
+    answers.push(() => {
+      if (request.url === '/fastify') return pass();
+      response.writeHead(200, server.endsConnection(request) ? { connection: 'close' } : {}).end();
+    });
+  });
+  const socket = connect(await server.listen(0, '127.0.0.1'), '127.0.0.1');
+  const connections: string[] = [];
+  socket.on('data', chunk => {
+    for (const [, value] of `${chunk}`.matchAll(/connection: ([a-z-]+)\r/gi)) connections.push(`${value}`);
+  });
+  return { answers, socket, connections };
+}
+
+test('requests behind a refused one are not processed if its response waits for earlier ones', async () => {
+  const { answers, socket, connections } = await hold();
+  socket.write(GET + GET.replace('Host', 'Host: y\r\nHost') + GET);
+  await vi.waitFor(() => expect(answers).not.toHaveLength(0));
+  const closed = once(socket, 'close');
+  answers[0]?.();
+  await closed;
+  expect(answers).toHaveLength(1);
+  expect(connections).toEqual(['keep-alive', 'close']);
+});
+
 describe('while draining', () => {
-  const GET = 'GET / HTTP/1.1\r\nHost: x\r\n\r\n';
-
-  /** Sends two requests and waits until both are held. */
-  async function hold() {
-    const answers: (() => void)[] = [];
-    server = createTestServer({ limits: { drainTimeoutMs: 5_000 } });
-    server.app.get('/fastify', async () => 'done');
-    server.serveFirst((request, response, pass) => {
-      answers.push(() => {
-        if (request.url === '/fastify') return pass();
-        response.writeHead(200, server.endsConnection(request) ? { connection: 'close' } : {}).end();
-      });
-    });
-    const socket = connect(await server.listen(0, '127.0.0.1'), '127.0.0.1');
-    const connections: string[] = [];
-    socket.on('data', chunk => {
-      for (const [, value] of `${chunk}`.matchAll(/connection: ([a-z-]+)\r/gi)) connections.push(`${value}`);
-    });
-    return { answers, socket, connections };
-  }
-
   test('requests are processed if no response has closed the connection, because the latest one was sent before', async () => {
     const { answers, socket, connections } = await hold();
     socket.write(GET.repeat(2));
@@ -171,6 +182,22 @@ describe('while draining', () => {
     answers[2]?.();
     await closed;
     expect(connections).toEqual(['keep-alive', 'keep-alive', 'close']);
+  });
+
+  test('a request is not processed if it arrives when earlier ones are answered', async () => {
+    const { answers, socket, connections } = await hold();
+    socket.write(GET.repeat(2));
+    await vi.waitFor(() => expect(answers).toHaveLength(2));
+    server.drain();
+    answers[0]?.();
+    await vi.waitFor(() => expect(connections).toEqual(['keep-alive']));
+    const closed = once(socket, 'close');
+    socket.write(GET);
+    const next = vi.waitFor(() => expect(answers).toHaveLength(3), 200);
+    await expect(next).rejects.toThrow();
+    answers[1]?.();
+    await closed;
+    expect(connections).toEqual(['keep-alive', 'close']);
   });
 
   test('a connection is closed if Fastify sends its last response', async () => {

@@ -695,6 +695,20 @@ export const MUTANTS: readonly Mutant[] = [
     test: 'src/dataplane/dispatcher/endpoint-client-tls.test.ts',
   },
   {
+    name: 'while draining, a request is processed behind the last response',
+    file: 'src/http/last-responses.ts',
+    from: 'latest.req === request || !latest.headersSent',
+    to: 'latest.req === request',
+    test: 'src/http/last-responses.test.ts',
+  },
+  {
+    name: 'while draining, a request gets no response because of one sent before',
+    file: 'src/http/last-responses.ts',
+    from: 'if (latest.req === request || !latest.headersSent) connection',
+    to: 'connection',
+    test: 'src/http/last-responses.test.ts',
+  },
+  {
     name: 'a connection with an incomplete request is reused',
     file: 'src/dataplane/dispatcher/http/connection.ts',
     from: '(socket?.writableLength ?? 0) > 0',
