@@ -102,12 +102,6 @@ const LARGE = ['test/scale/draining.test.ts', 'test/hostile/hostile.test.ts'];
 /** The files of a worker share a process: most of them would take longer to load what they test than to test it. */
 const SHARED = { isolate: false };
 
-/**
- * The roles start with more space for young objects than in a container. They then start in four fifths of the CPU time,
- * and most of them only run for seconds.
- */
-const QUICK_START = { env: { NODE_OPTIONS: '--max-semi-space-size=32' } };
-
 /** Each file has a cluster and a Redis of its own. */
 const SYSTEM = { globalSetup: ['test/support/setup-clusters.ts'], testTimeout: 600_000, hookTimeout: 180_000 };
 
@@ -204,7 +198,6 @@ export default defineConfig({
           exclude: ['**/*.redis.test.ts', '**/*.kube.test.ts', ...ALONE, ...WAITING],
           ...SYSTEM,
           ...SHARED,
-          ...QUICK_START,
           maxWorkers: 4,
         },
       },
@@ -214,7 +207,6 @@ export default defineConfig({
           include: WAITING,
           ...SYSTEM,
           ...SHARED,
-          ...QUICK_START,
           maxWorkers: 3,
         },
       },
