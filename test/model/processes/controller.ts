@@ -77,15 +77,11 @@ export async function createController(
   });
   const client = {
     get: (_resource: unknown, { name }: { name: string }) => Promise.resolve({ metadata: { name } }),
-    apply: (
-      resource: { kind: string },
-      target: { namespace?: string; name: string },
-      body: { metadata?: { uid?: string }; status?: object },
-    ) =>
+    apply: (resource: { kind: string }, target: { namespace?: string; name: string }, body: { status?: object }) =>
       Promise.resolve(
         body.status === undefined
           ? { metadata: target }
-          : objects.writeStatus(resource.kind as ModelKind, keyOf(target), body.metadata?.uid ?? '', body.status),
+          : objects.writeStatus(resource.kind as ModelKind, keyOf(target), body.status),
       ),
   } as unknown as Pick<KubeClient, 'get' | 'create' | 'apply' | 'mergePatch'>;
   const log = createLogger({ level: 'silent' });

@@ -128,10 +128,10 @@ export function createObjects(nowMs: () => number) {
     },
     /** The version, which increases with every change. */
     version: () => versions,
-    /** Writes a status, like the controller. Returns the current object. */
-    writeStatus(kind: ModelKind, key: string, uid: string, status: object): AnyObject {
+    /** Writes a status, like the controller, even if the object was created again. Returns the current object. */
+    writeStatus(kind: ModelKind, key: string, status: object): AnyObject {
       const object = storeOf(kind).get(key);
-      if (object?.metadata.uid !== uid) throw new Error(`${kind} ${key} does not exist`);
+      if (object === undefined) throw new Error(`${kind} ${key} does not exist`);
       return write(kind, { ...object, status } as ModelObject<typeof kind>);
     },
   };
