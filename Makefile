@@ -33,7 +33,7 @@ test: ## run all tests: check, followed by the tests with Redis, with Kubernetes
 	@$(MAKE) --no-print-directory setup || { echo '0 passed, 1 failed'; exit 1; }
 	@$(TEST_ALL) all $(WITH)
 
-test-model: setup ## run random histories against the models, every schedule of two leaders, a part against its reference, and lost calls about tokens: STEPS=12000 SEED=1, or REPLAY=… or HISTORY=… of a failure
+test-model: setup ## run random histories against the models, every schedule of two leaders, a part against its reference, and the token ledgers with lost replies: STEPS=12000 SEED=1, or REPLAY=… or HISTORY=… of a failure
 	@$(NODE) node_modules/vitest/vitest.mjs run --project unit test/model
 	@STEPS='$(or $(STEPS),12000)' SEED='$(SEED)' REPLAY='$(REPLAY)' HISTORY='$(HISTORY)' SCHEDULES=all $(NODE) node_modules/vitest/vitest.mjs run --project redis test/model src/controller/fence
 	@HISTORY= SEEDS=100 RUNS=40 SEED='$(SEED)' $(NODE) node_modules/vitest/vitest.mjs run --project redis test/part/random src/part/tokens/ledger-faults

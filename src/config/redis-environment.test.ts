@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
-import { createAuthority } from '../../test/support/redis/certificates.ts';
+import { createAuthority } from '../../test/support/certificates.ts';
 import { temporaryFolder } from '../../test/support/temporary-folder.ts';
 import { readConfig } from './config.ts';
 

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
-import { createAuthority } from '../../test/support/redis/certificates.ts';
+import { createAuthority } from '../../test/support/certificates.ts';
 import { temporaryFolder } from '../../test/support/temporary-folder.ts';
 import { ConfigError, readConfig } from './config.ts';
 

@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { connect, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
-import { createAuthority } from '../../test/support/redis/certificates.ts';
+import { createAuthority } from '../../test/support/certificates.ts';
 import { type TemporaryFolder, temporaryFolder } from '../../test/support/temporary-folder.ts';
 import { usedMemory } from '../../test/support/used-memory.ts';
 import type { HttpServer } from './server.ts';

@@ -9,11 +9,11 @@ export interface LastResponses {
    */
   readonly enter: (request: IncomingMessage, response: ServerResponse) => boolean;
   /**
-   * Returns true if the response to this request can be the last one of its connection, i.e. if no other request has
-   * arrived behind it. Requests that arrive from now on are not processed, unless the response to the latest request has
+   * Marks the connection of this request as closing, and returns whether the response to this request is the last one,
+   * i.e. no other request has arrived behind it. Requests that arrive from now on are not processed, unless the response to the latest request has
    * been sent already and keeps the connection open.
    */
-  readonly isLast: (request: IncomingMessage) => boolean;
+  readonly closeIfLast: (request: IncomingMessage) => boolean;
   /** Marks the response to this request, which has `Connection: close`, as the last one of its connection. */
   readonly close: (request: IncomingMessage) => void;
 }
@@ -64,7 +64,7 @@ export function createLastResponses(): LastResponses {
       response.once('close', forget);
       return true;
     },
-    isLast(request) {
+    closeIfLast(request) {
       const connection = connections.get(request.socket);
       if (connection?.latest === undefined) return false;
       const { latest } = connection;

@@ -49,7 +49,8 @@ export interface HttpServer {
   readonly serveFirst: (serve: (request: IncomingMessage, response: ServerResponse, pass: () => void) => void) => void;
   /**
    * Whether the response to a request should ask the client to open a new connection (`Connection: close`). While
-   * draining, this is the last response of each connection. Call this for each response that is sent without Fastify.
+   * draining, this is the last response of each connection, and requests behind it are not processed. Call this for each
+   * response that is sent without Fastify.
    */
   readonly endsConnection: (request: IncomingMessage) => boolean;
   /** Runs a function in the next iteration of the event loop, after connections that have arrived until then. */
@@ -143,7 +144,7 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
   const afterArrivals = receiveConnections(app.server, options);
   const lastResponses = createLastResponses();
   const serveFirst = receiveRequests(app, lastResponses, onPlainAnswer);
-  const endsConnection: HttpServer['endsConnection'] = request => draining && lastResponses.isLast(request);
+  const endsConnection: HttpServer['endsConnection'] = request => draining && lastResponses.closeIfLast(request);
   closeConnections(app, endsConnection);
   // Afterwards, since the function above replaces all listeners for requests.
   if (options.connections !== undefined) limitConnections(app.server, options.connections);

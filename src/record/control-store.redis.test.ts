@@ -1,4 +1,6 @@
 import { randomUUID } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { checkMarker, FORMAT, RedisFormatError, RedisInstanceError } from '../redis/format.ts';
 import { CLUSTER_KEYS, integrationKeys, queueKeys, tenantKeys } from '../redis/keys.ts';
@@ -75,6 +77,20 @@ onEachRedis(redis => {
     expect(await t.control.readCluster()).toEqual({ uid, ready: true, epoch: first.epoch + 100 });
     await t.control.enlist(first.epoch + 100, t.tenant);
     expect(await redis().call('sismember', CLUSTER_KEYS.tenants, t.tenant)).toBe(1);
+  });
+
+  test('lead: docs/limits.md: another cluster uses the data after the id of the former one was removed', async () => {
+    const t = start();
+    const { uid = randomUUID() } = await t.control.readCluster();
+    const former = (await t.control.lead(uid, 3, START_MS)) as { epoch: number; store: string };
+    const page = await readFile(join(import.meta.dirname, '..', '..', 'docs', 'limits.md'), 'utf8');
+    const [, ...command] = /`(HDEL) (\S+) (\S+)`/.exec(page) ?? [];
+    expect(await redis().call(...(command as [string, string, string]))).toBe(1);
+    onTestFinished(async () => {
+      await redis().call('hset', CLUSTER_KEYS.meta, 'uid', uid);
+    });
+    expect(await t.control.lead('another', 0, START_MS)).toEqual({ ...former, epoch: former.epoch + 1 });
+    expect(await t.control.lead(uid, 4, START_MS)).toEqual({ other: 'another' });
   });
 
   test('lead: marks the format of the data, and refuses data of a newer format without changing it', async () => {

@@ -1,8 +1,8 @@
 import { writeFileSync } from 'node:fs';
 import { afterAll, expect, type TestContext, test, vi } from 'vitest';
+import { createAuthority, tlsArguments } from '../../test/support/certificates.ts';
 import { freePort } from '../../test/support/free-port.ts';
 import { startPart } from '../../test/support/part/part.ts';
-import { createAuthority, tlsArguments } from '../../test/support/redis/certificates.ts';
 import { startSentinels } from '../../test/support/redis/sentinel.ts';
 import { type RedisServer, redisCommand, startRedis } from '../../test/support/redis/server.ts';
 import { temporaryFolder } from '../../test/support/temporary-folder.ts';

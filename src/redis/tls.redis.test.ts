@@ -1,7 +1,7 @@
 import { copyFileSync } from 'node:fs';
 import { afterAll, expect, onTestFinished, test, vi } from 'vitest';
+import { type Authority, createAuthority, tlsArguments } from '../../test/support/certificates.ts';
 import { freePort } from '../../test/support/free-port.ts';
-import { type Authority, createAuthority, tlsArguments } from '../../test/support/redis/certificates.ts';
 import { clusterArguments, formCluster } from '../../test/support/redis/cluster.ts';
 import { type RedisServer, startRedis } from '../../test/support/redis/server.ts';
 import { temporaryFolder } from '../../test/support/temporary-folder.ts';

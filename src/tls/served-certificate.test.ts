@@ -7,7 +7,7 @@ import { text } from 'node:stream/consumers';
 import type { TLSSocket } from 'node:tls';
 import { pino } from 'pino';
 import { beforeEach, expect, onTestFinished, test, vi } from 'vitest';
-import { type Authority, createAuthority } from '../../test/support/redis/certificates.ts';
+import { type Authority, createAuthority } from '../../test/support/certificates.ts';
 import { temporaryFolder } from '../../test/support/temporary-folder.ts';
 import { createHttpServer } from '../http/server.ts';
 import { createRegistry } from '../telemetry/metrics.ts';

@@ -3,7 +3,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeAll, expect, test } from 'vitest';
 import { type Config, readConfig } from '../../src/config/config.ts';
-import { createAuthority } from '../support/redis/certificates.ts';
+import { createAuthority } from '../support/certificates.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { type Helm, type Manifest, openHelm, renderChart } from './support/helm.ts';
 import { REQUIRED, VALUE_SETS } from './support/value-sets.ts';

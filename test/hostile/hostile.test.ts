@@ -6,7 +6,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { publicId, tenantId } from '../../src/core/ids/ids.ts';
 import type { OpenApiDocument } from '../../src/facade/openapi.ts';
 import { median } from '../bench/report/statistics.ts';
-import { createAuthority } from '../support/redis/certificates.ts';
+import { createAuthority } from '../support/certificates.ts';
 import type { Sluice } from '../support/sluice.ts';
 import { type TemporaryFolder, temporaryFolder } from '../support/temporary-folder.ts';
 import { makeSpecimens } from '../system/rest/contract/specimens.ts';

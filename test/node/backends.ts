@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { expect } from 'vitest';
+import { createAuthority, tlsArguments } from '../support/certificates.ts';
 import { freePort } from '../support/free-port.ts';
-import { createAuthority, tlsArguments } from '../support/redis/certificates.ts';
 import { startRedisCluster } from '../support/redis/cluster.ts';
 import { startSentinels } from '../support/redis/sentinel.ts';
 import { DOCUMENTED, startRedis } from '../support/redis/server.ts';

@@ -1,5 +1,5 @@
 import { OAuth2Server } from 'oauth2-mock-server';
-import type { CertificateFiles } from './redis/certificates.ts';
+import type { CertificateFiles } from './certificates.ts';
 
 /** The claims of a person or program, in addition to the issuer, audience, and times. */
 export interface Claims {

@@ -127,17 +127,13 @@ async function put<Status extends CommonStatus>(
   next: CommonStatus,
   signal: AbortSignal | undefined,
 ): Promise<KubeObject<unknown, Status>> {
-  const applied = await client.apply<KubeObject<unknown, Status>>(
-    resource,
-    name,
-    { status: next },
-    {
-      fieldManager: FIELD_MANAGER.controller,
-      force: true,
-      subresource: 'status',
-      signal,
-    },
-  );
+  const body = { status: next };
+  const applied = await client.apply<KubeObject<unknown, Status>>(resource, name, body, {
+    fieldManager: FIELD_MANAGER.controller,
+    force: true,
+    subresource: 'status',
+    signal,
+  });
   const leftovers = applied.status && leftoversOf(applied.status, next, owns);
   if (leftovers === undefined) return applied;
   const { resourceVersion } = applied.metadata;

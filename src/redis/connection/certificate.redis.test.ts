@@ -1,8 +1,8 @@
 import { copyFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, expect, onTestFinished, test } from 'vitest';
+import { createAuthority, tlsArguments } from '../../../test/support/certificates.ts';
 import { freePort } from '../../../test/support/free-port.ts';
-import { createAuthority, tlsArguments } from '../../../test/support/redis/certificates.ts';
 import { clusterArguments, formCluster } from '../../../test/support/redis/cluster.ts';
 import { startRedis } from '../../../test/support/redis/server.ts';
 import { temporaryFolder } from '../../../test/support/temporary-folder.ts';

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { parseAllDocuments } from 'yaml';
 import { ensureBinaries } from '../../support/kubernetes/binaries.ts';
-import type { CommandResult } from '../../support/kubernetes/kubectl.ts';
+import { type CommandResult, GOGC } from '../../support/kubernetes/kubectl.ts';
 import { temporaryFolder } from '../../support/temporary-folder.ts';
 
 export const ROOT = join(import.meta.dirname, '..', '..', '..');
@@ -36,7 +36,7 @@ export async function openHelm(): Promise<Helm> {
   const homes = { HELM_CACHE_HOME: folder.path, HELM_CONFIG_HOME: folder.path, HELM_DATA_HOME: folder.path };
   return async (args, { values, kubeconfig = '/nowhere' } = {}) => {
     const child = spawn(helm, values === undefined ? args : [...args, '--values=-'], {
-      env: { GOGC: '400', ...process.env, ...homes, KUBECONFIG: kubeconfig },
+      env: { GOGC, ...process.env, ...homes, KUBECONFIG: kubeconfig },
     });
     const ended = new Promise<number>((resolve, reject) => {
       child.once('error', reject);

@@ -1,5 +1,6 @@
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { writeSelfSigned } from '../certificates.ts';
 import { type ChildProcess, startChild, waitUntilReady } from '../child-process.ts';
 import { freePorts } from '../free-port.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
@@ -13,17 +14,11 @@ import {
   issueToken,
   type User,
   writeServiceAccountKeys,
-  writeServingCertificate,
 } from './credentials.ts';
-import { type Kubectl, kubectlFor } from './kubectl.ts';
+import { GOGC, type Kubectl, kubectlFor } from './kubectl.ts';
 import { httpsStatus } from './readiness.ts';
 
 const START_DEADLINE_MS = 120_000;
-/**
- * The percentage of its heap that a program can allocate before collecting garbage. The default (100) collects more
- * often.
- */
-const GOGC = '400';
 
 export type Cluster = {
   /** The path of the administrator's kubeconfig (group `system:masters`). */
@@ -155,7 +150,8 @@ export async function startCluster(
   try {
     await mkdir(files.certificates);
     await Promise.all([
-      writeServingCertificate({ certificate: files.authority, key: files.servingKey }),
+      // The API server would create an RSA key, whose handshakes take several times as long.
+      writeSelfSigned({ cert: files.authority, key: files.servingKey }, 'kube-apiserver', 'IP:127.0.0.1'),
       writeServiceAccountKeys({ privateKey: files.serviceAccountKey, publicKey: files.serviceAccountPublicKey }),
     ]);
     start('etcd', binaries.etcd, etcdArguments(files, ports));

@@ -1,10 +1,6 @@
-import { execFile } from 'node:child_process';
 import { generateKeyPairSync, randomBytes } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
-import { promisify } from 'node:util';
 import { stringify } from 'yaml';
-
-const run = promisify(execFile);
 
 export type User = { readonly name: string; readonly groups: readonly string[] };
 
@@ -40,16 +36,6 @@ export function formatKubeconfig(server: string, ca: string, token: string): str
     users: [{ name, user: { token } }],
     contexts: [{ name, context: { cluster: name, user: name } }],
   });
-}
-
-/**
- * Writes a self-signed certificate for 127.0.0.1 and its elliptic key, as PEM. The API server would create an RSA key,
- * whose handshakes take several times as long.
- */
-export async function writeServingCertificate(paths: { certificate: string; key: string }): Promise<void> {
-  const kind = ['-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-days', '2'];
-  const names = ['-subj', '/CN=kube-apiserver', '-addext', 'subjectAltName=IP:127.0.0.1'];
-  await run('openssl', ['req', ...kind, ...names, '-keyout', paths.key, '-out', paths.certificate]);
 }
 
 /** Writes the key pair for signing and verifying service account tokens, as PEM. */

@@ -1,6 +1,12 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { text } from 'node:stream/consumers';
 
+/**
+ * The percentage of its heap that a program can allocate before collecting garbage. The default (100) collects more
+ * often.
+ */
+export const GOGC = '400';
+
 export type CommandResult = { readonly stdout: string; readonly stderr: string; readonly code: number };
 
 /** Runs kubectl with these arguments. A refusal does not throw, so check the exit code and standard error. */
@@ -17,8 +23,8 @@ export function kubectlFor(options: { binary: string; kubeconfig: string; cache:
   return async (args, { stdin } = {}) => {
     const child = spawn(options.binary, [`--cache-dir=${options.cache}`, ...args], {
       // Uses KUBECONFIG instead of a flag so that arguments of the caller, such as another --kubeconfig, take
-      // precedence. With the default GOGC, a command collects garbage several times before it ends.
-      env: { GOGC: '400', ...process.env, KUBECONFIG: options.kubeconfig },
+      // precedence.
+      env: { GOGC, ...process.env, KUBECONFIG: options.kubeconfig },
     });
     running.add(child);
     child.once('close', () => running.delete(child));

@@ -4,10 +4,10 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { stringify } from 'yaml';
+import { createAuthority } from '../certificates.ts';
 import { startChild, waitUntilReady } from '../child-process.ts';
 import { freePort } from '../free-port.ts';
 import { httpsStatus } from '../kubernetes/readiness.ts';
-import { createAuthority } from '../redis/certificates.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 
 const run = promisify(execFile);

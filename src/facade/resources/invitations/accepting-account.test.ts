@@ -43,7 +43,7 @@ test.each([
   ['Owner', undefined],
   ['Admin', undefined],
   ['Viewer', 'insufficient_role'],
-] as const)('a caller who is now %s of the account that was created for them', async (role, code) => {
+] as const)('a caller with the role %s in the account that an earlier invitation created', async (role, code) => {
   const facade = {
     keys: { oldest: () => ({ secret: new Uint8Array(32) }) },
     caches: { live: async (_kind: string, { name }: { name: string }) => account(name, { subject: 'ada', role }) },

@@ -53,9 +53,9 @@ test.each<[string, unknown[], boolean]>([
 });
 
 test.each<[string, Owner[], string]>([
-  ['an Admin', [owner({ subject: 'ada', role: 'Admin' })], 'insufficient_role'],
-  ['no member', [owner({ subject: 'eve' })], 'forbidden'],
-])('a caller who has just become %s cannot replace the members', async (_, owners, code) => {
+  ['Admin', [owner({ subject: 'ada', role: 'Admin' })], 'insufficient_role'],
+  ['none', [owner({ subject: 'eve' })], 'forbidden'],
+])('the members cannot be replaced by a caller whose role has changed to %s', async (_, owners, code) => {
   const account = { metadata: { name: 'acme' }, spec: { plan: 'Free', owners } };
   const facade = {
     caches: { live: async () => account },

@@ -17,11 +17,18 @@ export type Authority = {
 
 const NEW_KEY = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-days', '2'];
 
+/** Writes a self-signed certificate for these names, with openssl. */
+export async function writeSelfSigned(files: CertificateFiles, name: string, ...names: string[]): Promise<void> {
+  const extension = names.length === 0 ? [] : ['-addext', `subjectAltName=${names.join(',')}`];
+  const subject = ['-subj', `/CN=${name}`, ...extension];
+  await run('openssl', ['req', '-x509', ...NEW_KEY, ...subject, '-keyout', files.key, '-out', files.cert]);
+}
+
 /** Creates a certificate authority in a folder, with openssl. */
 export async function createAuthority(folder: string, name = 'ca'): Promise<Authority> {
   const ca = join(folder, `${name}.crt`);
   const caKey = join(folder, `${name}.key`);
-  await run('openssl', ['req', '-x509', ...NEW_KEY, '-subj', `/CN=${name}`, '-keyout', caKey, '-out', ca]);
+  await writeSelfSigned({ cert: ca, key: caKey }, name);
   return {
     ca,
     issue: async (leaf, ...names) => {
