@@ -108,6 +108,15 @@ onEachRedis(redis => {
       expect((await one.begin({ ...call, owner: `${call.owner}x`, key: 'l' })).answer).toBe('RUN');
     });
 
+    test('does not return a stored response to another owner', async () => {
+      const { one, call } = start();
+      const other = { ...call, owner: `${call.owner}x` };
+      for (const each of [call, other]) await running(await one.begin(each)).end('done', `text of ${each.owner}`);
+      const stored = Object.entries(await redis().readHash(await nameOf(call))).flat();
+      await redis().call('hset', await nameOf(other), ...stored);
+      expect(await one.begin(other)).toEqual({ answer: 'CONFLICT' });
+    });
+
     test('conflicts if the root key was replaced, so that nothing is done twice', async () => {
       const { clock, one, call } = start();
       const { end } = running(await one.begin(call));

@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { copyFile, writeFile } from 'node:fs/promises';
+import { copyFile, readFile, writeFile } from 'node:fs/promises';
 import { Agent, request as httpsRequest } from 'node:https';
 import { connect } from 'node:net';
 import { join } from 'node:path';
@@ -13,7 +13,7 @@ import { createHttpServer } from '../http/server.ts';
 import { createRegistry } from '../telemetry/metrics.ts';
 import { createCertificateMetrics } from './certificate-metrics.ts';
 import { endOf } from './pem-files.ts';
-import { followCertificate, readCertificate } from './served-certificate.ts';
+import { type Certificate, followCertificate, readCertificate } from './served-certificate.ts';
 
 const LIMITS = {
   headerBytes: 16_384,
@@ -78,7 +78,6 @@ async function serve(limits: Partial<typeof LIMITS> = {}) {
 /** Sends a request. Returns the response and the name in the certificate of the connection. */
 async function call(port: number, agent?: Agent) {
   const { ca } = authority;
-  const { readFile } = await import('node:fs/promises');
   const options = { port, host: '127.0.0.1', ca: await readFile(ca), agent: agent ?? false };
   return new Promise<{ readonly body: string; readonly name: unknown; readonly socket: TLSSocket }>(
     (resolve, reject) => {
@@ -95,7 +94,7 @@ async function call(port: number, agent?: Agent) {
 
 test('a new certificate is used once its files exist, and open connections are kept', async () => {
   await place('first');
-  const { port, lines } = await serve();
+  const { port, lines, following } = await serve();
   const agent = new Agent({ keepAlive: true, maxSockets: 1 });
   onTestFinished(() => agent.destroy());
   const before = await call(port, agent);
@@ -105,7 +104,8 @@ test('a new certificate is used once its files exist, and open connections are k
   const after = await call(port, agent);
   expect(after.body).toBe('served');
   expect(after.socket).toBe(before.socket);
-  expect(lines.filter(({ msg }) => msg === 'serving a new certificate').length).toBeGreaterThan(0);
+  expect(following.current().cert).toBe(await readFile(join(folder, 'tls.crt'), 'utf8'));
+  expect(lines.filter(({ msg }) => msg === 'serving a new certificate')).toHaveLength(1);
 });
 
 test('while the files cannot be used, the last certificate is used, and the log and the metric report this', async () => {
@@ -163,4 +163,23 @@ test('a client that never starts the handshake is disconnected', async () => {
   const socket = connect(port, '127.0.0.1').resume();
   onTestFinished(() => void socket.destroy());
   await once(socket, 'close');
+});
+
+test('a certificate that the server does not accept is not used, and is tried again', async () => {
+  await place('first');
+  const files = served();
+  const first = readCertificate(files, []) as Certificate;
+  const refuse = vi.fn<(certificate: Certificate) => void>(() => {
+    throw new Error('no memory');
+  });
+  const following = followCertificate({
+    served: { files, first },
+    onChange: refuse,
+    log: pino({ level: 'silent' }),
+    everyMs: 20,
+  });
+  onTestFinished(following.stop);
+  await place('second');
+  await vi.waitFor(() => expect(refuse.mock.calls.length).toBeGreaterThan(1), SOON);
+  expect([following.problem(), following.current()]).toEqual(['SLUICE_INGRESS_CERT_FILE: no memory', first]);
 });

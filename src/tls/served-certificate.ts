@@ -71,7 +71,7 @@ export function followCertificate(options: {
     const problems: string[] = [];
     const found = readCertificate(served.files, problems);
     try {
-      if (found !== undefined && (found.cert !== current.cert || found.key !== current.key)) {
+      if (found !== undefined && found.cert !== current.cert) {
         onChange(found);
         current = found;
         log.info({ file: served.files.certificates.path }, 'serving a new certificate');

@@ -120,4 +120,23 @@ export const CONTROL_MUTANTS: readonly Mutant[] = [
     ],
     ['a stored response is returned to another caller', '[callerKey(identity), params,', '[params,'],
   ]),
+  ...controlMutantsOf(`${CONTROLLER}engine/lease-hold.ts`, `${CONTROLLER}engine/elector.test.ts`, [
+    ['an expired Lease is released', 'if (leftMs() > 0) await', 'await'],
+  ]),
+  ...controlMutantsOf(`${SUBSCRIPTION}backlog-watch.ts`, `${SUBSCRIPTION}backlog-watch.test.ts`, [
+    [
+      'an event that was waiting before the first check is at risk too late',
+      '{ notBeforeMs, settledTo, atRisk }',
+      '{ notBeforeMs: nowMs, settledTo, atRisk }',
+    ],
+    ['a backlog stays at risk although the retention is longer', ' && !last.atRisk', ''],
+    ['a new leader reads all backlogs at once', '        if (dueMs === undefined) continue;\n', ''],
+    ['each check of a long inbox starts from the beginning', "last?.settledTo ?? '0-0'", "'0-0'"],
+  ]),
+  ...controlMutantsOf(`${SUBSCRIPTION}oldest-waiting.ts`, `${SUBSCRIPTION}backlog-watch.test.ts`, [
+    ['a delivered event is at risk', 'open.exact ? openMs : nowMs', 'openMs'],
+  ]),
+  ...controlMutantsOf('src/telemetry/role-health.ts', 'src/telemetry/role-health.test.ts', [
+    ['a role is ready before it has worked', 'ready: worked && ', 'ready: '],
+  ]),
 ];

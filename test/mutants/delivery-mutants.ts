@@ -80,4 +80,24 @@ export const DELIVERY_MUTANTS: readonly Mutant[] = [
       "for (const sha256 of secretKeys) keys[sha256] ??= '';",
     ],
   ]),
+  ...deliveryMutantsOf(`${PARTS}slot-queues.ts`, `${PARTS}slot-queues.test.ts`, [
+    ['a subscription that could not be opened once is never opened again', '    slot.version = undefined;\n', ''],
+  ]),
+  ...deliveryMutantsOf('src/part/claims/evict.lua', 'src/part/owner/recovery.redis.test.ts', [
+    [
+      'an event is sent before its retry because the dispatcher of an earlier event crashed',
+      'if headDue > now then retryLane(lane, headDue)\n    elseif head then',
+      'if head then',
+    ],
+  ]),
+  ...deliveryMutantsOf('src/part/inbox/permission.lua', 'src/part/inbox/permissions.redis.test.ts', [
+    [
+      'a group key is active for a slot whose name is part of another activation',
+      '    while at and (at - 1) % ENTRY ~= 0 do at = string.find(list, slot, at + 1, true) end\n',
+      '',
+    ],
+  ]),
+  ...deliveryMutantsOf('src/dataplane/ingress/queue-cache.ts', 'src/dataplane/ingress/queue-cache.test.ts', [
+    ['a removed stream is used until it has not been used for a minute', '      known.delete(key);\n', ''],
+  ]),
 ];

@@ -464,4 +464,34 @@ export const LIMITS_MUTANTS: readonly Mutant[] = [
       'src/part/owner/operations.redis.test.ts',
     ],
   ]),
+  ...limitsMutantsOf('src/part/tokens/account-grant.lua', [
+    [
+      'a shortage of an unknown account is reported as one of its tokens',
+      "(word == 'CLOSED' and '0' or ARG_NEED)",
+      'ARG_NEED',
+      'src/part/tokens/tokens.redis.test.ts',
+    ],
+  ]),
+  ...limitsMutantsOf('src/accounts/balance.ts', [
+    [
+      'an account has a negative balance',
+      'Math.max(0, includedTokens - usedTokens)',
+      'includedTokens - usedTokens',
+      'src/part/tokens/tokens.redis.test.ts',
+    ],
+  ]),
+  ...limitsMutantsOf('src/part/log/cost.lua', [
+    [
+      'a body that fills a block of memory is charged for two',
+      'body + 6',
+      'body + 10',
+      'src/part/log/ingest.redis.test.ts',
+    ],
+    [
+      'a body is charged for less than its block of memory',
+      'math.ceil(needed / block) * block',
+      'needed',
+      'src/part/log/ingest.redis.test.ts',
+    ],
+  ]),
 ];

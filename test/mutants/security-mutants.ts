@@ -267,4 +267,34 @@ export const SECURITY_MUTANTS: readonly Mutant[] = [
       `${FACADE}resources/subscriptions/resealing.test.ts`,
     ],
   ]),
+  ...securityMutantsOf('src/idempotency/keyed-calls.ts', [
+    [
+      'a stored response can be decrypted for another owner',
+      // biome-ignore lint/suspicious/noTemplateCurlyInString: this is the text of the source.
+      '`idempotency/${owner}/${name}`',
+      // biome-ignore lint/suspicious/noTemplateCurlyInString: this is the text of the source.
+      '`idempotency/${name}`',
+      'src/idempotency/keyed-calls.redis.test.ts',
+    ],
+  ]),
+  ...securityMutantsOf('src/tls/served-certificate.ts', [
+    [
+      'a certificate counts as served although the server does not accept it',
+      '        onChange(found);\n        current = found;',
+      '        current = found;\n        onChange(found);',
+      'src/tls/served-certificate.test.ts',
+    ],
+    [
+      'the expiry of the first certificate is reported after it was replaced',
+      '        current = found;\n',
+      '',
+      'src/tls/served-certificate.test.ts',
+    ],
+    [
+      'a process starts with a certificate that OpenSSL does not accept',
+      '    return (error as Error).message;',
+      '    return undefined;',
+      'src/config/tls-environment.test.ts',
+    ],
+  ]),
 ];

@@ -6,7 +6,7 @@ import type { Lease, LeaseStore } from '../../kube/lease.ts';
 import { createLogger } from '../../telemetry/log.ts';
 import { type Clock, sleep } from '../../time/clock.ts';
 import { createElector, type ElectorOptions, type Term } from './elector.ts';
-import type { Admission } from './lease-hold.ts';
+import { type Admission, createLeaseHold } from './lease-hold.ts';
 
 const log = createLogger({ level: 'silent' });
 
@@ -258,6 +258,28 @@ describe('elector', () => {
     a.stop.abort();
     await clock.advance(3_000);
     expect(ended).toBe(true);
+  });
+
+  it('does not release a lease that has expired', async () => {
+    const clock = createManualClock();
+    const server = createLeaseServer(clock);
+    const { signal } = new AbortController();
+    const periods = { leaseDurationMs: 15_000, renewDeadlineMs: 10_000 };
+    const hold = createLeaseHold({
+      leases: server.connect(() => GOOD),
+      admits: async () => true,
+      identity: 'a',
+      clock,
+      ...periods,
+    });
+    const taken = hold.take(signal, false);
+    await clock.advance(100);
+    expect(await taken).toBe(true);
+    await clock.advance(periods.renewDeadlineMs);
+    const released = hold.release();
+    await clock.advance(100);
+    await released;
+    expect(server.lease()?.spec.holderIdentity).toBe('a');
   });
 
   it('reports why it cannot get the lease until an attempt succeeds', async () => {

@@ -7,8 +7,9 @@ import { QUEUE } from './testing/memory-store.ts';
 async function start(config: Partial<QueueConfig> = {}) {
   const clock = { ms: 0 };
   const memory = { isPressed: false };
+  const store: { queue: QueueConfig | null | 'unavailable' } = { queue: { ...QUEUE, ...config } };
   const cache = createQueueCache({
-    readQueue: async () => ({ ...QUEUE, ...config }),
+    readQueue: async () => store.queue,
     limits: INGRESS_LIMITS,
     isPressed: () => memory.isPressed,
     monotonicMs: () => clock.ms,
@@ -16,7 +17,7 @@ async function start(config: Partial<QueueConfig> = {}) {
   });
   await cache.read('t', 'q');
   const peek = () => cache.peek('t', 'q')?.config;
-  return { clock, memory, cache, peek };
+  return { clock, memory, store, cache, peek };
 }
 
 test('a configuration is used until a minute after it was read or confirmed', async () => {
@@ -62,3 +63,14 @@ test('what was returned for another version or generation is not used', async ()
   expect(peek()).toEqual(QUEUE);
   expect(cache.peek('t', 'other')).toBeUndefined();
 });
+
+test.each([null, 'unavailable'] as const)(
+  'a configuration is not used after the store has returned %s',
+  async answer => {
+    const { store, cache, peek } = await start();
+    expect(peek()).toEqual(QUEUE);
+    store.queue = answer;
+    expect(await cache.read('t', 'q')).toBe(answer);
+    expect(peek()).toBeUndefined();
+  },
+);

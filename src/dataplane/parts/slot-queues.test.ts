@@ -1,5 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import type { Completion } from '../../part/claims/exchange.ts';
 import type { HeldClaim } from './held-claim.ts';
 import type { OpenedSlot } from './opened-slots.ts';
@@ -15,7 +15,16 @@ function heldClaim(ref: string): HeldClaim {
 
 /** Queues whose slot is opened as `state` describes it. An attempt lasts until `end` is called. */
 function startQueues(slot: { cap?: number; send?: 'open' | 'held'; validUntilMs?: number } = {}) {
-  const state = { version: '1', wallMs: 0, isFresh: true, cap: 9, send: 'open', validUntilMs: Infinity, ...slot };
+  const defaults = {
+    version: '1',
+    wallMs: 0,
+    isFresh: true,
+    exists: true,
+    cap: 9,
+    send: 'open',
+    validUntilMs: Infinity,
+  };
+  const state = { ...defaults, ...slot };
   const sent: string[] = [];
   const finished: string[] = [];
   let opened = 0;
@@ -23,7 +32,8 @@ function startQueues(slot: { cap?: number; send?: 'open' | 'held'; validUntilMs?
   const queues = createSlotQueues({
     openSlots: async slots => {
       opened++;
-      const { cap, send, validUntilMs } = state;
+      const { exists, cap, send, validUntilMs } = state;
+      if (!exists) return slots.map(() => undefined);
       return slots.map(name => ({ row: { cap, send }, name, subscription: { validUntilMs } }) as unknown as OpenedSlot);
     },
     version: () => state.version,
@@ -91,4 +101,14 @@ test('a subscription is opened again if its row has changed, or if its signing k
   Object.assign(state, { wallMs: 1_000, validUntilMs: Infinity });
   await add('d');
   expect([opened(), sent]).toEqual([3, ['a', 'b', 'c', 'd']]);
+});
+
+test('claims of a subscription that cannot be opened are returned, and it is opened again for the next claim', async () => {
+  const { state, sent, finished, add } = startQueues();
+  state.exists = false;
+  await add('a');
+  await vi.waitFor(() => expect(finished).toEqual(['a released']), { timeout: 10_000 });
+  state.exists = true;
+  await add('b');
+  expect(sent).toEqual(['b']);
 });

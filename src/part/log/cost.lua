@@ -11,11 +11,12 @@ local ID_COST = 115
 -- Returns how many bytes an event uses until it is removed by retention: its body, the other bytes, its entries in the
 -- log and the body, a field for its records, and its references. The sum is stored in the log (`c`), so that retention
 -- will return the same number of bytes. In P:late, you can find the number of slots to which the event was routed later.
--- Redis stores a body in blocks of up to a quarter more (body-pieces.ts). For a small body, this is part of ENTRIES_COST.
+-- Redis stores a body in blocks of up to a quarter more (body-pieces.ts). It adds 6 bytes, or 10 to a large body, which
+-- never needs a larger block for the other 4. For a small body, this is part of ENTRIES_COST.
 local function costOf(body, other, references)
   local ENTRIES_COST, SMALL_BODY = 250, 2048
   if body >= SMALL_BODY then
-    local needed = body + (body < 65536 and 6 or 10)
+    local needed = body + 6
     local _, exponent = math.frexp(needed - 1)
     local block = 2 ^ (exponent - 3)
     body = math.ceil(needed / block) * block

@@ -95,6 +95,14 @@ onEachRedis(redis => {
       expect((await t.log()).map(({ cost }) => cost)).toEqual([one - 900, one - 900]);
     });
 
+    test.each([20_474, 81_910])('a body of %i bytes uses a single block of memory', async size => {
+      const t = createTestPart(redis());
+      await t.setUp({}, []);
+      await t.ingest(...[-500, 0, 500].map(change => event('', { body: Buffer.alloc(size + change) })));
+      const [shorter = 0, same = 0, longer = 0] = (await t.log()).map(({ cost }) => cost);
+      expect([same - shorter, longer > same]).toEqual([0, true]);
+    });
+
     test('counts the references of an event that is held back once, when they are written', async () => {
       const t = createTestPart(redis());
       await t.setUp({ a: {}, b: {} }, ['k']);

@@ -44,6 +44,22 @@ onEachRedis(redis => {
       });
     });
 
+    test('does not affect a later retry of the lane, even if its dispatcher crashes after the event was skipped', async () => {
+      const inbox = await start();
+      const [a, a2] = (await inbox.publish(['a', 'a'])) as [string, string];
+      const [first] = (await inbox.claim(1)) as [Claim];
+      await inbox.end(first, DEAD);
+      const [second] = (await inbox.claim()) as [Claim];
+      await inbox.recovery.recover(inbox.inbox, all);
+      await inbox.end(second, later(inbox));
+      expect(await inbox.claim()).toMatchObject([{ ref: a }]);
+      await inbox.operations.skip(inbox.inbox, { ref: a });
+      await inbox.lapse();
+      expect(await inbox.claim()).toEqual([]);
+      inbox.t.clock.ms += HOUR_MS;
+      expect(await inbox.claim()).toMatchObject([{ ref: a2, attempts: 1 }]);
+    });
+
     test('ignores events that a sweep is removing', async () => {
       const inbox = await start();
       const { part, t } = inbox;

@@ -166,6 +166,8 @@ onEachRedis(redis => {
       expect(await settle(t)).toMatchObject({ answer: 'CLOSED', payer: account });
       expect(await routed(t)).toBe(0);
       await setPlan(account, 'Metered', 0);
+      const { shortages } = (await readBalance(redis(), account)) ?? {};
+      expect(shortages).toEqual([{ queue: `${t.part.tenant}:orders`, tokens: 0, atMs: START_MS }]);
       await t.change({ kind: 'meta', field: 'plan', value: 'Metered' });
       await t.advanceAll();
       expect(await routed(t)).toBe(1);
@@ -196,6 +198,8 @@ onEachRedis(redis => {
       expect(await routed(t)).toBe(2);
       await run(t);
       expect(await routed(t)).toBe(3);
+      await setPlan(account, 'Free', 2);
+      expect(await readBalance(redis(), account)).toMatchObject({ usedTokens: 3, remainingTokens: 0 });
       await setPlan(account, 'Metered', 3);
       await t.change({ kind: 'meta', field: 'plan', value: 'Metered' });
       await t.advanceAll();

@@ -16,6 +16,7 @@ function start(names: readonly string[] = ['a']) {
     unrouted: new Map<string, number>(),
     open: new Map<string, OldestOpen | OldestOpen[]>(),
     admitted: true,
+    retentionMs: HOUR_MS,
     calls: [] as string[],
     settled: [] as string[],
     flips: [] as string[],
@@ -23,7 +24,9 @@ function start(names: readonly string[] = ['a']) {
     tenants: ['acme'],
   };
   const compiled = {
-    routes: { queues: { orders: { gen: 'g', retentionMs: HOUR_MS } } },
+    get routes() {
+      return { queues: { orders: { gen: 'g', retentionMs: state.retentionMs } } };
+    },
     get verdicts() {
       const ready = state.admitted ? 'Admitted' : 'WaitingForGrant';
       return new Map(names.map(name => [`uid-${name}`, { ready, live: 'Live' }]));
@@ -97,6 +100,37 @@ describe('the backlog watch', () => {
     }
   });
 
+  test('finds an event that was already waiting before the first check', async () => {
+    const { clock, watch, state } = start();
+    state.unrouted.set('a', clock.wallMs() - HOUR_MS / 2);
+    await watch.check('acme');
+    expect(watch.isAtRisk('acme', 'uid-a')).toBe(false);
+    await clock.advance(0.3 * HOUR_MS);
+    await watch.check('acme');
+    expect(watch.isAtRisk('acme', 'uid-a')).toBe(true);
+  });
+
+  test('reports when a backlog is no longer at risk because the retention is longer', async () => {
+    const { clock, watch, state } = start();
+    state.unrouted.set('a', clock.wallMs() - HOUR_MS);
+    await watch.check('acme');
+    expect(watch.isAtRisk('acme', 'uid-a')).toBe(true);
+    state.retentionMs = 2 * HOUR_MS;
+    await watch.check('acme');
+    expect(watch.isAtRisk('acme', 'uid-a')).toBe(false);
+  });
+
+  test('spreads the first checks of a term over a minute', async () => {
+    // The random number is 0.5.
+    const { clock, watch, state, over } = start();
+    watch.begin(over.signal);
+    await clock.advance(0.5 * MINUTE_MS);
+    expect(state.calls).toEqual([]);
+    await clock.advance(2_000);
+    expect(state.calls).toEqual(['unrouted orders g 1', 'open 1']);
+    over.abort();
+  });
+
   test('does not read a subscription without a backlog until one could be at risk', async () => {
     const { clock, watch, state, over } = start(['a', 'b']);
     watch.begin(over.signal);
@@ -159,6 +193,8 @@ describe('the backlog watch', () => {
     await watch.check('acme');
     expect(watch.isAtRisk('acme', 'uid-a')).toBe(true);
     expect(state.settled).toEqual(['0-0', '1-0', '2-0']);
+    await watch.check('acme');
+    expect(state.settled.at(-1)).toBe('2-0');
     const { clock: clock2, watch: watch2, state: state2 } = start();
     state2.open.set('a', [
       { ms: clock2.wallMs() - HOUR_MS, exact: false, settledTo: '1-0' },
@@ -167,6 +203,17 @@ describe('the backlog watch', () => {
     await watch2.check('acme');
     expect(watch2.isAtRisk('acme', 'uid-a')).toBe(false);
     expect(state2.settled).toEqual(['0-0', '1-0']);
+  });
+
+  test('reads 20 pages of an inbox in each check, and does not report a backlog before it finds an open event', async () => {
+    const { clock, watch, state } = start();
+    const ms = clock.wallMs() - HOUR_MS;
+    const pages = Array.from({ length: 30 }, (_, n) => ({ ms, exact: n === 29, settledTo: `${n + 1}-0` }));
+    state.open.set('a', pages);
+    await watch.check('acme');
+    expect([state.settled.length, watch.isAtRisk('acme', 'uid-a')]).toEqual([20, false]);
+    await watch.check('acme');
+    expect([state.settled[20], watch.isAtRisk('acme', 'uid-a')]).toEqual(['20-0', true]);
   });
 
   test('ignores subscriptions that are not admitted, tolerates an unavailable Redis, and starts again with each term', async () => {

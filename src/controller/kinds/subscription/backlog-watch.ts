@@ -71,7 +71,7 @@ export function createBacklogWatch(deps: BacklogWatchDeps) {
     for await (const { suspect, oldestMs, notBeforeMs, settledTo } of readOldestWaiting(deps, tenant, suspects)) {
       const { subscription, queue } = suspect;
       const atRisk = nowMs >= atRiskFromMs(oldestMs, queue.retentionMs);
-      found.get(tenant)?.set(subscription.metadata.uid, { notBeforeMs, settledTo, atRisk });
+      results.set(subscription.metadata.uid, { notBeforeMs, settledTo, atRisk });
       const reported = findCondition(subscription.status?.conditions, 'BacklogAtRisk')?.status === 'True';
       if (reported !== atRisk) deps.onFlip(keyOf(subscription.metadata));
     }
