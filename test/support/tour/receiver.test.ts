@@ -1,3 +1,4 @@
+import { createHmac } from 'node:crypto';
 import { Webhook } from 'standardwebhooks';
 import { expect, onTestFinished, test } from 'vitest';
 import { type Receiver, startReceiver } from './receiver.ts';
@@ -19,8 +20,8 @@ async function send(receiver: Receiver, id: string, secret: string, body = '{}')
       'webhook-id': id,
       'webhook-timestamp': `${Math.floor(now.getTime() / 1_000)}`,
       'webhook-signature': new Webhook(secret).sign(id, now, '{}'),
-      'ce-type': 'order.created',
-      'ce-partitionkey': 'customer%2042',
+      'x-sluice-event-type': 'order.created',
+      'x-sluice-group-key': Buffer.from('Kundin 42 ä').toString('latin1'),
     },
     body,
   });
@@ -43,9 +44,24 @@ test('verifies each delivery, and reads the secret again if it does not match', 
   expect(receiver.received()[0]).toMatchObject({
     id: 'a',
     type: 'order.created',
-    groupKey: 'customer 42',
+    groupKey: 'Kundin 42 ä',
     status: 200,
   });
+});
+
+test('verifies a body that is not text', async () => {
+  const receiver = await start(async () => [OLD]);
+  const body = Buffer.from([0x1f, 0x8b, 0xff, 0x00]);
+  const { key } = new Webhook(OLD) as unknown as { key: Uint8Array };
+  const timestamp = `${Math.floor(Date.now() / 1_000)}`;
+  const signature = createHmac('sha256', key).update(`a.${timestamp}.`).update(body).digest('base64');
+  const headers = { 'webhook-id': 'a', 'webhook-timestamp': timestamp, 'webhook-signature': `v1,old v1,${signature}` };
+  for (const bytes of [body, body.subarray(1)])
+    await fetch(`http://127.0.0.1:${receiver.port}/hooks`, { method: 'POST', headers, body: bytes });
+  expect(receiver.received()).toMatchObject([
+    { signature: 'valid', status: 200 },
+    { signature: { refusal: 'No matching signature found' }, status: 401 },
+  ]);
 });
 
 test.each([

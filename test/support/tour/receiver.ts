@@ -1,3 +1,5 @@
+import { isUtf8 } from 'node:buffer';
+import { createHmac } from 'node:crypto';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { buffer } from 'node:stream/consumers';
@@ -10,7 +12,10 @@ export type Received = {
   readonly type: string;
   readonly groupKey: string;
   readonly body: Buffer;
-  /** Whether the public package `standardwebhooks` accepts the signature, or the reason if it does not. */
+  /**
+   * Whether the signature is valid, or the reason if it is not. The public package `standardwebhooks` verifies bodies
+   * that are text. It cannot verify any others, because it decodes the body.
+   */
   readonly signature: 'valid' | { readonly refusal: string };
   /** The response status. */
   readonly status: number;
@@ -127,8 +132,9 @@ export async function startReceiver(options: {
     const status = signature !== 'valid' ? 401 : failing > 0 ? 503 : 200;
     if (status === 503) failing--;
     const id = header('webhook-id');
-    const groupKey = decodeURIComponent(header('ce-partitionkey'));
-    const received: Received = { id, type: header('ce-type'), groupKey, body, signature, status, atMs };
+    const type = header('x-sluice-event-type');
+    const groupKey = Buffer.from(header('x-sluice-group-key'), 'latin1').toString('utf8');
+    const received: Received = { id, type, groupKey, body, signature, status, atMs };
     log.add(received);
     options.onReceived?.(received);
     return status;
@@ -177,13 +183,21 @@ function judgeSignature(
   let refusal = 'no signing secret could be read';
   for (const secret of secrets) {
     try {
-      new Webhook(secret).verify(body, headers, { jsonParse: false });
+      if (isUtf8(body)) new Webhook(secret).verify(body, headers, { jsonParse: false });
+      else verifyBytes(secret, body, headers);
       return 'valid';
     } catch (error) {
       refusal = error instanceof Error ? error.message : String(error);
     }
   }
   return { refusal };
+}
+
+function verifyBytes(secret: string, body: Buffer, headers: Record<string, string>): void {
+  const key = Buffer.from(secret.replace(/^whsec_/, ''), 'base64');
+  const signed = `${headers['webhook-id']}.${headers['webhook-timestamp']}.`;
+  const expected = `v1,${createHmac('sha256', key).update(signed).update(body).digest('base64')}`;
+  if (!headers['webhook-signature']?.split(' ').includes(expected)) throw new Error('No matching signature found');
 }
 
 function summary({ id, type, groupKey, signature, status, body }: Received): string {
