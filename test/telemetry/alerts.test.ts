@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { parse, stringify } from 'yaml';
 import { ALERT_RULES } from '../../tools/generate/alerts/alert-rules.ts';
-import { renderAlerts } from '../../tools/generate/alerts/alerts.ts';
+import { renderAlerts, renderRunbooks } from '../../tools/generate/alerts/alerts.ts';
 import { renderDashboards } from '../../tools/generate/dashboards/dashboards.ts';
 import { PANEL_ROWS } from '../../tools/generate/dashboards/panels.ts';
 import { driftedFiles, OUT_OF_DATE } from '../../tools/generate/generate.ts';
@@ -74,6 +74,26 @@ test('each log message in a runbook is the beginning of a message in the source 
   const messages = named.flatMap(([, ...found]) => found.filter(message => message !== undefined));
   expect(messages.length).toBeGreaterThan(15);
   expect(messages.filter(message => !source.includes(`'${message}`))).toEqual([]);
+});
+
+test('each REST call in a runbook has the parameters that its route requires', () => {
+  const { paths } = JSON.parse(readFileSync(join(ROOT, 'docs', 'openapi.json'), 'utf8')) as {
+    paths: Record<string, Record<string, { parameters?: { in: string; name: string; required?: boolean }[] }>>;
+  };
+  const calls = [...renderRunbooks().matchAll(/`(GET|POST) (\/waas[^`?]*)\??([^`]*)`/g)];
+  expect(calls.length).toBeGreaterThan(0);
+  for (const [call, method = '', path = '', query = ''] of calls) {
+    const route = paths[path]?.[method.toLowerCase()];
+    expect(route, call).toBeDefined();
+    const required = route?.parameters?.filter(parameter => parameter.in === 'query' && parameter.required);
+    expect([...new URLSearchParams(query).keys()], call).toEqual(
+      expect.arrayContaining(required?.map(({ name }) => name) ?? []),
+    );
+  }
+});
+
+test('the runbooks do not contain templates of Prometheus', () => {
+  expect(renderRunbooks()).not.toContain('{{');
 });
 
 test.skipIf(promtool === undefined)('members waiting in an index only cause the alert of that index', () => {

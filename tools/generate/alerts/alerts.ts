@@ -61,8 +61,14 @@ export function renderRunbooks(): string {
     '# Runbooks',
     'When an alert fires, find its section: it explains the impact, and the steps to resolve the problem. To install the alerts, use the Helm chart, whose PrometheusRule covers its own installation, or one of these files, which cover all installations monitored by Prometheus: `config/alerts/sluice.yaml` for Prometheus, or `config/alerts/prometheus-rule.yaml` for the Prometheus Operator (`kubectl apply -f`). The labels `namespace` and `job` identify an installation. Without the PodMonitor, give all processes of an installation the same `job` label. If you serve these pages (`make docs`) yourself, replace https://sluice.dev in `runbook_url`.',
     'The severity is **critical** if events are being rejected, delayed, or at risk, **warning** if this is about to happen, and **info** if a producer or partner needs to act.',
+    'The image has no shell. To call the ops port of a pod, run `kubectl -n sluice-system port-forward <pod> 9090`, and `curl http://127.0.0.1:9090/readyz` in another terminal.',
     ...ALERT_RULES.map(renderRunbook),
   ].join('\n\n');
+}
+
+/** Replaces the templates of Prometheus in a summary. */
+function placeholders(summary: string): string {
+  return summary.replaceAll(/\{\{ \$labels\.(\w+) \}\}/g, '`<$1>`').replaceAll('{{ $value }}', '`<number>`');
 }
 
 function renderRunbook({ name, expr, for: duration, severity, summary, impact, steps }: AlertRule): string {
@@ -72,7 +78,7 @@ function renderRunbook({ name, expr, for: duration, severity, summary, impact, s
       : `fires after ${duration.replace('m', ' minutes').replace(/^1 minutes/, '1 minute')}`;
   return [
     `## ${name}`,
-    `**${severity}**, ${since}. ${summary.replaceAll(/\{\{ \$labels\.(\w+) \}\}/g, '`<$1>`')}`,
+    `**${severity}**, ${since}. ${placeholders(summary)}`,
     `**Impact:** ${impact}`,
     '**Steps**',
     steps.map(step => `- ${step}`).join('\n'),

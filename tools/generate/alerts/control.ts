@@ -82,7 +82,7 @@ export const control: AlertGroup = {
         'If there is no controller with the previous version, changes to custom resources are not applied. Events continue to flow.',
       steps: [
         `Run \`${logsOf('controller')}\` to find the message \`role cannot work\`. This message lists the missing fields.`,
-        'Run `kubectl apply --server-side -f crds` with the files of the release or set `crds.enabled` in the chart values. After that, the controller automatically becomes the leader.',
+        'If Helm installed the CustomResourceDefinitions, upgrade this release, and set `crds.enabled` in its values. Otherwise, run `kubectl apply --server-side -f crds` with the files of the new version. After that, the controller automatically becomes the leader.',
       ],
     },
     {

@@ -207,7 +207,9 @@ export const delivery: AlertGroup = {
       impact:
         'Partners have not received these events. They can replay or recover these events until the retention period ends.',
       steps: [
-        'Run the query `sum by (reason) (increase(sluice_dispatcher_attempts_total{outcome!="delivered"}[1h]))` to find out why attempts fail. Partners can call `GET /waas/integrations/{integration}/events?state=dead` to list these events and their attempts.',
+        'Run the query `sum by (reason) (increase(sluice_dispatcher_attempts_total{outcome!="delivered"}[1h]))` to find out why attempts fail.',
+        'Run `kubectl get subscriptions.sluice.dev -A` to find the Subscriptions with `true` in the column `DEAD`.',
+        'Partners can call `GET /waas/integrations/{integration}/events?subscription={subscription}&state=dead` to list these events, and `GET /waas/integrations/{integration}/events/{event}` to get the attempts and responses of an event.',
       ],
     },
     {
