@@ -4,6 +4,7 @@ import { expect, test } from 'vitest';
 import { KINDS } from '../src/api/kinds/kinds.ts';
 import { ENVIRONMENT } from '../src/config/environment.ts';
 import { PROBLEMS } from '../src/core/problems/problems.ts';
+import { HELD, NOT_ROUTED } from '../src/core/routing/reasons.ts';
 import { renderDocs } from '../tools/generate/docs/docs.ts';
 import { anchorOf } from '../tools/generate/docs/problems.ts';
 import { driftedFiles, OUT_OF_DATE } from '../tools/generate/generate.ts';
@@ -18,6 +19,14 @@ test('the pages mention every kind and every variable', async () => {
   const pages = (await renderDocs()).map(({ text }) => text).join('\n');
   for (const kind of Object.keys(KINDS)) expect(pages).toContain(`## ${kind}\n`);
   for (const variable of Object.keys(ENVIRONMENT)) expect(pages).toContain(`| \`${variable}\` |`);
+});
+
+test('the page about routing explains every reason why an event did not arrive', () => {
+  const page = readFileSync(join(ROOT, 'docs', 'routing.md'), 'utf8');
+  const explained = [...page.matchAll(/^\| ((?:`\w+`(?:, )?)+) \|/gm)].flatMap(
+    ([, names = '']) => names.match(/\w+/g) ?? [],
+  );
+  expect(explained).toEqual(expect.arrayContaining([...NOT_ROUTED, ...HELD]));
 });
 
 const PAGES = globSync(['*.md', 'docs/**/*.md'], { cwd: ROOT }).toSorted();
