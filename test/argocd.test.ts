@@ -17,7 +17,8 @@ describe.each(KIND_NAMES)('the health check of a %s', kind => {
     const reported = scenarios.flatMap(({ conditions }) =>
       Object.entries<string>(conditions).map(([type, value]) => `${type} ${value.split(' ')[1]}`),
     );
-    expect(reasons.filter(reason => !reported.includes(reason))).toEqual([]);
+    const missing = reasons.filter(reason => !reported.includes(reason));
+    expect(missing, 'tools/generate/argocd/scenarios.ts must have a scenario for each reason').toEqual([]);
   });
 
   test('only uses statuses that the description of the reason contains', () => {

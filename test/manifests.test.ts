@@ -41,8 +41,35 @@ test('kubectl apply -k config/samples applies the same files as -f', () => {
 });
 
 test('each variable is set by the ConfigMap, a Secret, or a field of the pod', () => {
-  expect([...CONFIGURED, ...ELSEWHERE].toSorted()).toEqual(Object.keys(ENVIRONMENT).toSorted());
+  const known = [...CONFIGURED, ...ELSEWHERE].toSorted();
+  expect(known, 'tools/generate/manifests/settings.ts must list all variables').toEqual(
+    Object.keys(ENVIRONMENT).toSorted(),
+  );
 });
+
+test('each value that a template of the chart reads exists, so that users can set it', () => {
+  const chart = join(ROOT, 'charts', 'sluice');
+  const values: unknown = parse(readFileSync(join(chart, 'values.yaml'), 'utf8'));
+  const templates = globSync('templates/**/*.{yaml,tpl,txt}', { cwd: chart });
+  const read = templates.flatMap(path => [
+    ...readFileSync(join(chart, path), 'utf8').matchAll(/\.Values\.(\w+(?:\.\w+)*)/g),
+  ]);
+  const paths = [...new Set(read.map(([, path = '']) => path))];
+  expect(paths.length).toBeGreaterThan(50);
+  expect(
+    paths.filter(path => !hasPath(values, path)),
+    'tools/generate/chart/values.ts must have these values',
+  ).toEqual([]);
+});
+
+function hasPath(values: unknown, path: string): boolean {
+  let at = values;
+  for (const name of path.split('.')) {
+    if (typeof at !== 'object' || at === null || !(name in at)) return false;
+    at = (at as Record<string, unknown>)[name];
+  }
+  return true;
+}
 
 test('each role has manifests', () => {
   expect(ROLE_DEFINITIONS.map(({ name }) => name)).toEqual(ROLES);
