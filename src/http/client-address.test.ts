@@ -20,6 +20,10 @@ describe('the address of a connection', () => {
     expect(direct('198.51.100.1')).not.toBe(direct('198.51.100.2'));
   });
 
+  test('is not trusted because of the same number as an address of the other family', () => {
+    expect(addressOf(from('::a00:1', '203.0.113.9'))).toBe(direct('::a00:1'));
+  });
+
   test('is used if it is trusted and there is no header', () => {
     expect(direct('10.0.0.1')).not.toBe(direct('10.0.0.2'));
     expect(addressOf(from('10.0.0.1', ''))).toBe(direct('10.0.0.1'));
@@ -58,6 +62,8 @@ describe('the header of a trusted proxy', () => {
 
   test.each([
     'nonsense',
+    // Long zones would fill the memory.
+    `fe80::1%${'x'.repeat(80)}`,
     '203.0.113.9, unknown',
     '203.0.113.9, ',
     ',',

@@ -74,7 +74,7 @@ export function createClientAddress(trusted: readonly string[]): ClientAddress {
   return ({ socket, headers }) => {
     let client = hopOf(socket.remoteAddress ?? '') ?? NOWHERE;
     const forwarded = headers['x-forwarded-for'];
-    if (!client.isTrusted || typeof forwarded !== 'string') return client.key;
+    if (typeof forwarded !== 'string') return client.key;
     let end = forwarded.length;
     for (let count = 0; client.isTrusted && end > 0 && count < MOST_HOPS; count++) {
       const comma = forwarded.lastIndexOf(',', end - 1);

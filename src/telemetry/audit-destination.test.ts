@@ -104,6 +104,9 @@ test('keeps lines in memory while a reader is blocked, and then counts lost line
     read += buffer.toString('utf8', 0, bytesRead);
     return read.includes('lost');
   });
+  expect(destination.impairments().map(({ message }) => message)).toEqual([
+    'Audit lines are being written to the file in SLUICE_AUDIT_FILE again. Lines were lost in the last 5 minutes (sluice_facade_audit_lines_total). Check that it accepts writes and has space left.',
+  ]);
   await destination.close();
   const lines = read.trimEnd().split('\n');
   expect(JSON.parse(lines.pop() as string)).toEqual({ lost });

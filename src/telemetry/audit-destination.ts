@@ -182,7 +182,7 @@ function impairmentOf(target: AuditTarget, isLate: boolean, hasLost: boolean, co
   const state = isLate
     ? `Audit lines cannot be written to ${what}${why}.`
     : `Audit lines are being written to ${what} again.`;
-  const loss = hasLost ? 'Lines were lost in the last 5 minutes (sluice_facade_audit_lines_total).' : '';
+  const loss = hasLost ? ' Lines were lost in the last 5 minutes (sluice_facade_audit_lines_total).' : '';
   const message = `${state}${loss} Check that it accepts writes and has space left.`;
   return { reason: 'AuditUnavailable', cause: 'dependency', message };
 }

@@ -3,6 +3,7 @@ import { CONTROL_MUTANTS } from './control-mutants.ts';
 import { DELIVERY_MUTANTS } from './delivery-mutants.ts';
 import { LIMITS_MUTANTS } from './limits-mutants.ts';
 import { PAUSE_MUTANTS } from './pause-mutants.ts';
+import { REST_MUTANTS } from './rest-mutants.ts';
 import { OF_RIVALS } from './rival-mutants.ts';
 import { SECURITY_MUTANTS } from './security-mutants.ts';
 
@@ -511,6 +512,7 @@ export const MUTANTS: readonly Mutant[] = [
   ...CACHE_MUTANTS,
   ...CONTROL_MUTANTS,
   ...DELIVERY_MUTANTS,
+  ...REST_MUTANTS,
   ...mutantsOf('src/core/routing/coverage.ts', [
     ['a block of a package has no effect', 'packages === undefined ? []', 'true ? []'],
     ['a block of a stream has no effect', "of(integration, 'CatalogStream', stream)", '[] as Placed<B>'],

@@ -1,7 +1,7 @@
 import { publicId } from '../../../core/ids/ids.ts';
-import { integrationState } from '../../../core/routing/integration-state.ts';
+import { integrationStatus } from '../../../core/routing/integration-state.ts';
 import { cacheBehind } from '../../../kube/kube-error.ts';
-import { type Cached, pairKey } from '../../caches/caches.ts';
+import { pairKey } from '../../caches/caches.ts';
 import { type Context, hasAdopted } from '../../context/context.ts';
 import { isPaused } from '../../context/paused.ts';
 import type { Attempt } from '../../engine/keyed-controller.ts';
@@ -43,7 +43,7 @@ export function reconcilePair(context: Context, writer: ActivationStatusWriter) 
       await statuses.writeFailure(activations, explained, attempt);
       throw explained;
     }
-    const state = integration && stateOf(integration, context.wallMs());
+    const state = integration && integrationStatus(integration, context.wallMs());
     const isRouted = workspaceExists && (!open || hasAdopted(caches, namespace));
     return statuses.writeApplied(pair, activations, { open, workspaceExists: isRouted, state }, signal);
   };
@@ -73,9 +73,4 @@ async function commit(context: Context, { namespace, integration, groupKey }: Pa
   const nowMs = context.nowMs();
   await control.setActivation(fence, id, groupKey, open ? nowMs : null);
   return open;
-}
-
-function stateOf({ spec, status }: Cached<'Integration'>, nowMs: number) {
-  const expiresAt = status?.invitation?.expiresAt;
-  return integrationState({ spec, ...(expiresAt === undefined ? {} : { expiresMs: Date.parse(expiresAt) }) }, nowMs);
 }

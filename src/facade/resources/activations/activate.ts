@@ -1,7 +1,7 @@
 import { FIELD_MANAGER } from '../../../api/well-known.ts';
 import { activationId, publicId } from '../../../core/ids/ids.ts';
 import { activationObjectName } from '../../../core/ids/object-names.ts';
-import { integrationState, routeState } from '../../../core/routing/integration-state.ts';
+import { integrationStatus, routeState } from '../../../core/routing/integration-state.ts';
 import { Refusal, refuseBecause } from '../../../http/refusal.ts';
 import type { ObjectName } from '../../../kube/object.ts';
 import { sleep } from '../../../time/clock.ts';
@@ -46,17 +46,10 @@ export function latestOf({ caches }: Facade, known: Cached<'Activation'>): Cache
  * @throws Refusal 409 `integration_closed`
  */
 async function refuseIfClosed({ caches, wallMs }: Facade, integration: Cached<'Integration'>): Promise<void> {
-  const stateOf = ({ spec, status }: Cached<'Integration'>) => {
-    const expiresAt = status?.invitation?.expiresAt;
-    return integrationState(
-      { spec, ...(expiresAt === undefined ? {} : { expiresMs: Date.parse(expiresAt) }) },
-      wallMs(),
-    );
-  };
-  if (routeState(stateOf(integration)) !== 'closed') return;
+  if (routeState(integrationStatus(integration, wallMs())) !== 'closed') return;
   const live = await caches.live('Integration', integration.metadata);
   if (live === undefined) throw unknownObject('Integration');
-  const state = stateOf(live);
+  const state = integrationStatus(live, wallMs());
   if (routeState(state) === 'closed') throw refuseBecause('integration_closed', `The integration is ${state}.`);
 }
 

@@ -1,0 +1,55 @@
+import type { Mutant } from './mutants.ts';
+
+const RESOURCES = 'src/facade/resources/';
+const LISTS = `${RESOURCES}lists.test.ts`;
+const INGRESS_KEYS = `${RESOURCES}workspaces/ingress-key-list`;
+const STAYING = '      .filter(({ metadata }) => metadata.deletionTimestamp === undefined)\n';
+
+type Change = readonly [name: string, from: string, to: string];
+
+/** The mutants of a file, and the test that detects all of them. */
+function restMutantsOf(file: string, test: string, changes: readonly Change[]): Mutant[] {
+  return changes.map(([name, from, to]) => ({ name, file, from, to, test }));
+}
+
+/** Mutants of the code that reads and changes resources for the REST API. */
+export const REST_MUTANTS: readonly Mutant[] = [
+  ...restMutantsOf(`${RESOURCES}streams/streams.ts`, LISTS, [
+    ['a stream that is being deleted is listed', STAYING, ''],
+    ['deprecated streams are listed by default', "const { status = 'Published' }", "const { status = 'all' }"],
+  ]),
+  ...restMutantsOf(`${RESOURCES}packages/packages.ts`, LISTS, [
+    ['a package that is being deleted is listed', STAYING, ''],
+    ['archived packages are listed by default', "const { status = 'Active' }", "const { status = 'all' }"],
+  ]),
+  ...restMutantsOf(`${RESOURCES}integrations/integrations.ts`, LISTS, [
+    ['an integration that is being deleted is listed', STAYING, ''],
+  ]),
+  ...restMutantsOf(`${RESOURCES}subscriptions/partner-catalog.ts`, LISTS, [
+    [
+      'a partner can see all deprecated streams',
+      '(spec.public === true || subscriptions.has(metadata.name))',
+      'subscriptions !== undefined',
+    ],
+    ['a Subscription in a workspace without a grant is listed', 'metadata.namespace === recipient.name && ', ''],
+  ]),
+  ...restMutantsOf(`${INGRESS_KEYS}.ts`, `${INGRESS_KEYS}.test.ts`, [
+    ['keys of other managers do not use the limit', 'ingressKeys.length >= MOST_KEYS', 'own.length >= MOST_KEYS'],
+    [
+      'a key replaces a key with the same id',
+      "    if (ingressKeys.some(({ id }) => id === key.id)) throw new Refusal('ingress_key_exists');\n",
+      '',
+    ],
+    ['a new key removes all others', 'return [...own, key];', 'return [key];'],
+    [
+      'a key that another manager keeps counts as deleted',
+      "  if (left.spec.ingressKeys?.some(key => key.id === id)) throw managed(id, managersOfItem(left, 'ingressKeys', id));\n",
+      '',
+    ],
+    [
+      'a workspace that is being deleted gets a key',
+      ' || before.metadata.deletionTimestamp !== undefined) throw',
+      ') throw',
+    ],
+  ]),
+];
