@@ -1,6 +1,7 @@
 import { CACHE_MUTANTS } from './cache-mutants.ts';
 import { CONTROL_MUTANTS } from './control-mutants.ts';
 import { DELIVERY_MUTANTS } from './delivery-mutants.ts';
+import { KIND_MUTANTS } from './kind-mutants.ts';
 import { LIMITS_MUTANTS } from './limits-mutants.ts';
 import { PAUSE_MUTANTS } from './pause-mutants.ts';
 import { REST_MUTANTS } from './rest-mutants.ts';
@@ -513,6 +514,7 @@ export const MUTANTS: readonly Mutant[] = [
   ...CONTROL_MUTANTS,
   ...DELIVERY_MUTANTS,
   ...REST_MUTANTS,
+  ...KIND_MUTANTS,
   ...mutantsOf('src/core/routing/coverage.ts', [
     ['a block of a package has no effect', 'packages === undefined ? []', 'true ? []'],
     ['a block of a stream has no effect', "of(integration, 'CatalogStream', stream)", '[] as Placed<B>'],

@@ -7,9 +7,13 @@ import { openGatesOf } from './open-gates.ts';
 const OPENED = '2026-01-01T00:00:00Z';
 const globex = publicId('Integration', 'acme', 'globex');
 
-function activation(name: string, groupKey: string, more: { revoked?: boolean; since?: string } = {}) {
-  const { revoked, since } = more;
-  const effective = { type: 'Effective', status: 'True', lastTransitionTime: since };
+function activation(
+  name: string,
+  groupKey: string,
+  more: { revoked?: boolean; since?: string; status?: 'False' } = {},
+) {
+  const { revoked, since, status = 'True' } = more;
+  const effective = { type: 'Effective', status, lastTransitionTime: since };
   return objectOf<'Activation'>(
     name,
     { integration: 'globex', groupKey, ...(revoked === undefined ? {} : { revoked }) },
@@ -41,10 +45,12 @@ test('a group key is open since its earliest Activation, and closed if one of it
     activation('c', 'y'),
     activation('d', 'z'),
     activation('e', 'z', { revoked: true }),
+    activation('f', 'pending', { since: OPENED, status: 'False' }),
   );
   expect(gates.get(globex)).toEqual([
     { groupKey: 'x', sinceMs: Date.parse(OPENED) },
     { groupKey: 'y', sinceMs: 7 },
+    { groupKey: 'pending', sinceMs: 7 },
   ]);
 });
 

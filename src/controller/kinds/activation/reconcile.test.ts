@@ -3,10 +3,12 @@ import { createTestContext, objectOf } from '../../../../test/support/controller
 import type { Condition } from '../../../api/conditions.ts';
 import { PAUSED_ANNOTATION } from '../../../api/well-known.ts';
 import type { KubeClient } from '../../../kube/client.ts';
+import { KubeError } from '../../../kube/kube-error.ts';
 import type { Store } from '../../../kube/store.ts';
 import { createLogger } from '../../../telemetry/log.ts';
 import { type Cached, type Caches, resourceOf } from '../../caches/caches.ts';
 import type { Context } from '../../context/context.ts';
+import { OutageError } from '../../engine/outcome.ts';
 import { type CommonStatus, createStatusWriter } from '../../engine/status-writer.ts';
 import { reconcilePair } from './reconcile.ts';
 
@@ -64,7 +66,10 @@ describe('an activation outside of a workspace', () => {
 
 describe('a pair whose objects change while it waits for its turn', () => {
   /** Applies the pair. `change` runs between reading the objects and writing to Redis. */
-  async function apply(change: (stores: Caches, activation: Cached<'Activation'>) => void, isCompiled = true) {
+  async function apply(
+    change: (stores: Caches, activation: Cached<'Activation'>) => void,
+    { isCompiled = true, before = () => {} }: { readonly isCompiled?: boolean; readonly before?: typeof change } = {},
+  ) {
     const activation = objectOf<'Activation'>('k', { integration: 'globex', groupKey: 'k' });
     const workspace = objectOf<'Workspace'>('acme', { account: 'main' }, { namespace: undefined });
     const integration = objectOf<'Integration'>('globex', { workspace: 'globex' });
@@ -84,6 +89,7 @@ describe('a pair whose objects change while it waits for its turn', () => {
       shared: (_namespace: string, run: () => Promise<boolean>) => (change(context.caches, activation), run()),
     } as unknown as Context;
     const writer = { latest: (object: unknown) => object, write: async () => false } as never;
+    before(context.caches, activation);
     const applied = reconcilePair(changing, writer)('acme/globex/k', attempt);
     return applied.then(
       () => written,
@@ -105,12 +111,68 @@ describe('a pair whose objects change while it waits for its turn', () => {
 
   test('is not opened if its workspace was paused, or its routes are not known anymore', async () => {
     expect(await apply(pause)).toEqual([expect.stringContaining('the pause of acme')]);
-    expect(await apply(() => {}, false)).toEqual([expect.stringContaining('routes of acme')]);
+    expect(await apply(() => {}, { isCompiled: false })).toEqual([expect.stringContaining('routes of acme')]);
   });
 
   test('is closed if it was revoked, even during a pause, or if its integration was deleted', async () => {
     expect(await apply(revoke)).toEqual([null]);
     expect(await apply((caches, activation) => (pause(caches), revoke(caches, activation)))).toEqual([null]);
     expect(await apply(caches => storeOf(caches, 'Integration').remove('acme/globex'))).toEqual([null]);
+  });
+
+  test('is closed if it was already revoked, even if its workspace is paused or does not exist', async () => {
+    expect(await apply(() => {}, { before: revoke })).toEqual([null]);
+    for (const change of [pause, (caches: Caches) => storeOf(caches, 'Workspace').remove('acme')]) {
+      const before = (caches: Caches, activation: Cached<'Activation'>) => {
+        change(caches);
+        revoke(caches, activation);
+      };
+      expect(await apply(() => {}, { before })).toEqual([null]);
+      expect(await apply(() => {}, { before: change })).toEqual([]);
+    }
+  });
+});
+
+describe('the status of a pair with several Activations', () => {
+  /** Applies a pair whose first Activation was just deleted. Returns what was written for the others. */
+  async function apply(setActivation: () => Promise<void>, failures: number) {
+    const spec = { integration: 'globex', groupKey: 'k' };
+    const activations = ['gone', 'k'].map(name => objectOf<'Activation'>(name, spec));
+    const workspace = objectOf<'Workspace'>('acme', { account: 'main' }, { namespace: undefined });
+    const integration = objectOf<'Integration'>('globex', { workspace: 'globex' });
+    const objects = { Activation: activations, Workspace: [workspace], Integration: [integration] };
+    const { context } = createTestContext(objects);
+    const written: string[] = [];
+    const write = async ({ metadata }: Cached<'Activation'>, _fields: object, conditions: readonly Condition[]) => {
+      if (metadata.name === 'gone') throw new KubeError({ call: 'apply', status: 404, reason: 'NotFound' });
+      written.push(...conditions.map(({ type, status, reason }) => `${metadata.name} ${type}=${status}/${reason}`));
+    };
+    const parts = {
+      control: { setActivation },
+      tenants: { isSynced: () => true, compiled: () => ({ routes: {} }) },
+      fence: () => 1,
+      explain: (error: unknown) => error,
+      shared: (_namespace: string, run: () => Promise<boolean>) => run(),
+    };
+    const writer = { latest: (object: unknown) => object, write } as never;
+    const reconcile = reconcilePair({ ...context, ...parts } as unknown as Context, writer);
+    const error: unknown = await reconcile('acme/globex/k', { ...attempt, failures }).then(
+      () => undefined,
+      (thrown: unknown) => thrown,
+    );
+    return { written, error };
+  }
+
+  test('is written even if one of them no longer exists', async () => {
+    const { written, error } = await apply(async () => undefined, 0);
+    expect(error).toBeUndefined();
+    expect(written).toContain('k Ready=True/GateOpen');
+  });
+
+  test('contains a failure that lasts', async () => {
+    const away = new OutageError('RedisUnavailable', 'Redis does not respond');
+    const { written, error } = await apply(() => Promise.reject(away), 10);
+    expect(error).toBe(away);
+    expect(written).toContain('k Ready=False/RedisUnavailable');
   });
 });

@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import { createTestContext, objectOf } from '../../../../test/support/controller/test-context.ts';
 import { deriveInvitationToken, issueInvitation } from '../../../core/ids/invitation.ts';
+import type { Store } from '../../../kube/store.ts';
 import type { InvitationMail } from '../../../mail/invitation-message.ts';
 import { MailError } from '../../../mail/mailer.ts';
 import type { MailHold } from '../../../record/mail-reader.ts';
@@ -48,6 +49,10 @@ async function deliver(
     readonly apply?: () => Promise<object>;
     readonly signal?: AbortSignal;
     readonly hold?: MailHold | undefined;
+    /** Called when the limit is checked. */
+    readonly onReserve?: () => void;
+    /** The hash of the token in the Secret. */
+    readonly secretSha256?: string;
     readonly known?: MailHold | undefined;
     readonly release?: () => Promise<void>;
   } = {},
@@ -60,6 +65,10 @@ async function deliver(
       ...(options.namespaceDeleting === undefined ? {} : { namespaceDeleting: true }),
     },
   );
+  if (options.secretSha256 !== undefined) {
+    const store = context.caches.invitationSecrets.store as unknown as Store<object>;
+    store.set('acme/globex-invitation', { sha256: options.secretSha256 });
+  }
   const client = {
     get: async () => {
       asked.read.push('api server');
@@ -86,6 +95,7 @@ async function deliver(
         known: () => options.known,
         reserve: async () => {
           asked.read.push('limit');
+          options.onReserve?.();
           return options.hold;
         },
         release: async () => {
@@ -167,6 +177,9 @@ describe('an invitation', () => {
     expect(turn.mails).toEqual([]);
     expect(turn.error).toBeDefined();
     expect(deliveries.of(KEY, id)).toBeUndefined();
+    const over = new AbortController();
+    const late = await deliver(invited(), { signal: over.signal, onReserve: () => over.abort() });
+    expect(late).toMatchObject({ read: ['api server', 'limit'], mails: [], error: expect.anything() });
   });
 
   test('that the server does not accept now is tried again with increasing delays', async () => {
@@ -204,6 +217,14 @@ describe('an invitation', () => {
     expect(deliveries.of(KEY, id)).toMatchObject({ as: 'SecretWritten' });
   });
 
+  test('that was answered or revoked is removed from its Secret', async () => {
+    const sent = { status: { invitation: { ...issued, sentAt: NOW } } };
+    for (const ended of [{ revoked: true }, { declined: true }, { workspace: 'globex' }]) {
+      const turn = await deliver(invited(ended, sent), { send: 'no server', secretSha256: issued.tokenHash });
+      expect(turn.secrets).toMatchObject([{ metadata: { ownerReferences: [{ name: 'globex' }] }, data: {} }]);
+    }
+  });
+
   test('whose Secret cannot be written reports the reason', async () => {
     const error = Object.assign(new Error('refused'), { reason: 'Forbidden' });
     const turn = await deliver(invited(), { send: 'no server', apply: () => Promise.reject(error) });
@@ -233,6 +254,12 @@ describe('an email beyond a limit', () => {
     });
     expect(deliveries.of(KEY, id)).toEqual({ held: 'AddressLimitReached', until: '2026-01-02T04:04:10Z' });
     expect(await deliver(invited(), { hold })).toMatchObject({ mails: [], results: [], read: [] });
+  });
+
+  test('waits for at least a second, and its status does not contain an earlier time', async () => {
+    const turn = await deliver(invited(), { hold: { by: 'address', untilMs: nowMs + 1 } });
+    expect(turn.answer).toEqual({ requeueAfterMs: 1_000 });
+    expect(deliveries.of(KEY, id)).toMatchObject({ until: '2026-01-02T03:04:11Z' });
   });
 
   test('is sent once the limit allows it', async () => {

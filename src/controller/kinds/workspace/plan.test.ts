@@ -38,6 +38,7 @@ describe('workspace', () => {
 
   test('checks a namespace again that does not belong to it, because its deletion is not seen without a label', () => {
     expect(planWorkspace({ ...facts, namespace: 'foreign' }).requeueAfterMs).toBe(60_000);
+    expect(planWorkspace({ ...facts, namespace: 'terminating' }).requeueAfterMs).toBe(5_000);
   });
 
   test('only shows a namespace in its status that belongs to it', () => {

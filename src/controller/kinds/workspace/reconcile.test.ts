@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { createTestContext, objectOf } from '../../../../test/support/controller/test-context.ts';
 import type { Condition } from '../../../api/conditions.ts';
+import type { Store } from '../../../kube/store.ts';
 import type { Cached } from '../../caches/caches.ts';
 import { OutageError } from '../../engine/outcome.ts';
 import { finalizeWorkspace, reconcileWorkspace } from './reconcile.ts';
@@ -111,5 +112,59 @@ describe('the deletion of a workspace', () => {
     const late = roomWithoutRedis(60_000);
     expect(await finalizeWorkspace(late.context)(workspace)).toBe('done');
     expect(late.forceRemoved).toEqual(['acme undefined']);
+  });
+});
+
+/** A context that records what is done in the namespace of the workspace. */
+function recording(namespace: object | undefined, instance = '') {
+  const { context } = createTestContext({ Workspace: [workspace] });
+  const namespaces = context.caches.namespaces.store as unknown as Store<object>;
+  if (namespace === undefined) namespaces.remove('acme');
+  else namespaces.set('acme', namespace);
+  const done: string[] = [];
+  const note = (what: string) => async (): Promise<void> => void done.push(what);
+  const created: object[] = [];
+  const recorded = {
+    ...context,
+    instance,
+    client: {
+      get: async () => undefined,
+      create: async (
+        _resource: object,
+        _name: object,
+        { metadata }: { readonly metadata: { readonly labels: object } },
+      ) => void created.push(metadata.labels),
+    },
+    quotas: { ensure: note('quota'), forget: () => void done.push('forget quota') },
+    secretAccess: { ...context.secretAccess, ensure: note('access'), revoke: note('revoke access') },
+    tenants: { ...context.tenants, inForce: note('routes') },
+  } as unknown as Parameters<typeof reconcileWorkspace>[0];
+  return { context: recorded, done, created };
+}
+
+describe('a namespace', () => {
+  test.each([
+    ['the workspace', { workspace: 'acme', deleting: false }, ['quota', 'access', 'routes']],
+    ['nobody', { workspace: undefined, deleting: false }, ['forget quota']],
+    ['a workspace, but is being deleted', { workspace: 'acme', deleting: true }, ['forget quota']],
+  ])('that belongs to %s', async (_whose, namespace, expected) => {
+    const { context, done } = recording(namespace);
+    await reconcileWorkspace(context)(workspace);
+    expect(done).toEqual(expected);
+  });
+
+  test.each([
+    ['', { 'sluice.dev/workspace': 'acme' }],
+    ['two', { 'sluice.dev/workspace': 'acme', 'sluice.dev/instance': 'two' }],
+  ])('is created with the labels of the installation %j', async (instance, labels) => {
+    const { context, created } = recording(undefined, instance);
+    await expect(reconcileWorkspace(context)(workspace)).rejects.toThrow('namespace acme');
+    expect(created).toEqual([labels]);
+  });
+
+  test('has no quota and no access to its Secrets after its workspace was deleted', async () => {
+    const { context, done } = recording({ workspace: 'acme', deleting: false });
+    await finalizeWorkspace(context)(workspace);
+    expect(done).toEqual(['routes', 'forget quota', 'revoke access']);
   });
 });
