@@ -62,6 +62,10 @@ test.each<[TokenFault | undefined, unknown]>([
   expect(findFault(token, { ...rules, maxAgeSeconds: 600 }, NOW)).toBe(fault);
 });
 
+test('the reason for a token that is not a JWT mentions ingress keys', () => {
+  expect(FAULTS.malformed).toContain('ingress keys are not accepted');
+});
+
 test.each(Object.values(FAULTS))('"%s" can stand in a header as it is', text => {
   // RFC 6750, section 3: no quotation marks, no backslash.
   expect(text).toMatch(/^[A-Z][\w ()-]+$/);

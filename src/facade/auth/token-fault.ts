@@ -15,7 +15,7 @@ export interface TokenRules {
 
 /** The `error_description` for each fault. Since these are constants, a response never contains parts of the token. */
 export const FAULTS = {
-  malformed: 'The token is not a signed JWT in compact form',
+  malformed: 'The token is not a signed JWT in compact form (ingress keys are not accepted)',
   type: 'The token is not an access token',
   critical: 'The token requires unsupported extensions',
   algorithm: 'The signing algorithm of the token is not supported',

@@ -31,7 +31,13 @@ describe('an integration that is pending', () => {
 });
 
 describe('the status of the invitation', () => {
-  const facts: InvitationFacts = { state: 'Pending', invitation: issued, delivery: undefined, recorded: undefined };
+  const facts: InvitationFacts = {
+    name: 'globex',
+    state: 'Pending',
+    invitation: issued,
+    delivery: undefined,
+    recorded: undefined,
+  };
   const condition = (status: 'True' | 'False', reason: string): Condition => ({
     type: 'InvitationSent',
     status,
@@ -98,6 +104,11 @@ describe('the status of the invitation', () => {
     const before = { ...issued, sentAt };
     const delivery = { sentAt: '2026-02-02T00:00:00Z', as: 'Sent' } as const;
     expect(planInvitation({ ...facts, invitation: before, delivery }).invitation).toEqual(before);
+  });
+
+  test('names the Secret with the token', () => {
+    const { conditions, events } = planInvitation({ ...facts, delivery: { sentAt, as: 'SecretWritten' } });
+    for (const each of [...conditions, ...events]) expect(each.message).toContain('Secret globex-invitation');
   });
 
   test('only contains the code of a failure', () => {

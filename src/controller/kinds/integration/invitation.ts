@@ -1,5 +1,6 @@
 import { CONDITION, REASON } from '../../../api/condition-reasons.ts';
 import type { IntegrationStatus } from '../../../api/kinds/integration.ts';
+import { invitationSecretName } from '../../../api/well-known.ts';
 import type { KeyRing } from '../../../core/delivery/key-ring.ts';
 import { findInvitationToken, type IssuedInvitation } from '../../../core/ids/invitation.ts';
 import type { IntegrationState } from '../../../core/routing/integration-state.ts';
@@ -28,8 +29,6 @@ export type Delivery =
 
 const MESSAGE = {
   Sent: 'the mail server accepted the invitation',
-  SecretWritten:
-    'no mail server is configured, so the token is stored in the Secret <name>-invitation in this namespace',
   SmtpFailed: 'the mail server did not accept the invitation',
   SecretFailed: 'the controller could not write the Secret with the token',
   AddressLimitReached:
@@ -37,6 +36,9 @@ const MESSAGE = {
   AccountLimitReached:
     'the account has sent the maximum number of invitations for 24 hours (invitationMailsPerDay). The controller will send this invitation when the limit allows it, at the earliest at',
 } as const;
+
+const writtenTo = (secret: string) =>
+  `no mail server is configured, so the token is stored in the Secret ${secret} in this namespace`;
 
 /** Returns the invitation if it is complete, or undefined if the status is missing any of its fields. */
 export function wholeInvitation(invitation: Invitation | undefined): (Invitation & IssuedInvitation) | undefined {
@@ -64,6 +66,8 @@ export function unsentInvitations({ Integration }: Pick<Caches, 'Integration'>):
 }
 
 export interface InvitationFacts {
+  /** The name of the Integration. */
+  readonly name: string;
   readonly state: IntegrationState;
   /** The invitation from the status, or one that was just issued. */
   readonly invitation: Invitation | undefined;
@@ -80,18 +84,22 @@ export interface InvitationPlan {
 }
 
 /** Returns the parts of an integration status, both fields and conditions, that describe the invitation. */
-export function planInvitation({ state, invitation, delivery, recorded }: InvitationFacts): InvitationPlan {
+export function planInvitation({ name, state, invitation, delivery, recorded }: InvitationFacts): InvitationPlan {
   const whole = wholeInvitation(invitation);
   if (whole === undefined) return { invitation, conditions: [], events: [] };
   if (whole.sentAt !== undefined) {
     // After a change of the leader, the delivery method is only available in the condition.
-    return { invitation, conditions: recorded?.status === 'True' ? [kept(recorded)] : [sent('Sent')], events: [] };
+    return {
+      invitation,
+      conditions: recorded?.status === 'True' ? [kept(recorded)] : [sent('Sent', MESSAGE.Sent)],
+      events: [],
+    };
   }
   if (delivery !== undefined && 'sentAt' in delivery) {
-    const message = MESSAGE[delivery.as];
+    const message = delivery.as === 'Sent' ? MESSAGE.Sent : writtenTo(invitationSecretName(name));
     return {
       invitation: { ...whole, sentAt: delivery.sentAt },
-      conditions: [sent(delivery.as)],
+      conditions: [sent(delivery.as, message)],
       events: [{ type: 'Normal', reason: `Invitation${delivery.as}`, message }],
     };
   }
@@ -112,8 +120,8 @@ export function planInvitation({ state, invitation, delivery, recorded }: Invita
   };
 }
 
-function sent(as: 'Sent' | 'SecretWritten'): DesiredCondition {
-  return { type: InvitationSent, status: 'True', reason: reason[as], message: MESSAGE[as] };
+function sent(as: 'Sent' | 'SecretWritten', message: string): DesiredCondition {
+  return { type: InvitationSent, status: 'True', reason: reason[as], message };
 }
 
 function kept({ type, status, reason, message }: Condition): DesiredCondition {

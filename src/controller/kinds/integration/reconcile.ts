@@ -53,6 +53,7 @@ export function reconcileIntegration(context: Context & { readonly deliveries: P
     const current = issuing ? issueInvitation(context.keys.first().secret, metadata.uid, timestampOf(nowMs)) : before;
     const id = { uid: metadata.uid, issuedAt: current?.issuedAt ?? '' };
     const invitation = planInvitation({
+      name: metadata.name,
       state,
       invitation: current,
       delivery: context.deliveries.of(`${namespace}/${metadata.name}`, id),
