@@ -3,6 +3,7 @@ import { constants } from 'node:fs';
 import { open, readFile, rename } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import { pino } from 'pino';
 import { beforeEach, expect, test } from 'vitest';
 import { temporaryFolder } from '../../test/support/temporary-folder.ts';
 import { type AuditTarget, openAuditDestination } from './audit-destination.ts';
@@ -15,15 +16,23 @@ beforeEach(async () => {
   Object.assign(counts, { written: 0, lost: 0 });
 });
 
-const start = (target: AuditTarget, bufferBytes?: number) =>
+const start = (
+  target: AuditTarget,
+  {
+    bufferBytes,
+    nowMs,
+    log = createLogger({ level: 'silent' }),
+  }: Partial<Parameters<typeof openAuditDestination>[0]> = {},
+) =>
   openAuditDestination({
     target,
     lostLine: lost => `${JSON.stringify({ lost })}\n`,
-    log: createLogger({ level: 'silent' }),
+    log,
     count: (result, lines) => {
       counts[result] += lines;
     },
     ...(bufferBytes === undefined ? {} : { bufferBytes }),
+    ...(nowMs === undefined ? {} : { nowMs }),
   });
 
 async function until(is: () => boolean | Promise<boolean>): Promise<void> {
@@ -88,7 +97,7 @@ test('keeps lines in memory while a reader is blocked, and then counts lost line
   const file = join(folder, 'pipe');
   execFileSync('mkfifo', [file]);
   const reader = await open(file, constants.O_RDONLY | constants.O_NONBLOCK);
-  const destination = await start({ file }, 200_000);
+  const destination = await start({ file }, { bufferBytes: 200_000 });
   const line = `${'x'.repeat(999)}\n`;
   const beganMs = performance.now();
   for (let n = 0; n < 1_000; n++) destination.write(line);
@@ -130,4 +139,41 @@ test('keeps a line while the disk is full, and writes it afterwards', async () =
   expect(await readFile(join(folder, 'second'), 'utf8')).toBe('line\n');
   expect(destination.impairments()).toEqual([]);
   await destination.close();
+});
+
+test('lines that are late or lost are reported until five minutes after the last loss, and logged once a minute', async () => {
+  const file = join(folder, 'pipe');
+  execFileSync('mkfifo', [file]);
+  const reader = await open(file, constants.O_RDONLY | constants.O_NONBLOCK);
+  const clock = { ms: 0 };
+  const logged: unknown[] = [];
+  const log = pino({}, { write: line => void logged.push(JSON.parse(line).lost) });
+  const destination = await start({ file }, { bufferBytes: 200_000, nowMs: () => clock.ms, log });
+  const line = `${'x'.repeat(999)}\n`;
+  for (let n = 0; n < 150; n++) destination.write(line);
+  const drain = async () => {
+    const buffer = Buffer.alloc(65_536);
+    await until(async () => {
+      await reader.read(buffer, 0, buffer.length).catch(() => undefined);
+      // The last line contains the number of lost lines.
+      return counts.written === 351 - counts.lost + 1;
+    });
+  };
+  // A pipe has room for 64 KiB.
+  await until(() => counts.written >= 60);
+  await delay(500);
+  expect(destination.impairments()).toEqual([]);
+  clock.ms = 5_001;
+  expect(destination.impairments()).toMatchObject([{ message: expect.stringContaining('cannot be written to') }]);
+  for (let n = 0; n < 200; n++) destination.write(line);
+  expect(logged).toEqual([1]);
+  clock.ms += 60_000;
+  destination.write(line);
+  expect(logged).toEqual([1, counts.lost]);
+  await drain();
+  expect(destination.impairments()).toMatchObject([{ message: expect.stringContaining('Lines were lost') }]);
+  clock.ms += 300_000;
+  expect(destination.impairments()).toEqual([]);
+  await destination.close();
+  await reader.close();
 });

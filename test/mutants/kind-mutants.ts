@@ -3,6 +3,7 @@ import type { Mutant } from './mutants.ts';
 const KINDS = 'src/controller/kinds/';
 const ACTIVATION = `${KINDS}activation/`;
 const INTEGRATION = `${KINDS}integration/`;
+const STREAM = `${KINDS}catalog-stream/`;
 const WORKSPACE = `${KINDS}workspace/`;
 
 type Change = readonly [name: string, from: string, to: string];
@@ -97,6 +98,24 @@ export const KIND_MUTANTS: readonly Mutant[] = [
       'the Secrets of a deleted workspace can still be read',
       '    await context.secretAccess.revoke(workspace.metadata.name);\n',
       '',
+    ],
+  ]),
+  ...kindMutantsOf(`${STREAM}reconcile.ts`, `${STREAM}reconcile.test.ts`, [
+    [
+      'a stream with the policy Delete waits for its events',
+      "stream.spec.deletionPolicy === 'Retain'",
+      'stream.spec.deletionPolicy !== undefined',
+    ],
+    [
+      'the deletion of a namespace waits for events',
+      'if (!(await isNamespaceGoing(context, namespace)))',
+      'if ((await isNamespaceGoing(context, namespace)) !== undefined)',
+    ],
+    ['a stream is never deleted without Redis', 'context.deletingForMs(stream) < FINALIZER_TIMEOUT_MS', 'true'],
+    [
+      'the events of a stream are lost during a short outage',
+      'context.deletingForMs(stream) < FINALIZER_TIMEOUT_MS',
+      'false',
     ],
   ]),
 ];

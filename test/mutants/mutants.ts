@@ -4,6 +4,7 @@ import { DELIVERY_MUTANTS } from './delivery-mutants.ts';
 import { KIND_MUTANTS } from './kind-mutants.ts';
 import { LIMITS_MUTANTS } from './limits-mutants.ts';
 import { PAUSE_MUTANTS } from './pause-mutants.ts';
+import { PROCESS_MUTANTS } from './process-mutants.ts';
 import { REST_MUTANTS } from './rest-mutants.ts';
 import { OF_RIVALS } from './rival-mutants.ts';
 import { SECURITY_MUTANTS } from './security-mutants.ts';
@@ -515,6 +516,7 @@ export const MUTANTS: readonly Mutant[] = [
   ...DELIVERY_MUTANTS,
   ...REST_MUTANTS,
   ...KIND_MUTANTS,
+  ...PROCESS_MUTANTS,
   ...mutantsOf('src/core/routing/coverage.ts', [
     ['a block of a package has no effect', 'packages === undefined ? []', 'true ? []'],
     ['a block of a stream has no effect', "of(integration, 'CatalogStream', stream)", '[] as Placed<B>'],

@@ -52,4 +52,7 @@ export const REST_MUTANTS: readonly Mutant[] = [
       ') throw',
     ],
   ]),
+  ...restMutantsOf('src/facade/contract/validate.ts', 'src/facade/contract/validate.test.ts', [
+    ['the pointer of a field with a slash leads to another field', ".replaceAll('~', '~0').replaceAll('/', '~1')", ''],
+  ]),
 ];

@@ -53,6 +53,11 @@ describe('each fault says what to change', () => {
       '/frobnicate',
       'is not a field of this call; known: name, since, dryRun, count, states, target, anything',
     ],
+    [
+      { ...GOOD, 'a/b~c': true },
+      '/a~1b~0c',
+      'is not a field of this call; known: name, since, dryRun, count, states, target, anything',
+    ],
     [[], '', 'must be an object: { … }'],
   ])('%j', (value, pointer, detail) => {
     expect(faultsOf(() => validate('body', Schema, value))).toEqual([{ pointer, detail }]);

@@ -1,7 +1,7 @@
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { createTestContext, objectOf } from '../../../../test/support/controller/test-context.ts';
 import type { Context } from '../../context/context.ts';
-import { reconcileStream } from './reconcile.ts';
+import { finalizeStream, reconcileStream } from './reconcile.ts';
 
 const STREAMS = 100;
 const WAITING = {
@@ -51,4 +51,45 @@ test('a stream whose retention cannot be parsed is not ready, and the message co
   const { context } = createTestContext({});
   const stream = objectOf<'CatalogStream'>('s', { retention: '1d', deletionPolicy: 'Retain' });
   await expect(reconcileStream(context)(stream)).rejects.toThrow('spec.retention is not a valid duration: 1d.');
+});
+
+describe('the deletion of a stream', () => {
+  /** Finalizes a stream with an undelivered event. Returns the result, and whether its queue was removed. */
+  async function finalize(
+    deletionPolicy: 'Retain' | 'Delete',
+    { drops = true, ...options }: { drops?: boolean; namespaceDeleting?: boolean; deletingForMs?: number } = {},
+  ) {
+    const workspace = objectOf<'Workspace'>('acme', { account: 'acme' }, { namespace: undefined });
+    const { context, forceRemoved } = createTestContext({ Workspace: [workspace] }, options);
+    const dropped: string[] = [];
+    const dropQueue = async (...[, , name]: string[]) => {
+      if (!drops) throw new Error('Redis is unavailable');
+      dropped.push(name as string);
+    };
+    const parts = {
+      control: { readDrain: async () => ({ unrouted: 0, open: 1 }), dropQueue },
+      explain: (error: unknown) => error,
+      tenants: { ...context.tenants, remove: (...[, , drop]: [string, string, (fence: number) => unknown]) => drop(1) },
+    };
+    const finalization = finalizeStream({ ...context, ...parts } as unknown as Context)(
+      objectOf<'CatalogStream'>('orders', { retention: '1h', deletionPolicy }),
+    );
+    const result = await finalization.then(
+      outcome => (outcome === 'done' ? outcome : outcome.conditions[0]?.reason),
+      (error: Error) => error.message,
+    );
+    return { result, dropped, forced: forceRemoved.length };
+  }
+
+  test('waits for its events if its policy is Retain, unless its namespace is being deleted', async () => {
+    expect(await finalize('Retain')).toEqual({ result: 'Draining', dropped: [], forced: 0 });
+    expect(await finalize('Retain', { namespaceDeleting: true })).toMatchObject({ result: 'done' });
+    expect(await finalize('Delete')).toEqual({ result: 'done', dropped: ['orders'], forced: 0 });
+  });
+
+  test('waits for Redis for one minute, and is then recorded as forced', async () => {
+    const late = { drops: false, deletingForMs: 59_999 };
+    expect(await finalize('Delete', late)).toEqual({ result: 'Redis is unavailable', dropped: [], forced: 0 });
+    expect(await finalize('Delete', { ...late, deletingForMs: 60_000 })).toMatchObject({ result: 'done', forced: 1 });
+  });
 });

@@ -1,0 +1,33 @@
+import type { Mutant } from './mutants.ts';
+
+const HTTP = 'src/http/';
+const TELEMETRY = 'src/telemetry/';
+
+type Change = readonly [name: string, from: string, to: string];
+
+/** The mutants of a file, and the test that detects all of them. */
+function processMutantsOf(file: string, test: string, changes: readonly Change[]): Mutant[] {
+  return changes.map(([name, from, to]) => ({ name, file, from, to, test }));
+}
+
+/** Mutants of the code that all roles have in common: HTTP, logs, metrics, and traces. */
+export const PROCESS_MUTANTS: readonly Mutant[] = [
+  ...processMutantsOf(`${HTTP}traced-requests.ts`, `${HTTP}traced-requests.test.ts`, [
+    ['an aborted request has a status', "if (!writableFinished) return span.end({ error: 'aborted' });", ''],
+    ['a refused request is an error in traces', 'statusCode >= 500 ?', 'statusCode >= 400 ?'],
+    ['spans contain the paths of requests', "{ 'http.route': url }", "{ 'http.route': request.url }"],
+  ]),
+  ...processMutantsOf(`${HTTP}client-address.ts`, `${HTTP}client-address.test.ts`, [
+    ['an address is trusted because of the other family', 'network.family === family && ', ''],
+    ['any number of bytes is kept for an address', ' || text.length > LONGEST', ''],
+  ]),
+  ...processMutantsOf(`${TELEMETRY}audit-destination.ts`, `${TELEMETRY}audit-destination.test.ts`, [
+    ['late audit lines are not reported', 'sinceMs !== undefined && nowMs() - sinceMs > LATE_MS', 'false'],
+    ['lost audit lines are reported forever', ' && nowMs() - lostAtMs < REPORT_LOST_MS', ''],
+    [
+      'each lost audit line is logged',
+      '      if (loggedMs !== undefined && lostAtMs - loggedMs < LOG_EVERY_MS) return;\n',
+      '',
+    ],
+  ]),
+];
