@@ -1,5 +1,5 @@
 import { afterEach, expect, test } from 'vitest';
-import { Counter, createRegistry } from './metrics.ts';
+import { Counter, createRegistry, Gauge } from './metrics.ts';
 import { type OpsServer, startOpsServer } from './ops-server.ts';
 
 let server: OpsServer | undefined;
@@ -42,4 +42,15 @@ test('listens on one address if it is configured, and on all addresses otherwise
   await server.close();
   server = await startOpsServer({ host: undefined, port: 0 }, registry, {});
   expect([await statusAt('127.0.0.1'), await statusAt('127.0.0.2')]).toEqual([200, 200]);
+});
+
+test('metrics that cannot be collected are a failure', async () => {
+  const registry = createRegistry();
+  const collect = () => {
+    throw new Error('broken');
+  };
+  new Gauge({ name: 'sluice_test', help: 'A test.', registers: [registry], collect });
+  server = await startOpsServer({ host: '127.0.0.1', port: 0 }, registry, {});
+  const response = await fetch(`http://127.0.0.1:${server.port}/metrics`);
+  expect([response.status, await response.text()]).toEqual([500, 'cannot collect metrics\n']);
 });

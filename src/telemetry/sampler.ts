@@ -28,7 +28,7 @@ export function createSampler<T>(options: {
       const nowMs = monotonicMs();
       if (nowMs - lookedMs >= everyMs) {
         lookedMs = nowMs;
-        looking = look().catch(() => undefined);
+        looking = look();
       }
       return withDeadline(patienceMs, () => looking).catch(() => undefined);
     },

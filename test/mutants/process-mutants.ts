@@ -30,4 +30,25 @@ export const PROCESS_MUTANTS: readonly Mutant[] = [
       '',
     ],
   ]),
+  ...processMutantsOf(`${HTTP}problem-answers.ts`, `${HTTP}problem-answers.test.ts`, [
+    [
+      'a refusal has a shorter Retry-After than it asked for',
+      '      ...facts.headers,\n',
+      "      ...facts.headers,\n      ...(retryAfter === undefined ? {} : { 'retry-after': retryAfter }),\n",
+    ],
+    ['a problem can be cached', "      'cache-control': 'no-store',\n    },\n    document", '    },\n    document'],
+  ]),
+  ...processMutantsOf(`${TELEMETRY}log.ts`, `${TELEMETRY}log.test.ts`, [
+    ['keys are logged', "        '*.key',\n", ''],
+    ['passwords are logged', "        '*.password',\n", ''],
+    ['addresses of invitations are logged', "        '*.invitedEmail',\n", ''],
+    ['bodies of failed responses are logged', "        'err.body',\n", ''],
+  ]),
+  ...processMutantsOf(`${TELEMETRY}ops-server.ts`, `${TELEMETRY}ops-server.test.ts`, [
+    ['metrics that cannot be collected are empty', "answer(500, 'cannot collect metrics\\n')", "answer(200, '')"],
+  ]),
+  ...processMutantsOf(`${TELEMETRY}process-metrics.ts`, `${TELEMETRY}process-metrics.test.ts`, [
+    ['an impairment that is over is still reported', 'reasons.has(reason) ? 1 : 0', '1'],
+    ['each role is reported as ready', 'state().ready ? 1 : 0', '1'],
+  ]),
 ];

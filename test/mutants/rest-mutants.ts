@@ -1,5 +1,6 @@
 import type { Mutant } from './mutants.ts';
 
+const CONTRACT = 'src/facade/contract/';
 const RESOURCES = 'src/facade/resources/';
 const LISTS = `${RESOURCES}lists.test.ts`;
 const INGRESS_KEYS = `${RESOURCES}workspaces/ingress-key-list`;
@@ -52,7 +53,32 @@ export const REST_MUTANTS: readonly Mutant[] = [
       ') throw',
     ],
   ]),
-  ...restMutantsOf('src/facade/contract/validate.ts', 'src/facade/contract/validate.test.ts', [
+  ...restMutantsOf(`${CONTRACT}validate.ts`, `${CONTRACT}validate.test.ts`, [
     ['the pointer of a field with a slash leads to another field', ".replaceAll('~', '~0').replaceAll('/', '~1')", ''],
+  ]),
+  ...restMutantsOf(`${CONTRACT}error-handler.ts`, `${CONTRACT}error-handler.test.ts`, [
+    [
+      'a response contains an unexpected error',
+      "    sendProblem(reply, 'internal');",
+      "    sendProblem(reply, 'internal', { detail: error.message });",
+    ],
+    ['each refused call is logged', 'PROBLEMS[error.code].status >= 500', 'PROBLEMS[error.code].status >= 400'],
+    [
+      'an invalid body is a failure of the server',
+      "if (error.statusCode !== undefined && error.statusCode < 500) return sendProblem(reply, 'malformed_request');",
+      '',
+    ],
+    [
+      'a body that is too large is compared with another limit',
+      'request.routeOptions.bodyLimit ?? BODY_BYTES',
+      'BODY_BYTES',
+    ],
+  ]),
+  ...restMutantsOf(`${CONTRACT}waiting-calls.ts`, `${CONTRACT}waiting-calls.test.ts`, [
+    ['calls that do not wait are limited', 'if (waitSeconds === 0) return poll(options.signal);', ''],
+    ['a stopping server waits for events', 'AbortSignal.any([options.signal, closing])', 'options.signal'],
+  ]),
+  ...restMutantsOf(`${CONTRACT}repeated-calls.ts`, `${CONTRACT}repeated-calls.test.ts`, [
+    ['an Idempotency-Key can have any length', '{1,255}', '{1,}'],
   ]),
 ];

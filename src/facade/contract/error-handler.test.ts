@@ -31,3 +31,38 @@ test.each([
     await app.close();
   },
 );
+
+test('a response does not contain an unexpected error, and a refused call is not logged', async () => {
+  const lines: string[] = [];
+  const app = fastify();
+  app.setErrorHandler(createErrorHandler(createLogger({ level: 'info' }, { write: line => void lines.push(line) })));
+  app.get('/broken', () => {
+    throw new TypeError('the password is wrong');
+  });
+  app.get('/refused', () => {
+    throw new Refusal('forbidden');
+  });
+  app.post('/read', { bodyLimit: 10 }, () => 'read');
+  const codeOf = async (...[request]: Parameters<typeof app.inject>) => {
+    const { statusCode, body } = await app.inject(request as string);
+    return [statusCode, (JSON.parse(body) as { code: string }).code, body] as const;
+  };
+  const refused = [
+    await codeOf('/refused'),
+    await codeOf({ method: 'POST', url: '/read', payload: '{', headers: { 'content-type': 'application/json' } }),
+    await codeOf({ method: 'POST', url: '/read', payload: 'x', headers: { 'content-type': 'text/x' } }),
+    await codeOf({ method: 'POST', url: '/read', payload: { text: 'longer than that' } }),
+  ];
+  expect(refused.map(([status, code]) => `${status} ${code}`)).toEqual([
+    '403 forbidden',
+    '400 malformed_request',
+    '415 unsupported_media_type',
+    '413 body_too_large',
+  ]);
+  expect(refused[3]?.[2]).toContain('at most 10 bytes');
+  expect(lines).toEqual([]);
+  const [status, code, body] = await codeOf('/broken');
+  expect([status, code, body.includes('password')]).toEqual([500, 'internal', false]);
+  expect(lines).toHaveLength(1);
+  await app.close();
+});

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { Refusal } from '../../http/refusal.ts';
 import type { KeyedCall } from '../../idempotency/keyed-calls.ts';
-import { keyedCallOf, performOnce } from './repeated-calls.ts';
+import { idempotencyKeyOf, keyedCallOf, performOnce } from './repeated-calls.ts';
 
 type Parts = Parameters<typeof keyedCallOf>;
 
@@ -35,4 +35,19 @@ test.each<[string, unknown, string]>([
   const calls = { begin: async () => ({ answer: 'RUN' as const, seed: 's', end }) };
   await expect(performOnce(calls, {} as KeyedCall, () => Promise.reject(error))).rejects.toBe(error);
   expect(ended).toEqual([expected]);
+});
+
+test.each<[string | string[] | undefined, boolean]>([
+  [undefined, true],
+  ['!', true],
+  ['~'.repeat(255), true],
+  ['x'.repeat(256), false],
+  ['', false],
+  ['a key', false],
+  ['ä', false],
+  [['a', 'b'], false],
+])('the Idempotency-Key %j is valid: %s', (key, isValid) => {
+  const read = () => idempotencyKeyOf({ 'idempotency-key': key });
+  if (isValid) expect(read()).toBe(key);
+  else expect(read).toThrow(expect.objectContaining({ code: 'invalid_request' }));
 });

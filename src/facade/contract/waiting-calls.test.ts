@@ -86,3 +86,30 @@ test('each additional read of a waiting call costs a point, and is omitted witho
   await waitFor(0, ask, () => false);
   expect([reads.length, points, waits]).toEqual([6, 0, 0]);
 });
+
+test('a call that does not wait is not limited, and a stopping server ends waits', async () => {
+  const clock = createManualClock();
+  const calls = createWaitingCalls(1);
+  const closing = new AbortController();
+  const waitFor = createWaiter({
+    clock,
+    waiting: calls,
+    caller: 'ada',
+    signal: new AbortController().signal,
+    closing: closing.signal,
+    spend: () => true,
+    onWait: () => {},
+  });
+  const look = (waitSeconds: number) =>
+    waitFor(
+      waitSeconds,
+      async () => 'nothing',
+      () => false,
+    );
+  const waiting = look(30);
+  expect((await refusalOf(look(1))).code).toBe('rate_limited');
+  expect(await look(0)).toBe('nothing');
+  closing.abort();
+  expect(await waiting).toBe('nothing');
+  expect(clock.nowMs()).toBe(0);
+});

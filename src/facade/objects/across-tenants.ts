@@ -33,7 +33,6 @@ export async function acrossTenants<T>(change: () => Promise<T>): Promise<T> {
     const code = INSTEAD[error.code] ?? error.code;
     const detail = GENERIC[code];
     if (detail === undefined) throw error;
-    const { headers, cause } = error.facts;
-    throw new Refusal(code, { detail, ...(headers === undefined ? {} : { headers }), cause });
+    throw new Refusal(code, { detail, cause: error.facts.cause });
   }
 }
