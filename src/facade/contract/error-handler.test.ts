@@ -1,4 +1,4 @@
-import { fastify } from 'fastify';
+import { fastify, type InjectOptions } from 'fastify';
 import { expect, test } from 'vitest';
 import { Refusal } from '../../http/refusal.ts';
 import { createLogger } from '../../telemetry/log.ts';
@@ -43,12 +43,12 @@ test('a response does not contain an unexpected error, and a refused call is not
     throw new Refusal('forbidden');
   });
   app.post('/read', { bodyLimit: 10 }, () => 'read');
-  const codeOf = async (...[request]: Parameters<typeof app.inject>) => {
-    const { statusCode, body } = await app.inject(request as string);
+  const codeOf = async (request: InjectOptions) => {
+    const { statusCode, body } = await app.inject(request);
     return [statusCode, (JSON.parse(body) as { code: string }).code, body] as const;
   };
   const refused = [
-    await codeOf('/refused'),
+    await codeOf({ url: '/refused' }),
     await codeOf({ method: 'POST', url: '/read', payload: '{', headers: { 'content-type': 'application/json' } }),
     await codeOf({ method: 'POST', url: '/read', payload: 'x', headers: { 'content-type': 'text/x' } }),
     await codeOf({ method: 'POST', url: '/read', payload: { text: 'longer than that' } }),
@@ -61,7 +61,7 @@ test('a response does not contain an unexpected error, and a refused call is not
   ]);
   expect(refused[3]?.[2]).toContain('at most 10 bytes');
   expect(lines).toEqual([]);
-  const [status, code, body] = await codeOf('/broken');
+  const [status, code, body] = await codeOf({ url: '/broken' });
   expect([status, code, body.includes('password')]).toEqual([500, 'internal', false]);
   expect(lines).toHaveLength(1);
   await app.close();
