@@ -1,6 +1,8 @@
 import type { Mutant } from './mutants.ts';
 
 const CONTRACT = 'src/facade/contract/';
+const OBJECTS = 'src/facade/objects/';
+const SANDBOX = 'src/dataplane/ingress/sandbox/';
 const RESOURCES = 'src/facade/resources/';
 const LISTS = `${RESOURCES}lists.test.ts`;
 const INGRESS_KEYS = `${RESOURCES}workspaces/ingress-key-list`;
@@ -80,5 +82,49 @@ export const REST_MUTANTS: readonly Mutant[] = [
   ]),
   ...restMutantsOf(`${CONTRACT}repeated-calls.ts`, `${CONTRACT}repeated-calls.test.ts`, [
     ['an Idempotency-Key can have any length', '{1,255}', '{1,}'],
+  ]),
+  ...restMutantsOf(`${OBJECTS}resource-writer.ts`, `${OBJECTS}resource-writer.test.ts`, [
+    [
+      'a write changes a new object with the same name',
+      'before === undefined ? {} : { uid: before.metadata.uid }',
+      '{}',
+    ],
+    ['a write that depends on a version changes another one', 'exactly && before !== undefined ?', 'false ?'],
+    ['a new object with the same name is deleted', '{ uid: metadata.uid }, {', '{}, {'],
+    ['a call returns before its object is deleted', '      await waitUntilGone(kind, name, metadata.uid, late);\n', ''],
+    ['an edit that was overtaken is not repeated', 'tries === EDITS', 'tries === 1'],
+    [
+      'a field that another manager keeps counts as removed',
+      'if (held.length > 0) throw fieldManaged(held);\n      return applied',
+      'return applied',
+    ],
+  ]),
+  ...restMutantsOf(`${OBJECTS}kube-failures.ts`, `${OBJECTS}kube-failures.test.ts`, [
+    ['an item of a list has no pointer', 'field.split(/[.[\\]]/)', 'field.split(/[.]/)'],
+  ]),
+  ...restMutantsOf(`${RESOURCES}insight/explain.ts`, `${RESOURCES}insight/explain.test.ts`, [
+    ['a stream is short of tokens because another one is', 'each.queue === queue && ', ''],
+    ['a missing stream in Redis looks like a decision', "queue.state === 'missing' || ", ''],
+  ]),
+  ...restMutantsOf(`${RESOURCES}inbox/inbox-access.ts`, `${RESOURCES}inbox/inbox-access.test.ts`, [
+    [
+      'an event of a deleted subscription is reported as a missing subscription',
+      "error.code === 'unknown_resource') throw new Refusal('unknown_event');",
+      'false) throw error;',
+    ],
+  ]),
+  ...restMutantsOf('src/dataplane/sandbox/sent-headers.ts', 'src/dataplane/sandbox/sent-headers.test.ts', [
+    ['a producer can see header values of the partner', 'secret.has(name.toLowerCase())', 'secret.has(name)'],
+    ['a producer can see signatures', "if (name === 'webhook-signature') shown", 'if (false) shown'],
+  ]),
+  ...restMutantsOf(`${SANDBOX}sandbox-route.ts`, `${SANDBOX}sandbox-route.test.ts`, [
+    [
+      'a stream that has just been closed accepts sandbox events',
+      "    if (known.config.state === 'closing') return answers.sendProblem(reply, startedMs, 'stream_closing');\n",
+      '',
+    ],
+  ]),
+  ...restMutantsOf(`${SANDBOX}run-report-route.ts`, `${SANDBOX}sandbox-route.test.ts`, [
+    ['an unknown parameter of a report is ignored', '.filter(name => !known.includes(name))', '.filter(() => false)'],
   ]),
 ];

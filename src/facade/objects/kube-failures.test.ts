@@ -51,3 +51,12 @@ test('a rule of the kind is a fault of the request, even if its message is about
     'invalid_request',
   );
 });
+
+test.each([400, 422])('a %i is a fault of the request, with a pointer to each field', status => {
+  const causes = [{ reason: 'FieldValueInvalid', field: 'spec.eventTypes[2]', message: 'is not valid' }];
+  const { code, facts } = answer(status, 'Invalid', 'CatalogStream "x" is invalid', causes);
+  expect([code, facts.errors]).toEqual([
+    'invalid_request',
+    [{ pointer: '/spec/eventTypes/2', detail: 'is not valid' }],
+  ]);
+});

@@ -1,6 +1,8 @@
 import { expect, test } from 'vitest';
 import { createManualClock } from '../../../test/support/manual-clock.ts';
+import { Refusal } from '../../http/refusal.ts';
 import type { KubeClient } from '../../kube/client.ts';
+import { KubeError } from '../../kube/kube-error.ts';
 import type { Cached } from './cached.ts';
 import type { Caches } from './caches.ts';
 import { createResourceWriter } from './resource-writer.ts';
@@ -39,4 +41,83 @@ test.each([
     },
   );
   expect(checks).toBe(limited);
+});
+
+/** A writer whose API server has these responses. Records the metadata of writes and the preconditions of deletions. */
+function writerWith(
+  client: Partial<Record<'apply' | 'remove', () => Promise<unknown>>>,
+  live: () => unknown = () => undefined,
+) {
+  const sent: unknown[] = [];
+  const clock = createManualClock();
+  const writer = createResourceWriter({
+    client: {
+      apply: (_resource: object, _name: object, { metadata }: { readonly metadata: object }) => {
+        sent.push(metadata);
+        return client.apply?.();
+      },
+      remove: (_resource: object, _name: object, precondition: object) => {
+        sent.push(precondition);
+        return client.remove?.();
+      },
+    } as unknown as KubeClient,
+    caches: { live: async () => live() } as unknown as Caches,
+    limits: { create: async (_kind, _name, _spec, create) => create() },
+    clock,
+  });
+  return { writer, sent, clock };
+}
+
+const before = {
+  metadata: { namespace: 'shop', name: 'a', uid: 'u', resourceVersion: '7' },
+  spec: ACTIVATION,
+} as unknown as Cached<'Activation'>;
+
+test('a write only changes the object that was read, and if required, only the version that was read', async () => {
+  const { writer, sent } = writerWith({ apply: async () => before });
+  const wanted = { manager: 'sluice-facade', spec: ACTIVATION, concern: ['groupKey'] } as const;
+  await writer.apply('Activation', before.metadata, { ...wanted, before });
+  await writer.apply('Activation', before.metadata, { ...wanted, before, exactly: true });
+  await writer.apply('Activation', before.metadata, { ...wanted, exactly: true });
+  expect(sent).toEqual([{ uid: 'u' }, { uid: 'u', resourceVersion: '7' }, {}]);
+});
+
+test('a write whose fields another manager keeps is refused', async () => {
+  const managedFields = [{ manager: 'argocd', fieldsV1: { 'f:spec': { 'f:revoked': {} } } }];
+  const kept = { metadata: { ...before.metadata, managedFields }, spec: { ...ACTIVATION, revoked: true } };
+  const { writer } = writerWith({ apply: async () => kept });
+  const wanted = { manager: 'sluice-facade', spec: ACTIVATION, concern: ['revoked'] } as const;
+  const applied = writer.apply('Activation', before.metadata, { ...wanted, before });
+  await expect(applied).rejects.toMatchObject({ code: 'field_managed' });
+});
+
+test('a deletion only concerns the object that was read, and waits until it no longer exists', async () => {
+  let looks = 0;
+  const { writer, sent, clock } = writerWith({ remove: async () => undefined }, () =>
+    ++looks < 3 ? before : undefined,
+  );
+  const removed = writer.remove('Activation', before);
+  await clock.advance(1_000);
+  await removed;
+  expect([sent, looks]).toEqual([[{ uid: 'u' }], 3]);
+  // A new object has the same name.
+  const conflict = new KubeError({ call: 'DELETE', status: 409, reason: 'Conflict' });
+  const replaced = writerWith({ remove: () => Promise.reject(conflict) });
+  await replaced.writer.remove('Activation', before);
+});
+
+test('an edit is tried five times if the object has changed, and once after any other problem', async () => {
+  const { writer, clock } = writerWith({});
+  const countOf = async (code: 'changed_meanwhile' | 'field_managed') => {
+    let tries = 0;
+    const edited = writer.edit(() => {
+      tries++;
+      return Promise.reject(new Refusal(code));
+    });
+    const refused = expect(edited).rejects.toMatchObject({ code });
+    await clock.advance(10_000);
+    await refused;
+    return tries;
+  };
+  expect([await countOf('changed_meanwhile'), await countOf('field_managed')]).toEqual([5, 1]);
 });

@@ -144,6 +144,8 @@ describe('refused requests', () => {
   });
 
   test('a stream that is closing, and a run or a workspace without capacity', async () => {
+    // The configuration is cached.
+    expect((await run.send({ path: sandbox() })).status).toBe(202);
     run.store.queues.set('orders', { ...QUEUE, state: 'closing' });
     expect((await run.send({ path: sandbox() })).document.code).toBe('stream_closing');
     run.store.queues.set('orders', QUEUE);
@@ -178,6 +180,13 @@ describe('the report of a run', () => {
   test('is not found if there is no such run, and invalid parameters are reported', async () => {
     expect((await get('other')).document.code).toBe('unknown_run');
     expect((await get('a%20b')).document.code).toBe('unknown_run');
+    expect(reports).toHaveLength(1);
+    expect((await get('known', '?limits=5')).document).toMatchObject({
+      code: 'invalid_request',
+      errors: [
+        { parameter: 'limits', detail: 'is not a parameter of this route; did you mean limit? known: limit, cursor' },
+      ],
+    });
     for (const query of ['?limit=0', '?limit=251', '?limit=x', '?cursor=x']) {
       expect([query, (await get('known', query)).status]).toEqual([query, 422]);
     }

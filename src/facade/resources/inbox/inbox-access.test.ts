@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { Facade } from '../../objects/facade.ts';
-import { inboxRefusal } from './inbox-access.ts';
+import { inboxRefusal, openEvent } from './inbox-access.ts';
 
 const subscription = { spec: { producer: 'shop', integration: 'ada', stream: 'orders' } } as never;
 
@@ -25,4 +25,19 @@ test.each([
   const refusal = inboxRefusal(facade, { subscription: { spec } as never }, 'PAUSED');
   expect(refusal.code).toBe(code);
   expect(refusal.message).toContain(detail);
+});
+
+test.each(['PENDING', 'REVOKED'] as const)(
+  'if the integration is %s, the problem is integration_not_active',
+  answer => {
+    expect(inboxRefusal({} as Facade, { subscription }, answer).code).toBe('integration_not_active');
+  },
+);
+
+test('an event of a subscription that does not exist is unknown', async () => {
+  const facade = { caches: { find: async () => undefined } } as unknown as Facade;
+  const integration = { producer: 'shop', name: 'ada', recipient: { name: 'ada' } } as never;
+  const opened = openEvent(facade, integration, `evt_${'0'.repeat(35)}`);
+  await expect(opened).rejects.toMatchObject({ code: 'unknown_event' });
+  await expect(openEvent(facade, integration, 'evt_1')).rejects.toMatchObject({ code: 'malformed_id' });
 });
