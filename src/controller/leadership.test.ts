@@ -95,7 +95,7 @@ test('the term does not start if no tenant can be applied', async () => {
 function createLeader(names = ['acme']) {
   const clock = createManualClock();
   const redis = {
-    lead: async (): Promise<{ epoch: number } | { other: string }> => ({ epoch: 1 }),
+    lead: async (): Promise<{ epoch: number; store?: string } | { other: string }> => ({ epoch: 1 }),
     ready: true,
     looks: 0,
     /** Awaited before the response to a check. */
@@ -157,13 +157,28 @@ function createLeader(names = ['acme']) {
     clock,
     log: createLogger({ level: 'silent' }),
   });
-  const start = (transitions: number) => {
+  const start = (transitions: number, lastStore?: string) => {
     const lost = new AbortController();
-    const begin = () => leading.begin({ transitions, signal: lost.signal });
+    const begin = () => leading.begin({ transitions, lastStore, signal: lost.signal });
     return { begin, lose: () => lost.abort() };
   };
   return { clock, redis, tenants, events, enqueued, leading, terms, start };
 }
+
+test.each([
+  { lastStore: 'former', reported: ['RedisReplaced'] },
+  { lastStore: 'current', reported: [] },
+  { lastStore: undefined, reported: [] },
+])('reports once that the last leader used another Redis: $lastStore', async ({ lastStore, reported }) => {
+  const { clock, redis, events, start } = createLeader();
+  redis.lead = async () => ({ epoch: 1, store: 'current' });
+  const { begin } = start(1, lastStore);
+  await begin();
+  const again = begin();
+  await clock.advance(5_000);
+  await again;
+  expect(events).toEqual(reported);
+});
 
 test('after a loss of Redis, the plans of accounts are applied again', async () => {
   const { clock, redis, enqueued, start } = createLeader();

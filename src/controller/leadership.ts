@@ -64,7 +64,9 @@ export function createLeadership(deps: LeadershipDeps) {
     begin: async (term: Term, over: AbortSignal = term.signal): Promise<void> => {
       const state = terms.begin(term, over);
       await attempt(state, async () => {
+        const isRetry = state.store !== undefined;
         await claimEpoch(deps, state);
+        if (!isRetry) reportReplaced(deps, state);
         tenants.forget('all');
         await syncAll(state);
       });
@@ -126,6 +128,18 @@ async function attempt(state: TermState, work: () => Promise<void>): Promise<voi
     if (!state.over.aborted) state.failure = error;
     throw error;
   }
+}
+
+/** Reports a Redis without the events of the last leader. It looks like one whose events have all been delivered. */
+function reportReplaced(
+  deps: Pick<LeadershipDeps, 'caches' | 'events' | 'log'>,
+  { term: { lastStore }, store }: TermState,
+): void {
+  if (lastStore === undefined || store === undefined || store === lastStore) return;
+  const message =
+    'This Redis does not contain the data of the last leader. Either SLUICE_REDIS_URL has changed, or Redis has lost its data. Events that are only stored in the former Redis are not delivered';
+  deps.log.warn({ store, lastStore }, message);
+  recordOnWorkspaces(deps, 'Warning', 'RedisReplaced', message);
 }
 
 function recordOnWorkspaces(

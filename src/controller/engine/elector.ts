@@ -8,6 +8,8 @@ import { type Admission, createLeaseHold, type LeaseHold } from './lease-hold.ts
 export type Term = {
   /** How often the holder of the lease has changed. */
   readonly transitions: number;
+  /** The id of the Redis that the last leader has written to, if known. */
+  readonly lastStore?: string | undefined;
   /** Aborted when leadership is lost, before any other process can acquire the lease. */
   readonly signal: AbortSignal;
 };
@@ -161,7 +163,7 @@ export function createElector(options: ElectorOptions): Elector {
     const transitions = hold.transitions();
     leadingFromMs = clock.nowMs();
     log.info({ transitions }, 'started leading');
-    const working = (async () => work({ transitions, signal: lost.signal }))()
+    const working = (async () => work({ transitions, lastStore: hold.lastStore(), signal: lost.signal }))()
       .then(
         () => false,
         (err: unknown) => {

@@ -112,6 +112,8 @@ export function createLeaseHold(options: {
   const { isAdmitted, ...asked } = askFor(admits, () => giveBack(identity, RELEASE_WITHIN_MS));
   /** The time at which the last successful renewal was sent. */
   let renewedMs = Number.NEGATIVE_INFINITY;
+  /** The id of the Redis in the lease before this process acquired it. */
+  let lastStore: string | undefined;
 
   const holder = () => state()?.lease.spec.holderIdentity || undefined;
   const leftMs = () => renewedMs + renewDeadlineMs - clock.nowMs();
@@ -131,6 +133,7 @@ export function createLeaseHold(options: {
     // If the lease of a leader was deleted, another process may have been admitted in the meantime.
     if (!leads || holder() !== identity) {
       if (!(await isAdmitted('before', signal))) return false;
+      lastStore = state()?.lease.store;
       await writeOurs(signal);
       return await isAdmitted('after', signal);
     }
@@ -166,6 +169,8 @@ export function createLeaseHold(options: {
     wasAdmitted: asked.wasAdmitted,
     /** Returns the id of the Redis of the current holder, if another process holds the lease. */
     othersStore: () => (isOthers() ? state()?.lease.store : undefined),
+    /** Returns the id of the Redis of the last leader, if known. */
+    lastStore: () => lastStore,
     transitions: () => state()?.lease.spec.leaseTransitions ?? 0,
   };
 }

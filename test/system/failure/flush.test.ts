@@ -3,6 +3,8 @@ import { describe, expect, it } from 'vitest';
 import { tenantId } from '../../../src/core/ids/ids.ts';
 import { partKeys } from '../../../src/part/keys.ts';
 import { CLUSTER_KEYS } from '../../../src/redis/keys.ts';
+import { DOCUMENTED, startRedis } from '../../support/redis/server.ts';
+import type { Sluice } from '../../support/sluice.ts';
 import { faultsOf } from '../support/audit.ts';
 import { eventually } from '../support/deadline.ts';
 import { makeSample, type Publication, type Sample } from '../support/publisher.ts';
@@ -173,5 +175,40 @@ describe('while events are being published', () => {
         { withinMs: 60_000 },
       );
     }
+  });
+});
+
+describe('after SLUICE_REDIS_URL was changed', () => {
+  const warnings = async (sluice: Sluice) =>
+    (await sluice.logLines()).filter(({ msg }) => String(msg).startsWith('This Redis does not contain the data'));
+
+  it('a Redis with a copy of the data delivers the waiting events; an empty Redis is reported', async () => {
+    const { receiver, observer, redis, sluice } = world;
+    const [copy, empty] = await Promise.all([
+      startRedis({ appendonly: true, extra: DOCUMENTED }),
+      startRedis({ appendonly: true, extra: DOCUMENTED }),
+    ]);
+    receiver.clear();
+    receiver.behave(() => 503);
+    const waiting = makeSample('moved', GROUP_KEYS[0], 'an event that waits for a retry');
+    expect((await world.publisher.publish(waiting)).status).toBe(202);
+    await sluice.stop();
+
+    // As in docs/install.md.
+    await copy.command('REPLICAOF', '127.0.0.1', redis.port);
+    const isCopied = async () => String(await copy.command('INFO', 'replication')).includes('master_link_status:up');
+    await eventually('Redis is copied', isCopied, { withinMs: 60_000 });
+    await copy.command('REPLICAOF', 'NO', 'ONE');
+    receiver.behave(() => 204);
+    const moved = await world.start({ redisUrl: copy.url });
+    for (const partner of ['ada', 'bob']) await receiver.arrival(waiting.id, partner);
+    expect(await warnings(moved)).toEqual([]);
+    await moved.stop();
+
+    const replaced = await world.start({ redisUrl: empty.url });
+    await observer.untilEvent(`Workspace/${PRODUCER} RedisReplaced`);
+    expect(await warnings(replaced)).toHaveLength(1);
+    await replaced.stop();
+    await Promise.all([copy.stop(), empty.stop()]);
   });
 });
