@@ -1,19 +1,37 @@
 import { execFile, execFileSync } from 'node:child_process';
-import { randomBytes } from 'node:crypto';
-import { readFileSync } from 'node:fs';
+import { createHash, randomBytes } from 'node:crypto';
+import { globSync, readFileSync } from 'node:fs';
+import { copyFile, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createSigner } from '../../src/dataplane/dispatcher/signature.ts';
+import { fromCache } from '../../tools/image/cache.ts';
 import { type ChildProcess, startChild, waitUntilReady } from '../support/child-process.ts';
 import { freePort } from '../support/free-port.ts';
 import { type TemporaryFolder, temporaryFolder } from '../support/temporary-folder.ts';
 
 const ROOT = join(import.meta.dirname, '..', '..');
 const EXAMPLES = join(ROOT, 'examples', 'receivers');
-/** The compiled packages are kept in this folder because compiling takes longer than all tests in this file. */
+/** The folder in which Cargo keeps compiled packages. */
 const RUST_TARGET = join(ROOT, '.cache', 'rust');
 const run = promisify(execFile);
+
+/**
+ * Compiles the receiver in Rust, unless the user's cache contains it for the same sources and the same compiler.
+ * Compiling its packages takes longer than all tests in this file.
+ */
+async function buildRust(folder: string): Promise<void> {
+  const cwd = join(EXAMPLES, 'rust');
+  const digest = createHash('sha256').update((await run('cargo', ['--version', '--verbose'])).stdout);
+  const sources = globSync(['Cargo.*', 'src/**/*.rs'], { cwd }).toSorted();
+  for (const name of sources) digest.update(`${name}\n`).update(readFileSync(join(cwd, name)));
+  const receiver = await fromCache(`receivers/rust-${digest.digest('hex').slice(0, 16)}`, async path => {
+    await run('cargo', ['build', '--quiet', '--locked', '--target-dir', RUST_TARGET], { cwd });
+    await copyFile(join(RUST_TARGET, 'debug', 'receiver'), path);
+  });
+  await symlink(receiver, join(folder, 'rust-receiver'));
+}
 
 interface Language {
   readonly name: string;
@@ -39,8 +57,8 @@ const LANGUAGES: readonly Language[] = [
     name: 'Rust',
     needs: 'cargo',
     file: 'rust/src/main.rs',
-    build: () => run('cargo', ['build', '--quiet', '--target-dir', RUST_TARGET], { cwd: join(EXAMPLES, 'rust') }),
-    start: () => [join(RUST_TARGET, 'debug', 'receiver')],
+    build: buildRust,
+    start: folder => [join(folder, 'rust-receiver')],
   },
   { name: 'Java', needs: 'java', file: 'java/Receiver.java', start: () => ['java', 'java/Receiver.java'] },
 ];

@@ -4,7 +4,7 @@ import { homedir } from 'node:os';
 import { dirname, join } from 'node:path';
 
 function cacheFolder(): string {
-  return join(process.env.XDG_CACHE_HOME || join(homedir(), '.cache'), 'sluice', 'image');
+  return join(process.env.XDG_CACHE_HOME || join(homedir(), '.cache'), 'sluice');
 }
 
 /**

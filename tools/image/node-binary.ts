@@ -22,7 +22,7 @@ export function lockedNode({ nodePackage }: Platform): { readonly version: strin
 export function ensureNode(platform: Platform): Promise<string> {
   const { version, integrity } = lockedNode(platform);
   const digest = Buffer.from(integrity.replace('sha512-', ''), 'base64').toString('hex');
-  return fromCache(`node/${platform.nodePackage}-${version}-${digest.slice(0, 16)}`, async path => {
+  return fromCache(`image/node/${platform.nodePackage}-${version}-${digest.slice(0, 16)}`, async path => {
     const work = dirname(path);
     const wanted = `${platform.nodePackage}@${version}`;
     const args = ['pack', wanted, '--silent', '--pack-destination', work];

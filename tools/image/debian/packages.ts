@@ -51,7 +51,7 @@ export async function downloadPackages(platform: Platform, packages: readonly De
 
 /** The digest is different for each architecture. */
 function cacheName({ name, sha256 }: DebianPackage): string {
-  return `debian/${name}-${sha256}.deb`;
+  return `image/debian/${name}-${sha256}.deb`;
 }
 
 async function downloadLocked(apt: Apt, { name, version, sha256 }: DebianPackage, path: string): Promise<void> {
