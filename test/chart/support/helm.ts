@@ -55,13 +55,33 @@ export function outputOf({ code, stdout, stderr }: CommandResult): string {
   return stdout;
 }
 
-/** Parses a stream of YAML documents as Kubernetes does, using YAML 1.1. Excludes empty documents. */
+/**
+ * Parses a stream of YAML documents as Kubernetes does, using YAML 1.1. Excludes empty documents. Returns the same object
+ * for the same text because most documents, such as the definitions, are in every rendering.
+ */
 export function parseObjects(yaml: string): Manifest[] {
+  return yaml.split(/^---$/m).flatMap(text => {
+    const objects = parsed.get(text) ?? parseText(text);
+    parsed.set(text, objects);
+    return objects;
+  });
+}
+
+/** The objects of each text, for all test files in this process. */
+const parsed = new Map<string, readonly Manifest[]>();
+
+function parseText(yaml: string): readonly Manifest[] {
   return parseAllDocuments(yaml, { version: '1.1' }).flatMap(document => {
     if (document.errors.length > 0) throw document.errors[0];
     const object = document.toJS() as Manifest | null;
-    return object === null ? [] : [object];
+    return object === null ? [] : [deepFreeze(object)];
   });
+}
+
+/** Makes an object immutable because several tests receive it. */
+function deepFreeze<T extends object>(object: T): T {
+  for (const field of Object.values(object)) if (typeof field === 'object' && field !== null) deepFreeze(field);
+  return Object.freeze(object);
 }
 
 interface Rendering {

@@ -2,6 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { homedir, tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
+import { GOGC } from '../kubernetes/kubectl.ts';
 
 export interface Promtool {
   /** Runs promtool in a temporary folder with `files` (text by name). */
@@ -26,7 +27,11 @@ function run(command: string, args: readonly string[], files: Readonly<Record<st
   const folder = mkdtempSync(join(tmpdir(), 'sluice-promtool-'));
   try {
     for (const [name, text] of Object.entries(files)) writeFileSync(join(folder, name), text);
-    const { status, stdout, stderr, error } = spawnSync(command, args, { cwd: folder, encoding: 'utf8' });
+    const { status, stdout, stderr, error } = spawnSync(command, args, {
+      cwd: folder,
+      encoding: 'utf8',
+      env: { GOGC, ...process.env },
+    });
     return { ok: status === 0, output: `${error?.message ?? ''}${stdout ?? ''}${stderr ?? ''}` };
   } finally {
     rmSync(folder, { recursive: true });
