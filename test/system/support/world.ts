@@ -116,12 +116,38 @@ export async function apply(cluster: Cluster, manifests: readonly Manifest[]): P
   }
 }
 
+/** Returns the resource of a kind of Sluice by a name that kubectl accepts, such as `subscription` or `wsub`. */
+function resourceCalled(word: string): Resource {
+  const kind = Object.values(KINDS).find(each => [each.singular, each.plural, ...each.shortNames].includes(word));
+  if (kind === undefined) throw new Error(`${word} is not a kind of Sluice`);
+  return resourceOf(kind);
+}
+
+/**
+ * Returns an object of Sluice like `kubectl get`, or undefined if it does not exist. Does not use kubectl because starting
+ * it takes longer than reading an object.
+ */
+export async function read<T>(
+  cluster: Cluster,
+  kind: string,
+  name: string,
+  namespace: string | undefined,
+): Promise<T | undefined> {
+  const client = connect({ kubeconfig: cluster.kubeconfig });
+  try {
+    return await client.get<T>(resourceCalled(kind), namespace === undefined ? { name } : { name, namespace });
+  } finally {
+    await client.close();
+  }
+}
+
 interface Conditioned {
   readonly metadata: { readonly name: string; readonly generation?: number };
   readonly status?: {
     readonly conditions?: readonly {
       readonly type: string;
       readonly status: string;
+      readonly reason: string;
       readonly observedGeneration?: number;
     }[];
   };
@@ -139,8 +165,7 @@ export async function waitForAll(
   condition = 'Ready',
   timeoutSeconds = 60,
 ): Promise<void> {
-  const definition = Object.values(KINDS).find(each => each.kind.toLowerCase() === kind);
-  if (definition === undefined) throw new Error(`${kind} is not a kind of Sluice`);
+  const resource = resourceCalled(kind);
   const [type, wanted = 'True'] = condition.split('=');
   const has = ({ metadata, status }: Conditioned) =>
     status?.conditions?.some(
@@ -153,7 +178,7 @@ export async function waitForAll(
   let missing: string[] = [];
   const probe = async () => {
     const found = (object: Conditioned) => ({ name: object.metadata.name, has: has(object) });
-    const { items } = await client.list(resourceOf(definition), found, { namespace });
+    const { items } = await client.list(resource, found, { namespace });
     if (items.length === 0) throw new Error('there are no objects');
     missing = items.filter(each => !each.has).map(({ name }) => name);
     return missing.length === 0;
@@ -175,7 +200,8 @@ export async function conditionOf(
   namespace: string | undefined,
   type = 'Ready',
 ): Promise<string> {
-  const path = `{range .status.conditions[?(@.type=="${type}")]}{.status}/{.reason}{end}`;
-  const where = namespace === undefined ? [] : ['-n', namespace];
-  return (await cluster.kubectl(['get', object, ...where, '-o', `jsonpath=${path}`])).stdout;
+  const [kind = '', name = ''] = object.split('/');
+  const found = await read<Conditioned>(cluster, kind, name, namespace);
+  const condition = found?.status?.conditions?.find(each => each.type === type);
+  return condition === undefined ? '' : `${condition.status}/${condition.reason}`;
 }

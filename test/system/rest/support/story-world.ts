@@ -5,10 +5,10 @@ import { eventually } from '../../support/deadline.ts';
 import { type Observer, observe } from '../../support/observer.ts';
 import { type Receiver, startReceiver } from '../../support/receiver.ts';
 import type { RestClient } from '../../support/rest-client.ts';
-import { kubectl } from '../../support/world.ts';
+import { read } from '../../support/world.ts';
 import { type FacadeWorld, makeTenants, openFacadeWorld } from './facade-world.ts';
 
-/** An object as printed by kubectl. */
+/** The fields of an object that the story reads. */
 export interface Seen {
   readonly metadata: { readonly generation: number; readonly resourceVersion: string };
   readonly spec: Readonly<Record<string, unknown>>;
@@ -35,7 +35,7 @@ export interface StoryWorld {
   readonly observer: Observer;
   /** Returns the token sent to an email address. */
   readonly readToken: (email: string) => Promise<string>;
-  /** Reads an object using kubectl. Undefined if it does not exist. */
+  /** Reads an object of the cluster. `kind` is a name that kubectl accepts. Undefined if it does not exist. */
   readonly look: (kind: string, name: string, namespace?: string) => Promise<Seen | undefined>;
   /** Reads the object. Expects the id returned by REST, the spec, and a condition based on this spec. */
   readonly expectSeen: (
@@ -50,10 +50,6 @@ export interface StoryWorld {
   readonly stop: () => Promise<void>;
 }
 
-function readSeen(text: string): Seen | undefined {
-  return text === '' ? undefined : (JSON.parse(text) as Seen);
-}
-
 export async function openStoryWorld(): Promise<StoryWorld> {
   const [facade, mail, receiver] = await Promise.all([openFacadeWorld(), startMailServer(), startReceiver()]);
   const { cluster } = facade.installation;
@@ -62,8 +58,7 @@ export async function openStoryWorld(): Promise<StoryWorld> {
   });
   const observer = observe(cluster.kubeconfig);
   const { shop = '' } = await makeTenants(facade, { shop: 'owner' });
-  const look: StoryWorld['look'] = async (kind, name, namespace = 'default') =>
-    readSeen(await kubectl(cluster, ['get', kind, name, '-n', namespace, '--ignore-not-found', '-o', 'json']));
+  const look: StoryWorld['look'] = (kind, name, namespace) => read<Seen>(cluster, kind, name, namespace);
   return {
     facade,
     sluice,
