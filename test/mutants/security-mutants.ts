@@ -1,5 +1,6 @@
 import type { Mutant } from './mutants.ts';
 
+const CONTROL = 'test/system/control/';
 const AUTH = 'src/facade/auth/';
 const FACADE = 'src/facade/';
 const PERMISSIONS = `${FACADE}permissions.test.ts`;
@@ -295,6 +296,38 @@ export const SECURITY_MUTANTS: readonly Mutant[] = [
       '    return (error as Error).message;',
       '    return undefined;',
       'src/config/tls-environment.test.ts',
+    ],
+  ]),
+  ...securityMutantsOf('config/rbac/admission-policies.yaml', [
+    [
+      'the controller can change specs',
+      'expression: oldObject != null && object.spec == oldObject.spec\n',
+      'expression: "true"\n',
+      `${CONTROL}admission-controller.kube.test.ts`,
+    ],
+    [
+      'the controller can delete an Activation that is in use',
+      'expression: oldObject.spec.?revoked.orValue(false) == true\n',
+      'expression: "true"\n',
+      `${CONTROL}admission-controller.kube.test.ts`,
+    ],
+    [
+      'the controller can write quotas in any namespace',
+      'namespaceObject.metadata.name\n      message: the controller can only write quotas',
+      "'' || true\n      message: the controller can only write quotas",
+      `${CONTROL}admission-controller.kube.test.ts`,
+    ],
+    [
+      'the facade can create workspaces with owners',
+      'expression: oldObject != null || !has(object.spec.owners)\n',
+      'expression: "true"\n',
+      `${CONTROL}admission-facade.kube.test.ts`,
+    ],
+    [
+      'the facade can give a workspace access to a producer',
+      'expression: "!has(object.spec.workspace)"\n',
+      'expression: "true"\n',
+      `${CONTROL}admission-facade.kube.test.ts`,
     ],
   ]),
 ];

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
-import { FINALIZER, QUOTA_NAME } from '../../../src/api/well-known.ts';
+import { FINALIZER, QUOTA_NAME, WORKSPACE_LABEL } from '../../../src/api/well-known.ts';
 import { controllerProbe } from '../../../src/kube/access/policy-probes.ts';
 import { LEASE_NAME } from '../../../src/kube/lease.ts';
 import type { AnyObject } from '../../../src/kube/object.ts';
@@ -14,6 +14,7 @@ import {
   refusal,
   SPECS,
 } from '../support/accounts.ts';
+import { eventually } from '../support/deadline.ts';
 
 // All tests use the token of the controller's service account.
 let at: Accounts;
@@ -135,6 +136,24 @@ describe('other resources', () => {
     const { items } = await at.controller.list(RESOURCE_QUOTAS, toName, { fieldSelector });
     expect(items.filter(name => name !== QUOTA_NAME)).toEqual([]);
     expect(await refusal(at.controller.list(RESOURCE_QUOTAS, toName))).toMatch(/^403 .*cannot list/);
+  });
+
+  it('can only write quotas in the namespace of a workspace', async () => {
+    const name = { namespace: `${at.namespace}-quota`, name: QUOTA_NAME };
+    const label = (workspace: string) => ({ metadata: { labels: { [WORKSPACE_LABEL]: workspace } } });
+    const write = () =>
+      at.controller.apply(RESOURCE_QUOTAS, name, { spec: { hard: {} } }, { fieldManager: 'sluice-controller' });
+    await at.admin.create(NAMESPACES, { name: name.namespace }, label('another'));
+    expect(await refusal(write())).toMatch(/^403 .*only write quotas in namespaces/);
+    await at.admin.mergePatch(NAMESPACES, { name: name.namespace }, label(name.namespace));
+    // The admission of the API server reads labels from a cache.
+    const isWritten = () =>
+      write().then(
+        () => true,
+        () => false,
+      );
+    await eventually('the quota is written', isWritten, { withinMs: 60_000 });
+    await at.admin.remove(NAMESPACES, { name: name.namespace });
   });
 
   it('can only list Leases with its name in all namespaces', async () => {
