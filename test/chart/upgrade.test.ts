@@ -110,3 +110,28 @@ test('only an installation searches the cluster for other installations, unless 
   expect((await run(...install)).stderr).toContain('cannot list resource "clusterrolebindings"');
   expect(await run(...install, '--set=instanceCheck=false')).toMatchObject({ code: 0 });
 });
+
+describe('an upgrade with other values', () => {
+  const upgrade = (values: ValueSet) => helm(['upgrade', 'sluice', CHART], { ...VALUES, ...values });
+  const kinds = async () => (await target.kubectl('get', 'crd', '-o=name')).split('\n').filter(Boolean);
+
+  test('does not delete the CustomResourceDefinitions, even if they were not to be kept before', async () => {
+    const before = await kinds();
+    expect(before).toHaveLength(8);
+    expect(await upgrade({ crds: { keep: false } })).toMatchObject({ code: 0 });
+    const { code, stderr } = await upgrade({ crds: { enabled: false, keep: true } });
+    expect(await kinds()).toEqual(before);
+    expect(code).not.toBe(0);
+    const [, command = ''] = /run: kubectl (.*)/.exec(stderr) ?? [];
+    await target.kubectl(...command.split(' '));
+    expect(await upgrade({ crds: { enabled: false } })).toMatchObject({ code: 0 });
+    expect(await kinds()).toEqual(before);
+  });
+
+  test('does not change the name of the installation', async () => {
+    const { code, stderr } = await upgrade({ instance: 'blue' });
+    expect(code).not.toBe(0);
+    expect(stderr).toContain('instance is "blue", but this release was installed with ""');
+    expect(await upgrade({ instance: '' })).toMatchObject({ code: 0 });
+  });
+});
