@@ -14,13 +14,20 @@ const LONGEST = [
   'replicas',
   'tour',
   'kills',
+  'scale/tenant',
   'deletion',
   'story',
+  'control/kubectl',
+  'mistakes/start',
+  'kubectl-twin',
   'facade-faults',
   'apiserver',
   'leaders',
   'field-managers',
   'facade-replicas',
+  'authorization',
+  'restored-status',
+  'slow-stop',
   'rest/generator',
   'invitations',
   'readme',
@@ -88,9 +95,12 @@ const WAITING = [
 
 const GIVEN_REDIS = process.env.TEST_REDIS_URL ?? process.env.TEST_REDIS_CLUSTER_URL;
 
+/** Counts commands and CPU time, which do not depend on other files. Only the full size needs the machine for itself. */
+const TENANT = 'test/scale/tenant.test.ts';
+
 /** Files that need the machine for themselves: they run after all others, one after the other. */
 const ALONE = [
-  'test/scale/tenant.test.ts',
+  ...(process.env.SCALE ? [TENANT] : []),
   'test/scale/turns.test.ts',
   'test/system/failure/barrier.test.ts',
   'test/system/delivery/exactness.test.ts',
@@ -134,6 +144,7 @@ export default defineConfig({
             '**/*.redis.test.ts',
             '**/*.kube.test.ts',
             'test/{system,e2e,chart,image,node,gitops}/**',
+            TENANT,
             ...ALONE,
             ...LARGE,
           ],
@@ -194,7 +205,7 @@ export default defineConfig({
       {
         test: {
           name: 'system',
-          include: ['test/system/**/*.test.ts', 'test/e2e/**/*.test.ts'],
+          include: ['test/system/**/*.test.ts', 'test/e2e/**/*.test.ts', TENANT],
           exclude: ['**/*.redis.test.ts', '**/*.kube.test.ts', ...ALONE, ...WAITING],
           ...SYSTEM,
           ...SHARED,
