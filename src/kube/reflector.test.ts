@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { turnsOf } from '../../test/support/event-loop-turns.ts';
 import { createManualClock, type ManualClock } from '../../test/support/manual-clock.ts';
-import { createLogger } from '../telemetry/log.ts';
+import { createLogger, type Logger } from '../telemetry/log.ts';
 import type { KubeClient } from './client.ts';
 import { errorFromStatus } from './kube-error.ts';
 import type { AnyObject } from './object.ts';
@@ -81,7 +81,7 @@ function createServer() {
 async function start(
   server: ReturnType<typeof createServer>,
   clock: ManualClock,
-  options: { project?: (object: Thing) => string | undefined; relistEveryMs?: number } = {},
+  options: { project?: (object: Thing) => string | undefined; relistEveryMs?: number; log?: Logger } = {},
 ) {
   const changes: string[] = [];
   const stop = new AbortController();
@@ -91,7 +91,7 @@ async function start(
     project: options.project ?? (object => object.value),
     onChange: (change, key, old, current) => changes.push(`${change} ${key} ${old}→${current}`),
     clock,
-    log,
+    log: options.log ?? log,
     random: () => 0.5,
     ...(options.relistEveryMs === undefined ? {} : { relistEveryMs: options.relistEveryMs }),
   });
@@ -209,6 +209,29 @@ describe('reflector', () => {
     expect(reflector.hasSynced()).toBe(false);
     await clock.advance(300_000);
     expect(reflector.hasSynced()).toBe(true);
+  });
+
+  it('logs lasting failures once a minute, with their cause but without a stack', async () => {
+    const server = createServer();
+    const clock = createManualClock();
+    const refused = errorFromStatus('GET /apis/x/v1/things', 403, {
+      kind: 'Status',
+      reason: 'Forbidden',
+      message: 'cannot list resource "things"',
+    });
+    server.failLists(...Array.from({ length: 500 }, () => refused));
+    const lines: Record<string, unknown>[] = [];
+    const write = (line: string) => void lines.push(JSON.parse(line) as Record<string, unknown>);
+    const { stop, running } = await start(server, clock, { log: createLogger({ level: 'info' }, { write }) });
+    for (let second = 0; second < 170; second++) await clock.advance(1_000);
+    stop.abort();
+    await running;
+    expect(server.lists()).toBeGreaterThan(15);
+    expect(lines.map(({ level, resource, detail }) => [level, resource, detail])).toEqual(
+      Array.from({ length: 3 }, () => ['warn', '/apis/x/v1/things', refused.message]),
+    );
+    expect(lines[1]?.['suppressed']).toBeGreaterThan(3);
+    expect(JSON.stringify(lines)).not.toContain('stack');
   });
 
   it('does not trust its position after watches without any events', async () => {

@@ -1,9 +1,10 @@
+import { createLimitedLog } from '../telemetry/limited-log.ts';
 import type { Logger } from '../telemetry/log.ts';
 import { type Backoff, backoffMs, jittered } from '../time/backoff.ts';
 import { type Clock, sleep } from '../time/clock.ts';
 import { inSlices } from '../time/slices.ts';
 import type { KubeClient, Selection } from './client.ts';
-import { isExpired } from './kube-error.ts';
+import { isExpired, isKubeError, NO_ANSWER } from './kube-error.ts';
 import type { AnyObject } from './object.ts';
 import { type ChangeHandler, createReflected, type Reflected } from './reflected.ts';
 import { collectionPath, type Resource } from './resource.ts';
@@ -77,6 +78,9 @@ const OLDER_LISTS = 3;
 const SHORTEST_WATCH_MS = 1_000;
 
 const BACKOFF: Backoff = { firstMs: 200, mostMs: 10_000 };
+
+/** There is a cache for each kind, and all of them fail while the API server or the permissions are missing. */
+const FAILURE_LINES = { lines: 1, periodMs: 60_000 };
 
 /** The API resource a reflector reads, and the state it updates. */
 type Source<P> = {
@@ -158,6 +162,20 @@ function createListWaiters() {
   };
 }
 
+/** Creates a function that logs a failed list or watch. */
+function createFailureLog(log: Logger, { nowMs }: Clock) {
+  const limited = createLimitedLog({ ...FAILURE_LINES, nowMs });
+  return (error: unknown, failures: number, pauseMs: number): void => {
+    // The message of a response is complete. Other errors have a cause.
+    const isAnswer = isKubeError(error) && error.status !== NO_ANSWER;
+    const cause = isAnswer ? { detail: error.message } : { err: error };
+    const line = [{ ...cause, failures, pauseMs }, 'cannot list or watch; retrying'] as const;
+    // A first failure is to be expected, e.g. when the server restarts or a watch is closed.
+    if (failures === 1) log.debug(...line);
+    else limited(log, 'warn', ...line);
+  };
+}
+
 /**
  * Creates a cache for a single kind. It is filled by a list and then kept up to date using a watch. This is similar to
  * the Reflector in client-go together with the store of its shared informer, but objects are projected before they are
@@ -185,6 +203,7 @@ export function createReflector<T extends AnyObject, P>(options: ReflectorOption
     heardMs = clock.nowMs();
   };
   const list = createLister(source, onAnswer);
+  const logFailure = createFailureLog(log, clock);
 
   async function sync(signal: AbortSignal): Promise<void> {
     await list(signal);
@@ -220,8 +239,7 @@ export function createReflector<T extends AnyObject, P>(options: ReflectorOption
         }
         failures++;
         const pauseMs = backoffMs(backoff, failures, random);
-        // A first failure is to be expected, e.g. when the server restarts or a watch is closed.
-        log[failures === 1 ? 'debug' : 'warn']({ err: error, failures, pauseMs }, 'cannot list or watch; retrying');
+        logFailure(error, failures, pauseMs);
         await sleep(clock, pauseMs, either);
       }
     }
