@@ -39,7 +39,7 @@ async function main(config: Config): Promise<void> {
     config.tracing &&
     (await (await import('./telemetry/tracing-sdk.ts')).openTracing(config.tracing, { version: VERSION, log }));
   const redis = openRedis({ ...redisOf(config), log, metrics: createRedisMetrics(registry) });
-  registerRedisGauges(registry, redis.client);
+  registerRedisGauges(registry, redis.client, redis.nowMs);
   let kubeMetrics: KubeMetrics | undefined;
   const parts: Parts = {
     config,

@@ -85,7 +85,7 @@ onEachRedis(redis => {
   });
 
   test('follows the clock of Redis and never goes backward', async () => {
-    const clock = await followRedisClock(redis());
+    const clock = await followRedisClock(redis(), createLogger({ level: 'silent' }));
     onTestFinished(() => clock.stop());
     const [time] = (await redis().callAll('TIME')) as [[string, string]];
     expect(Math.abs(clock.nowMs() - Number(time[0]) * 1_000)).toBeLessThan(10_000);

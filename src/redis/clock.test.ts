@@ -10,12 +10,13 @@ afterEach(() => vi.useRealTimers());
 
 /** A Redis whose clock starts with an offset of `aheadMs` and continues with the monotonic clock. */
 async function follow() {
+  const log = { warn: vi.fn() };
   const begunMs = performance.now();
   const redis = { aheadMs: 0 };
   const timeOf = () => START_MS + redis.aheadMs + (performance.now() - begunMs);
   const callAll = async () => [[String(Math.floor(timeOf() / 1_000)), String((timeOf() % 1_000) * 1_000)]];
-  const clock = await followRedisClock({ callAll } as unknown as RedisClient, 10_000);
-  return { redis, timeOf, nowMs: clock.nowMs };
+  const clock = await followRedisClock({ callAll } as unknown as RedisClient, log, 10_000);
+  return { redis, timeOf, nowMs: clock.nowMs, logged: () => log.warn.mock.calls.splice(0) };
 }
 
 test.each([
@@ -45,4 +46,15 @@ test('a large step back of the clock of Redis is followed, and a small one is wa
   expect(nowMs()).toBe(before);
   await vi.advanceTimersByTimeAsync(2_000);
   expect(nowMs()).toBe(timeOf());
+});
+
+test.each([61, -61])('a difference of %i s between the two clocks is logged once a minute', async seconds => {
+  const { logged } = await follow();
+  vi.setSystemTime(Date.now() + Math.sign(seconds) * 59_000);
+  await vi.advanceTimersByTimeAsync(120_000);
+  expect(logged()).toEqual([]);
+  vi.setSystemTime(Date.now() + Math.sign(seconds) * 2_000);
+  await vi.advanceTimersByTimeAsync(120_000);
+  const line = [{ aheadSeconds: seconds }, 'the clock of this machine differs from the Redis clock'];
+  expect(logged()).toEqual([line, line]);
 });

@@ -1,3 +1,4 @@
+import type { Logger } from '../telemetry/log.ts';
 import type { RedisClient } from './client.ts';
 
 /**
@@ -12,14 +13,26 @@ export interface RedisClock {
 /** If a correction is larger than this, the time can also move backward: Redis's own clock was set back. */
 const LARGEST_PAUSE_MS = 2_000;
 
+/** A larger offset is logged, once a minute. Receivers usually accept timestamps within five minutes. */
+const LARGEST_OFFSET_MS = 60_000;
+const LOG_EVERY_MS = 60_000;
+
 /**
  * Reads the Redis clock every `intervalMs` using TIME (in a Cluster, this is the clock of its first master). It keeps
  * the offset of the sample that had the shortest round trip. In between, it uses the monotonic clock, so changing the
  * clock of this machine has no effect. After a small correction, the time stands still instead of moving backward.
+ *
+ * The timestamps of signatures and the expiry of access tokens depend on the clock of this machine, so a large
+ * difference between the two clocks is logged.
  */
-export async function followRedisClock(redis: RedisClient, intervalMs = 10_000): Promise<RedisClock> {
+export async function followRedisClock(
+  redis: RedisClient,
+  log: Pick<Logger, 'warn'>,
+  intervalMs = 10_000,
+): Promise<RedisClock> {
   let offset = 0;
   let last = 0;
+  let loggedMs = Number.NEGATIVE_INFINITY;
   async function sample(): Promise<void> {
     const before = performance.now();
     const [time] = (await redis.callAll('TIME')) as [[string, string]];
@@ -28,6 +41,10 @@ export async function followRedisClock(redis: RedisClient, intervalMs = 10_000):
     const measured = theirs - (before + after) / 2;
     // The error of a sample is half of its round trip, so slow samples are not useful.
     if (Math.abs(measured - offset) > (after - before) / 2) offset = measured;
+    const aheadMs = Date.now() - (after + offset);
+    if (Math.abs(aheadMs) <= LARGEST_OFFSET_MS || after - loggedMs < LOG_EVERY_MS) return;
+    loggedMs = after;
+    log.warn({ aheadSeconds: Math.round(aheadMs / 1_000) }, 'the clock of this machine differs from the Redis clock');
   }
   await sample();
   const timer = setInterval(() => {

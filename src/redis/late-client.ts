@@ -73,7 +73,7 @@ export function openRedis(
       await checkRedis(client, log);
       await checkMarker(client, instance);
       closed.signal.throwIfAborted();
-      clock = await followRedisClock(client);
+      clock = await followRedisClock(client, log);
       warnAboutUnused(settings.url, client, log);
     } catch (error) {
       const cause = client.connectionError();

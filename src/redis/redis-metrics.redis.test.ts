@@ -21,7 +21,7 @@ async function start() {
   const registry = createRegistry();
   const redis = await connectRedis(server.url, log, createRedisMetrics(registry));
   onTestFinished(() => redis.close());
-  registerRedisGauges(registry, redis);
+  registerRedisGauges(registry, redis, () => Date.now() - 90_000);
   return { server, redis, value: (line: string) => valueOf(registry, line) };
 }
 
@@ -60,6 +60,11 @@ test('distinguishes refused commands and an unavailable server', async () => {
   await back;
   expect(await value('sluice_redis_connected')).toBe(1);
   expect(await value('sluice_redis_reconnects_total')).toBe(1);
+});
+
+test('reports how far the clock of this machine is ahead of the Redis clock', async () => {
+  const { value } = await start();
+  expect(await value('sluice_redis_clock_offset_seconds')).toBeCloseTo(90, 2);
 });
 
 test('reports the memory usage of Redis', async () => {

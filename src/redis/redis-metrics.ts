@@ -87,6 +87,7 @@ export const SAMPLE_PATIENCE_MS = 1_000;
 export function registerRedisGauges(
   registry: Registry,
   redis: Pick<RedisClient, 'commandsSent' | 'isReady' | 'onReconnect' | 'callAll'>,
+  redisNowMs: () => number,
 ): void {
   const registers = [registry];
   new Counter({
@@ -110,6 +111,14 @@ export function registerRedisGauges(
     registers,
     collect() {
       this.set(redis.isReady() ? 1 : 0);
+    },
+  });
+  new Gauge({
+    name: 'sluice_redis_clock_offset_seconds',
+    help: 'The difference between the clock of this machine and the Redis clock, in seconds. Negative if the clock of this machine is behind. In a Cluster, this is the clock of its first master.',
+    registers,
+    collect() {
+      this.set((Date.now() - redisNowMs()) / 1_000);
     },
   });
   const memory = createSampler({

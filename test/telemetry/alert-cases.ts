@@ -120,6 +120,7 @@ export const ALERT_CASES: Readonly<Record<string, AlertCase>> = {
     },
   },
   SluiceRedisSlow: slow('sluice_redis_command_duration_seconds', '0.1'),
+  SluiceClockOffset: stays('sluice_redis_clock_offset_seconds{instance="a"}', -61, 60),
   SluiceRedisMemoryHigh: stays('sluice_redis_memory_used_ratio', 0.76, 0.74),
   SluiceRedisMemoryUnlimited: stays('sluice_redis_memory_max_bytes', 0, 1),
   SluiceRedisMemoryFull: stays('sluice_redis_memory_used_ratio', 0.83, 0.81),

@@ -32,8 +32,9 @@ let replays: Replays;
 let inboxes: Inboxes;
 
 beforeAll(async () => {
-  redis = await connectRedis(world.redis.url, createLogger({ level: 'silent' }));
-  clock = await followRedisClock(redis);
+  const log = createLogger({ level: 'silent' });
+  redis = await connectRedis(world.redis.url, log);
+  clock = await followRedisClock(redis, log);
   inbox = await inboxOfPartner(redis, 'ada');
   inboxes = openInboxes(redis, clock.nowMs);
   ({ reader, operations } = inboxes);

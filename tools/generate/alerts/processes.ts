@@ -172,6 +172,19 @@ export const redis: AlertGroup = {
       ],
     },
     {
+      name: 'SluiceClockOffset',
+      expr: `max ${by('instance')} (abs(sluice_redis_clock_offset_seconds)) > 60`,
+      for: '5m',
+      severity: 'warning',
+      summary: 'The clock of {{ $labels.instance }} and the clock of Redis differ by more than one minute.',
+      impact:
+        'Deliveries are signed with the clock of the dispatcher, and receivers usually reject timestamps that are more than five minutes old. The facade uses its clock to check whether an access token is valid. The time of an event, retries, and retention depend on the clock of Redis.',
+      steps: [
+        'Run the query `sort_desc(abs(sluice_redis_clock_offset_seconds))`. If the result is about the same for all processes, the clock of Redis is wrong. Otherwise, the clock of this process is wrong.',
+        'Check that a time service, such as chrony, is running on the machine with the wrong clock. After that, the alert is resolved automatically.',
+      ],
+    },
+    {
       name: 'SluiceRedisErrors',
       expr: `${share('sluice_redis_command_errors_total', 'sluice_redis_commands_total', '5m')} > 0.01`,
       // The errors of a short failover remain in the window for five minutes.

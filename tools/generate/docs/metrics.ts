@@ -45,7 +45,7 @@ const REGISTER: Readonly<Record<string, (registry: Registry) => unknown>> = {
     registerProcessMetrics(registry, '');
     registerRoleHealth(registry, {});
     createRedisMetrics(registry);
-    registerRedisGauges(registry, AWAY);
+    registerRedisGauges(registry, AWAY, SOURCES.nowMs);
     registerWorkMetrics(registry, { ...SOURCES, survey: async () => undefined });
     createCertificateMetrics(registry);
   },
