@@ -80,8 +80,12 @@ export function createTerms() {
     },
     /** Returns the error of the current term or the last term (if there is one). */
     failure: (): unknown => current?.failure,
-    /** Returns the id of the Redis that the current or the last term has written to. */
-    store: (): string | undefined => current?.store,
+    /**
+     * Returns the id of the Redis that the current or the last term has written to. Undefined if this is not the term
+     * after this number of transitions, because another replica may have used another Redis in the meantime.
+     */
+    store: (transitions = current?.term.transitions): string | undefined =>
+      current?.term.transitions === transitions ? current?.store : undefined,
     fence,
   };
 }

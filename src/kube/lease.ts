@@ -27,8 +27,12 @@ export type Lease = {
 /** What a Lease contains in addition to its spec. */
 export type LeaseMarks = {
   readonly labels: Readonly<Record<string, string>>;
-  /** Returns the id of the Redis that the leader writes to. While it is unknown, the last one is kept. */
-  readonly store: () => string | undefined;
+  /**
+   * Returns the id of the Redis that the leader writes to. While it is unknown, the last one is kept.
+   *
+   * @param transitions the number of the term, unless the Lease is being created
+   */
+  readonly store: (transitions?: number) => string | undefined;
 };
 
 /**
@@ -67,9 +71,9 @@ export function createLeaseStore(
     spec,
     store: metadata.annotations?.[STORE_ANNOTATION],
   });
-  const marksOf = (last?: string): object => {
+  const marksOf = (last?: string, transitions?: number): object => {
     if (marks === undefined) return {};
-    const store = marks.store() ?? last;
+    const store = marks.store(transitions) ?? last;
     return { labels: marks.labels, annotations: store === undefined ? {} : { [STORE_ANNOTATION]: store } };
   };
   return {
@@ -87,7 +91,7 @@ export function createLeaseStore(
           LEASES,
           name,
           // Without the uid, the API server would create a Lease that was deleted.
-          { metadata: { ...marksOf(store), uid, resourceVersion }, spec },
+          { metadata: { ...marksOf(store, spec.leaseTransitions), uid, resourceVersion }, spec },
           { signal, over: 'leases' },
         ),
       ),
