@@ -38,7 +38,7 @@ export async function packSystem(root: string): Promise<Layer> {
   const paths = await readdir(root);
   const system = paths.filter(path => path !== PROGRAM).toSorted();
   // This layer is large and seldom changes, so it is only compressed once.
-  return packLayer('system', root, system, fromCache);
+  return packLayer('system', root, system, (name, make) => fromCache(`image/${name}`, make));
 }
 
 /** Packs the program, which is replaced by each release. @param folder for the compressed file */
