@@ -196,17 +196,36 @@ describe('an issuer that cannot be asked', () => {
     expect(performance.now() - begun).toBeLessThan(3_000);
   });
 
-  test('is logged once for each try, with its name and without the token', async () => {
+  test('is asked again soon, even if the clock of this machine has been set back', async () => {
+    const clock = { nowMs: Date.now() + 3_600_000, monotonicMs: 0 };
+    const issuer = await issue();
+    const options = { nowMs: () => clock.nowMs, monotonicMs: () => clock.monotonicMs };
+    const ask = await guard({ issuers: [issuer.url], clockToleranceSeconds: 7_200, ...options });
+    const token = await issuer.sign();
+    await issuer.stop();
+    expect(await ask(token)).toMatchObject({ status: 503 });
+    await issuer.restart();
+    clock.nowMs -= 3_600_000;
+    clock.monotonicMs += 1_000;
+    expect(await ask(token)).toMatchObject({ status: 200 });
+  });
+
+  test('is logged once a minute, with its name and without the token', async () => {
     const lines: string[] = [];
     const log = createLogger({ level: 'silent' });
     log.warn = ((fields: object, message: string) => lines.push(JSON.stringify({ ...fields, message }))) as never;
     const issuer = await issue();
-    const ask = await guard({ issuers: [issuer.url], log });
+    const clock = { ms: 0 };
+    const ask = await guard({ issuers: [issuer.url], log, monotonicMs: () => clock.ms });
     const token = await issuer.sign();
     await issuer.stop();
-    await ask(token);
-    await ask(token);
+    for (let second = 0; second < 60; second++) {
+      expect(await ask(token)).toMatchObject({ status: 503 });
+      clock.ms += 1_000;
+    }
     expect(lines).toHaveLength(1);
+    await ask(token);
+    expect(lines).toHaveLength(2);
     expect(lines[0]).toContain(issuer.url);
     expect(lines[0]).not.toContain(token.slice(-20));
     await issuer.restart();
@@ -229,32 +248,49 @@ describe('rotation', () => {
   test('invented keys cost the issuer one look in a cool-down', async () => {
     const issuer = await issue();
     const [good, invented] = [await issuer.sign(), await issuer.sign({}, { kid: 'nobody' })];
-    // The clock is stopped from here on because a token from a later second would not be valid yet.
-    const clock = { nowMs: Date.now() };
-    const ask = await guard({ issuers: [issuer.url], nowMs: () => clock.nowMs });
+    const clock = { ms: 0 };
+    const ask = await guard({ issuers: [issuer.url], monotonicMs: () => clock.ms });
     expect(await ask(good)).toMatchObject({ status: 200 });
     const before = issuer.reads();
     for (let i = 0; i < 20; i++) expect(await ask(invented)).toMatchObject({ status: 401 });
     expect(issuer.reads() - before).toBe(2);
-    clock.nowMs += 5_000;
+    clock.ms += 5_000;
     expect(await ask(invented)).toMatchObject({ status: 401 });
     expect(issuer.reads() - before).toBe(4);
   });
 });
 
 describe('keys of an issuer that are of no use', () => {
-  /** An issuer with a single key, and a token signed with this key. */
-  async function issueWith(pair: KeyPairKeyObjectResult, alg: string): Promise<{ url: string; token: string }> {
-    const kid = 'k';
-    const key = { ...pair.publicKey.export({ format: 'jwk' }), kid };
+  const kid = 'k';
+  const jwkOf = (pair: KeyPairKeyObjectResult) => ({ ...pair.publicKey.export({ format: 'jwk' }), kid });
+
+  /** An issuer with a key, after `more` keys, and a token signed with this key, which may name another issuer. */
+  async function issueWith(pair: KeyPairKeyObjectResult, alg: string, more: readonly object[] = [], iss?: string) {
+    const keys = [{ kid: 'odd', kty: 'RSA' }, ...more, jwkOf(pair)];
     const { url } = await listen((request, response) => {
       const metadata = { issuer: url, jwks_uri: `${url}/keys` };
-      response.end(JSON.stringify(request.url === '/keys' ? { keys: [{ kid: 'odd', kty: 'RSA' }, key] } : metadata));
+      response.end(JSON.stringify(request.url === '/keys' ? { keys } : metadata));
     });
-    const input = `${encodePart({ alg, kid })}.${encodePart(goodClaims(url))}`;
+    const input = `${encodePart({ alg, kid })}.${encodePart(goodClaims(iss ?? url))}`;
     const hash = pair.privateKey.asymmetricKeyType === 'rsa' ? 'sha256' : undefined;
     return { url, token: `${input}.${sign(hash, Buffer.from(input), pair.privateKey).toString('base64url')}` };
   }
+
+  test('are published under the same name as the right one', async () => {
+    const wanted = generateKeyPairSync('rsa', { modulusLength: 2_048 });
+    const others = [
+      { kty: 'RSA', kid: 'k', n: '', e: 'AQAB' },
+      { ...jwkOf(wanted), use: 'enc' },
+    ];
+    const stranger = jwkOf(generateKeyPairSync('rsa', { modulusLength: 2_048 }));
+    for (const more of [[stranger], others, [jwkOf(wanted)], [stranger, ...others]]) {
+      const { url, token } = await issueWith(wanted, 'RS256', more);
+      const ask = await guard({ issuers: [url] });
+      expect(await ask(token), JSON.stringify(more)).toMatchObject({ status: 200 });
+      const { token: forged } = await issueWith(generateKeyPairSync('rsa', { modulusLength: 2_048 }), 'RS256', [], url);
+      expect(await ask(forged)).toMatchObject({ status: 401 });
+    }
+  });
 
   test.each([
     ['an RSA key of 1,024 bits', generateKeyPairSync('rsa', { modulusLength: 1_024 }), 'RS256', 401],

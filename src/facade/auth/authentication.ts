@@ -3,6 +3,7 @@ import fastifyExpress from '@fastify/express';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { MOST_PARAMETERS } from '../../http/query-pieces.ts';
 import { Refusal } from '../../http/refusal.ts';
+import { createLimitedLog } from '../../telemetry/limited-log.ts';
 import type { Logger } from '../../telemetry/log.ts';
 import { parseToken, readCredentials } from './bearer-token.ts';
 import { refuseMisplaced, refuseMissing, refuseRequest, refuseToken, refuseUndecided } from './challenge.ts';
@@ -26,11 +27,14 @@ export interface AuthenticationOptions extends TokenRules {
   readonly limits?: Partial<AuthenticationLimits>;
   /** Wall clock in milliseconds. The library that verifies tokens doesn't use it. */
   readonly nowMs?: () => number;
-  /** Monotonic clock in milliseconds, for tokens whose signature is known to be valid. */
+  /** Monotonic clock in milliseconds, for the keys of issuers and for tokens whose signature is known to be valid. */
   readonly monotonicMs?: () => number;
   /** Called when a call is rejected because of its token. */
   readonly onRefused?: (reason: TokenRefusal) => void;
 }
+
+/** While an issuer is unavailable, its keys are requested once a second. */
+const FAILURE_LINES = { lines: 1, periodMs: 60_000 };
 
 const reasons = new WeakMap<Refusal, TokenRefusal>();
 
@@ -88,8 +92,8 @@ function refuseBadTarget(target: string, onRefused: AuthenticationOptions['onRef
 function createAuthenticator(options: AuthenticationOptions) {
   const { nowMs = Date.now, monotonicMs = () => performance.now() } = options;
   const tokens = createVerifiedTokens(monotonicMs);
-  const keysOf = createKeys(options, nowMs);
-  const findVerifier = createVerifiers(options);
+  const keysOf = createKeys(options, monotonicMs);
+  const findVerifiers = createVerifiers(options);
   const counted = (reason: TokenRefusal, refusal: Refusal): Refusal => {
     options.onRefused?.(reason);
     reasons.set(refusal, reason);
@@ -116,7 +120,8 @@ function createAuthenticator(options: AuthenticationOptions) {
       if (keys === undefined) return refuse('key');
       const known = tokens.find(credentials.token, keys);
       if (known !== undefined) return known;
-      const verified = await verify(findVerifier(issuer as string, algorithm as string, keys), request, response);
+      const key = { issuer: issuer as string, algorithm: algorithm as string, kid: kid as string };
+      const verified = await verifyWithAny(findVerifiers(key, keys), request, response);
       if (verified === 'signature') return refuse(verified);
       if (verified === 'request') return counted(verified, refuseRequest());
       const identity = readIdentity(verified, options.clientClaims);
@@ -131,14 +136,29 @@ function createAuthenticator(options: AuthenticationOptions) {
 
 function createKeys(options: AuthenticationOptions, nowMs: () => number): ReadonlyMap<string, IssuerKeys> {
   const limits = { ...AUTHENTICATION_LIMITS, ...options.limits };
-  const create = (issuer: string) =>
-    createIssuerKeys({
+  const create = (issuer: string) => {
+    const warn = createLimitedLog({ ...FAILURE_LINES, nowMs });
+    return createIssuerKeys({
       read: () => readKeySet(issuer, limits),
       limits,
       nowMs,
-      onFailure: error => options.log.warn({ issuer, err: error }, 'cannot read the keys of the issuer'),
+      onFailure: error => warn(options.log, 'warn', { issuer, err: error }, 'cannot read the keys of the issuer'),
     });
+  };
   return new Map(options.issuers.map(issuer => [issuer, create(issuer)]));
+}
+
+/** Returns the result of the first verifier that accepts the signature. */
+async function verifyWithAny(
+  verifiers: readonly Verifier[],
+  request: ExpressRequest,
+  response: ExpressResponse,
+): ReturnType<typeof verify> {
+  for (const verifier of verifiers) {
+    const verified = await verify(verifier, request, response);
+    if (verified !== 'signature') return verified;
+  }
+  return 'signature';
 }
 
 /** Returns the verified claims, or the reason if the token is not valid. */

@@ -26,7 +26,9 @@ export async function readKeySet(issuer: string, limits: DocumentLimits): Promis
   const signal = AbortSignal.timeout(limits.timeoutMs);
   const metadata = await readDocument(`${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`, signal, limits);
   // Issuer in the metadata must match the requested one (section 4.3).
-  if (metadata['issuer'] !== issuer) throw new Error('the metadata contains a different issuer');
+  if (metadata['issuer'] !== issuer) {
+    throw new Error(`the metadata contains a different issuer: ${JSON.stringify(metadata['issuer'])?.slice(0, 500)}`);
+  }
   const { keys } = await readDocument(checkKeysUrl(issuer, metadata['jwks_uri']), signal, limits);
   if (!Array.isArray(keys)) throw new Error('the key set does not contain any keys');
   return { keys: keys.filter(isPublicKey) };

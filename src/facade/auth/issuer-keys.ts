@@ -35,7 +35,7 @@ export interface IssuerKeys {
  * the number of requests that invalid keys can cause.
  *
  * @param options.read reads the keys. Must have a timeout
- * @param options.nowMs wall clock
+ * @param options.nowMs monotonic clock. If it went back, keys would not be read until it has caught up
  * @param options.onFailure called for each failed request
  */
 export function createIssuerKeys(options: {
