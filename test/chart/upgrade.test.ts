@@ -133,5 +133,9 @@ describe('an upgrade with other values', () => {
     expect(code).not.toBe(0);
     expect(stderr).toContain('instance is "blue", but this release was installed with ""');
     expect(await upgrade({ instance: '' })).toMatchObject({ code: 0 });
+    // As in docs/install.md, for an installation that has never led.
+    for (const instance of ['blue', '']) {
+      expect(await upgrade({ instance, instanceCheck: false })).toMatchObject({ code: 0 });
+    }
   });
 });
