@@ -203,6 +203,23 @@ describe('client', () => {
     await rm(serviceAccount, { recursive: true });
   });
 
+  it('counts the requests that RBAC refuses', async () => {
+    const config = parse(await readFile(inject('kubeconfig'), 'utf8')) as { users: [{ user: object }] };
+    Object.assign(config.users[0].user, { as: 'nobody' });
+    const folder = await mkdtemp(join(tmpdir(), 'sluice-nobody-'));
+    const kubeconfig = join(folder, 'kubeconfig');
+    await writeFile(kubeconfig, JSON.stringify(config));
+    const nobody = connect({ kubeconfig });
+    await expect(nobody.get(SECRETS, { namespace, name: 'any' })).rejects.toMatchObject({ status: 403 });
+    expect(nobody.refusals()).toBe(1);
+    await expect(nobody.watch(SECRETS, { namespace }).next()).rejects.toMatchObject({ status: 403 });
+    expect(nobody.refusals()).toBe(2);
+    await nobody.close();
+    await rm(folder, { recursive: true });
+    await expect(client.create(NAMESPACES, { name: namespace }, {})).rejects.toMatchObject({ status: 409 });
+    expect(client.refusals()).toBe(0);
+  });
+
   it('uses the same connection for consecutive calls', async () => {
     const single = connect({ kubeconfig: inject('kubeconfig') });
     for (let i = 0; i < 20; i++) await single.get(NAMESPACES, { name: 'default' });

@@ -112,6 +112,8 @@ export type KubeClient = {
    * a mismatch results in a 409 error.
    */
   readonly update: <T = AnyObject>(resource: Resource, name: ObjectName, body: object, options?: Waiting) => Promise<T>;
+  /** Returns the number of requests that RBAC has refused so far. */
+  readonly refusals: () => number;
   /** Returns the number of connections opened so far. */
   readonly connectionsOpened: () => number;
   readonly close: () => Promise<void>;
@@ -176,7 +178,7 @@ export function connect(
 ): KubeClient {
   const { clock = systemClock, random = Math.random } = options;
   const credentials = openCredentials(options, clock.nowMs);
-  const { call, stream } = createTransport(credentials, clock, random, options.metrics);
+  const { call, stream, refusals } = createTransport(credentials, clock, random, options.metrics);
   const watch = createWatch(stream, clock);
   return {
     server: credentials.server,
@@ -213,6 +215,7 @@ export function connect(
     },
     update: (resource, name, body, waiting) =>
       call({ method: 'PUT', path: objectPath(resource, name), body: named(resource, name, body), ...waiting }),
+    refusals,
     connectionsOpened: credentials.connectionsOpened,
     close: credentials.close,
   };

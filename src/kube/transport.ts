@@ -37,6 +37,8 @@ export type Transport = {
   readonly call: <T>(call: Call) => Promise<T>;
   /** Sends a request and returns the body as a stream. There are no retries and no timeout. */
   readonly stream: (call: Call) => Promise<Readable>;
+  /** Returns the number of requests that RBAC has refused so far. */
+  readonly refusals: () => number;
 };
 
 /** The timeout for each attempt. */
@@ -90,6 +92,14 @@ export function createTransport(
   random: () => number,
   metrics?: KubeMetrics,
 ): Transport {
+  let refusals = 0;
+
+  function refuse(...[what, status, text, retryAfter]: Parameters<typeof refusal>): KubeError {
+    const error = refusal(what, status, text, retryAfter);
+    if (isMissingRight(error)) refusals++;
+    return error;
+  }
+
   function note(what: Call, status: number, startedMs: number): void {
     metrics?.answered(what.method, status, (performance.now() - startedMs) / 1_000);
   }
@@ -106,7 +116,7 @@ export function createTransport(
       const text = await readText(body, headers['content-encoding']);
       note(what, statusCode, startedMs);
       noted = true;
-      if (statusCode >= 400) throw refusal(what, statusCode, text, headers['retry-after']);
+      if (statusCode >= 400) throw refuse(what, statusCode, text, headers['retry-after']);
       const answer = parse(text);
       if (answer === undefined)
         throw new KubeError({ call: nameOf(what), status: statusCode, reason: 'MalformedAnswer' });
@@ -145,14 +155,14 @@ export function createTransport(
       note(what, statusCode, startedMs);
       if (statusCode < 400) return body;
       if (statusCode === 401) credentials.renew();
-      throw refusal(what, statusCode, await body.text(), headers['retry-after']);
+      throw refuse(what, statusCode, await body.text(), headers['retry-after']);
     } catch (error) {
       what.signal?.throwIfAborted();
       throw toKubeError(nameOf(what), error);
     }
   }
 
-  return { call, stream };
+  return { call, stream, refusals: () => refusals };
 }
 
 /**
@@ -200,6 +210,11 @@ function parse(text: string): unknown {
 
 function nameOf({ method, path }: Call): string {
   return `${method} ${path}`;
+}
+
+/** Returns true for a request that RBAC has refused. An admission policy refuses with the same status. */
+function isMissingRight({ status, detail }: KubeError): boolean {
+  return status === 403 && / cannot \S+ resource "/.test(detail);
 }
 
 function refusal(what: Call, status: number, text: string, retryAfter: string | string[] | undefined): KubeError {

@@ -16,7 +16,7 @@ const ROLE: NeededRole = {
 };
 
 function start(refuses: (right: Attributes) => boolean) {
-  const state = { refuses, asked: 0, away: false };
+  const state = { refuses, asked: 0, away: false, refusals: 0 };
   const create = async (_resource: unknown, _name: unknown, body: object) => {
     state.asked++;
     if (state.away) throw new Error('no answer');
@@ -26,7 +26,7 @@ function start(refuses: (right: Attributes) => boolean) {
   const clock = createManualClock();
   const log = createLogger({ level: 'silent' });
   const stop = new AbortController();
-  const client = { create } as unknown as Pick<KubeClient, 'create'>;
+  const client = { create, refusals: () => state.refusals } as unknown as Pick<KubeClient, 'create' | 'refusals'>;
   const watch = createRightsWatch({ client, roles: [ROLE], clock, log });
   const running = watch.run(stop.signal);
   return Object.assign(state, { clock, impairments: watch.impairments, end: () => (stop.abort(), running) });
@@ -79,6 +79,25 @@ test('checks less often while everything is granted, and detects removed permiss
   watched.refuses = () => true;
   await watched.clock.advance(110_000);
   expect(watched.impairments()).toHaveLength(1);
+  await watched.end();
+});
+
+test('checks all permissions soon after a request was refused, but at most once a minute', async () => {
+  const watched = start(() => false);
+  await watched.clock.advance(100_000);
+  watched.refuses = ({ verb }) => verb === 'patch';
+  watched.refusals++;
+  await watched.clock.advance(12_000);
+  expect(watched.impairments()).toHaveLength(1);
+  watched.refuses = () => false;
+  await watched.clock.advance(10_000);
+  expect(watched.impairments()).toEqual([]);
+  const before = watched.asked;
+  for (let second = 0; second < 120; second++) {
+    watched.refusals++;
+    await watched.clock.advance(1_000);
+  }
+  expect(watched.asked - before).toBe(2 * rightsOf(ROLE).length);
   await watched.end();
 });
 

@@ -31,6 +31,9 @@ export interface NeededRole {
   readonly namespace?: string;
 }
 
+/** Permissions, by the role that contains them. */
+type Asked = readonly { readonly role: NeededRole; readonly rights: readonly Right[] }[];
+
 const ASKED_AT_ONCE = 8;
 /**
  * The delay before checking a missing permission again, in milliseconds. The authorizer may not have processed a new
@@ -39,6 +42,8 @@ const ASKED_AT_ONCE = 8;
 const ASK_AGAIN_MS = 2_000;
 const MISSING_EVERY_MS = 10_000;
 const ALL_EVERY_MS = 600_000;
+/** The shortest interval between two checks of all permissions because a request was refused. */
+const REFUSED_EVERY_MS = 60_000;
 
 /** Returns all permissions of a role. */
 export function rightsOf({ rules, namespace }: NeededRole): Right[] {
@@ -57,18 +62,21 @@ export function rightsOf({ rules, namespace }: NeededRole): Right[] {
 /** RightsWatch checks whether the permissions required by a role have been granted. */
 interface RightsWatch {
   readonly impairments: () => readonly Impairment[];
-  /** Checks the permissions until `stop` is aborted. Missing permissions are checked more frequently. */
+  /**
+   * Checks the permissions until `stop` is aborted. They are checked more frequently while some are missing, and soon
+   * after a request was refused.
+   */
   readonly run: (stop: AbortSignal) => Promise<void>;
 }
 
 export function createRightsWatch(options: {
-  readonly client: Pick<KubeClient, 'create'>;
+  readonly client: Pick<KubeClient, 'create' | 'refusals'>;
   readonly roles: readonly NeededRole[];
   readonly clock: Clock;
   readonly log: Logger;
 }): RightsWatch {
   const { client, roles, clock, log } = options;
-  let missing: readonly { readonly role: NeededRole; readonly rights: readonly Right[] }[] = [];
+  let missing: Asked = [];
 
   async function isGranted(right: Right, signal: AbortSignal): Promise<boolean> {
     const body = { spec: { resourceAttributes: right } };
@@ -86,7 +94,6 @@ export function createRightsWatch(options: {
     return refused;
   }
 
-  type Asked = typeof missing;
   async function ask(asked: Asked, signal: AbortSignal): Promise<Asked> {
     const found = [];
     for (const { role, rights } of asked) {
@@ -112,29 +119,41 @@ export function createRightsWatch(options: {
     return missing.length === 0 ? ALL_EVERY_MS : MISSING_EVERY_MS;
   }
 
+  /** Waits until the next check is due. */
+  async function pause(ms: number, refusals: number, stop: AbortSignal): Promise<void> {
+    const beganMs = clock.nowMs();
+    for (let passedMs = 0; passedMs < ms && !stop.aborted; passedMs = clock.nowMs() - beganMs) {
+      if (passedMs >= REFUSED_EVERY_MS && client.refusals() !== refusals) return;
+      await sleep(clock, Math.min(MISSING_EVERY_MS, ms - passedMs), stop);
+    }
+  }
+
   return {
     run: async stop => {
       while (!stop.aborted) {
+        const refusals = client.refusals();
         let pauseMs = MISSING_EVERY_MS;
         try {
           pauseMs = await look(stop);
         } catch (error) {
           log.debug({ err: error as Error }, 'cannot check the rights of this role; retrying');
         }
-        await sleep(clock, pauseMs, stop);
+        await pause(pauseMs, refusals, stop);
       }
     },
-    impairments: () => {
-      if (missing.length === 0) return [];
-      const descriptions = missing.map(({ role, rights }) => {
-        const kind = role.namespace === undefined ? 'ClusterRole' : 'Role';
-        const where = role.namespace === undefined ? '' : ` in ${role.namespace}`;
-        return `${sayRights(rights)}: bind the ${kind} ${role.name}${where}`;
-      });
-      const message = `Kubernetes does not grant ${descriptions.join('; ')} of config/rbac to the user of KUBECONFIG or to the service account of the pod`;
-      return [{ reason: 'Forbidden', cause: 'settings', message: `${message}.` }];
-    },
+    impairments: () => impairmentsOf(missing),
   };
+}
+
+function impairmentsOf(missing: Asked): readonly Impairment[] {
+  if (missing.length === 0) return [];
+  const descriptions = missing.map(({ role, rights }) => {
+    const kind = role.namespace === undefined ? 'ClusterRole' : 'Role';
+    const where = role.namespace === undefined ? '' : ` in ${role.namespace}`;
+    return `${sayRights(rights)}: bind the ${kind} ${role.name}${where}`;
+  });
+  const message = `Kubernetes does not grant ${descriptions.join('; ')} of config/rbac to the user of KUBECONFIG or to the service account of the pod`;
+  return [{ reason: 'Forbidden', cause: 'settings', message: `${message}.` }];
 }
 
 const MOST_NAMED = 5;
