@@ -9,16 +9,23 @@ export const OF_RIVALS: readonly Mutant[] = [
   {
     name: 'a deleted Lease is created again without a check',
     file: 'src/kube/lease.ts',
-    from: '{ ...marksOf(store), uid, resourceVersion }',
-    to: '{ ...marksOf(store), resourceVersion }',
+    from: ', uid, resourceVersion }',
+    to: ', resourceVersion }',
     test: RIVALS,
   },
   {
     name: 'a Lease forgets its Redis before the next leader knows it',
     file: 'src/kube/lease.ts',
-    from: 'marks.store() ?? last',
-    to: 'marks.store()',
+    from: 'marks.store(transitions) ?? last',
+    to: 'marks.store(transitions)',
     test: 'src/kube/lease.test.ts',
+  },
+  {
+    name: 'a Lease contains the Redis of an earlier term',
+    file: 'src/controller/term.ts',
+    from: 'current?.term.transitions === transitions ? current?.store : undefined',
+    to: 'current?.store',
+    test: 'src/controller/term.test.ts',
   },
   {
     name: 'all installations count as rivals',
