@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { createManualClock } from '../../../test/support/manual-clock.ts';
-import { cacheBehind } from '../../kube/kube-error.ts';
+import { cacheBehind, errorFromStatus } from '../../kube/kube-error.ts';
 import type { AnyObject } from '../../kube/object.ts';
 import { createReflected } from '../../kube/reflected.ts';
 import type { Reflector } from '../../kube/reflector.ts';
@@ -82,6 +82,23 @@ describe('keyed controller', () => {
     const keys = Array.from({ length: 100 }, (_, i) => `key-${i}`);
     expect(await failAll(keys)).toHaveLength(20);
     expect((await failAll(keys))[0]).toMatchObject({ ...line, suppressed: 80 });
+    stop.abort();
+    await running;
+  });
+
+  it('logs a missing permission for a few keys each minute, without a stack', async () => {
+    const lines: object[] = [];
+    const message = 'cannot patch resource "catalogstreams/status"';
+    const forbidden = errorFromStatus('PATCH /x', 403, { kind: 'Status', reason: 'Forbidden', message });
+    const { clock, controller, stop, running } = start({
+      log: createLogger({ level: 'info' }, { write: line => void lines.push(JSON.parse(line)) }),
+      reconcile: () => Promise.reject(forbidden),
+    });
+    for (let i = 0; i < 30; i++) controller.enqueue(`key-${i}`);
+    await clock.advance(59_000);
+    expect(lines).toHaveLength(5);
+    expect(lines[0]).toMatchObject({ level: 'warn', key: 'key-0', detail: forbidden.message });
+    expect(JSON.stringify(lines)).not.toContain('stack');
     stop.abort();
     await running;
   });

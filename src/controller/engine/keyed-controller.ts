@@ -1,4 +1,4 @@
-import { isStale } from '../../kube/kube-error.ts';
+import { isKubeError, isStale } from '../../kube/kube-error.ts';
 import type { Reflector } from '../../kube/reflector.ts';
 import { createLimitedLog } from '../../telemetry/limited-log.ts';
 import type { Logger } from '../../telemetry/log.ts';
@@ -10,6 +10,8 @@ import { createWorkQueue, type WorkQueue } from './work-queue.ts';
 
 /** Thousands of objects fail at the same time while Redis is unavailable. */
 const FAILURE_LINES = { lines: 20, periodMs: 10_000 };
+/** A missing permission affects all objects of a kind in the same way, until someone grants it. */
+const FORBIDDEN_LINES = { lines: 5, periodMs: 60_000 };
 
 export type Attempt = {
   /** The number of consecutive failures for this key. */
@@ -100,6 +102,16 @@ export type Controller = {
   readonly run: (stop: AbortSignal, lost: AbortSignal) => Promise<void>;
 };
 
+function createFailureLog({ nowMs }: Clock) {
+  const logFailure = createLimitedLog({ ...FAILURE_LINES, nowMs });
+  const message = 'cannot reconcile; retrying';
+  const logForbidden = createLimitedLog({ ...FORBIDDEN_LINES, nowMs });
+  return (log: Logger, err: unknown, key: string): void => {
+    if (isKubeError(err, 403)) logForbidden(log, 'warn', { detail: err.message, key }, message);
+    else logFailure(log, 'warn', { err, key }, message);
+  };
+}
+
 /**
  * Creates a controller that reconciles keys. Failed reconciliations are retried. A key can be any string, such as
  * `acme/orders`. Each key is only processed by a single worker at a time. The part before the first slash is the
@@ -108,7 +120,7 @@ export type Controller = {
 export function createKeyedController(options: KeyedControllerOptions): Controller {
   const { name, clock, metrics, sources = [], workers = 1, retry, isDeletion } = options;
   const base = options.log.child({ controller: name });
-  const logFailure = createLimitedLog({ ...FAILURE_LINES, nowMs: clock.nowMs });
+  const logFailure = createFailureLog(clock);
   let queue: WorkQueue | undefined;
 
   /** Reconciles a key a single time. If requested by the result, the key is enqueued again. */
@@ -137,7 +149,7 @@ export function createKeyedController(options: KeyedControllerOptions): Controll
       }
       metrics.failed();
       current.addRateLimited(key);
-      logFailure(log, 'warn', { err, key }, 'cannot reconcile; retrying');
+      logFailure(log, err, key);
       return 'error';
     }
   }
