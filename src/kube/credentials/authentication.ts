@@ -27,6 +27,8 @@ function readPlain(context: KubeContext, user: PlainUser): Authentication {
   const headers: Record<string, string> = {};
   // Token files may end with a newline, which is not allowed in a header.
   const token = (user.token ?? (user.tokenFile && readFileSync(user.tokenFile, 'utf8')))?.trim();
+  // Without a token, this would be an anonymous request, and look like a missing permission.
+  if (token === '' && user.tokenFile !== undefined) throw new Error(`${user.tokenFile} is empty`);
   if (token) headers.authorization = `Bearer ${token}`;
   if (user.username !== undefined) headers.authorization = basic(`${user.username}:${user.password ?? ''}`);
   const tls = {

@@ -119,6 +119,8 @@ describe('credentials', () => {
     rmSync(token);
     pass(10_000);
     await expect(authorization()).rejects.toThrow('ENOENT');
+    write('token', '');
+    await expect(authorization()).rejects.toThrow('token is empty');
     write('token', 'third');
     expect(await authorization()).toBe('Bearer third');
   });
