@@ -148,6 +148,32 @@ test('while the files cannot be used, the last certificate is used, and the log 
   expect(warnings().length).toBeLessThanOrEqual(before + 1);
 });
 
+test('an expired certificate does not replace a valid one', async () => {
+  await place('first');
+  const { port, lines, following } = await serve();
+  const expired = await authority.issueExpired('expired', 'IP:127.0.0.1');
+  await copyFile(expired.cert, join(folder, 'tls.crt'));
+  await copyFile(expired.key, join(folder, 'tls.key'));
+  await vi.waitFor(() => expect(following.problem()).toMatch(/^SLUICE_INGRESS_CERT_FILE: .* expired at /), SOON);
+  expect((await call(port)).name).toBe('first');
+  expect(lines.some(({ level, detail }) => level === 40 && detail?.includes('expired at'))).toBe(true);
+  await place('second');
+  await vi.waitFor(async () => expect((await call(port)).name).toBe('second'), SOON);
+  expect(following.problem()).toBeUndefined();
+});
+
+test('an expired certificate is replaced by any other', async () => {
+  const old = await authority.issueExpired('old', 'IP:127.0.0.1');
+  await copyFile(old.cert, join(folder, 'tls.crt'));
+  await copyFile(old.key, join(folder, 'tls.key'));
+  const { following } = await serve();
+  const next = await authority.issueExpired('next', 'IP:127.0.0.1');
+  await copyFile(next.cert, join(folder, 'tls.crt'));
+  await copyFile(next.key, join(folder, 'tls.key'));
+  const cert = await readFile(next.cert, 'utf8');
+  await vi.waitFor(() => expect(following.current().cert).toBe(cert), SOON);
+});
+
 test('a client without TLS does not receive a response from the program', async () => {
   await place('first');
   const { port } = await serve();

@@ -1,3 +1,4 @@
+import { X509Certificate } from 'node:crypto';
 import { createSecureContext } from 'node:tls';
 import type { Logger } from '../telemetry/log.ts';
 import { checkKey, type NamedFile, readCertificates, readText } from './pem-files.ts';
@@ -42,6 +43,13 @@ function whyUnusable(certificate: Certificate): string | undefined {
   }
 }
 
+/** Returns the reason why clients do not accept the certificate at this time, or undefined if they do. */
+function whyOutdated({ cert }: Certificate, nowMs: number): string | undefined {
+  const { validFrom, validTo } = new X509Certificate(cert);
+  if (Date.parse(validTo) <= nowMs) return `expired at ${validTo}`;
+  return Date.parse(validFrom) > nowMs ? `is not valid until ${validFrom}` : undefined;
+}
+
 interface Following {
   /** Returns the certificate currently in use. */
   readonly current: () => Certificate;
@@ -55,7 +63,8 @@ const READ_EVERY_MS = 5_000;
 
 /**
  * Reads the files again every five seconds. `onChange` is called for a new certificate. If the files are not valid,
- * e.g. because only one of them has been replaced, the last valid certificate is used.
+ * e.g. because only one of them has been replaced, the last valid certificate is used. A certificate that is expired or
+ * not valid yet only replaces one that is not valid either.
  */
 export function followCertificate(options: {
   readonly served: ServedCertificate;
@@ -71,7 +80,13 @@ export function followCertificate(options: {
     const problems: string[] = [];
     const found = readCertificate(served.files, problems);
     try {
-      if (found !== undefined && found.cert !== current.cert) {
+      const isNew = found !== undefined && found.cert !== current.cert;
+      const outdated = isNew ? whyOutdated(found, Date.now()) : undefined;
+      if (outdated !== undefined && whyOutdated(current, Date.now()) === undefined) {
+        problems.push(
+          `${served.files.certificates.variable}: the certificate ${outdated}: ${served.files.certificates.path}`,
+        );
+      } else if (isNew) {
         onChange(found);
         current = found;
         log.info({ file: served.files.certificates.path }, 'serving a new certificate');

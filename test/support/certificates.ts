@@ -13,6 +13,8 @@ export type Authority = {
   readonly ca: string;
   /** Issues a certificate for these names, such as `DNS:localhost` and `IP:127.0.0.1`. */
   readonly issue: (name: string, ...names: readonly string[]) => Promise<CertificateFiles>;
+  /** Issues a certificate that expired yesterday. */
+  readonly issueExpired: (name: string, ...names: readonly string[]) => Promise<CertificateFiles>;
 };
 
 const NEW_KEY = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-days', '2'];
@@ -29,18 +31,20 @@ export async function createAuthority(folder: string, name = 'ca'): Promise<Auth
   const ca = join(folder, `${name}.crt`);
   const caKey = join(folder, `${name}.key`);
   await writeSelfSigned({ cert: ca, key: caKey }, name);
+  const issueFor = async (days: string, leaf: string, names: readonly string[]) => {
+    const files = { cert: join(folder, `${leaf}.crt`), key: join(folder, `${leaf}.key`) };
+    const extensions = join(folder, `${leaf}.ext`);
+    await writeFile(extensions, names.length === 0 ? '' : `subjectAltName=${names.join(',')}\n`);
+    const signing = ['-CA', ca, '-CAkey', caKey, '-extfile', extensions, '-out', files.cert];
+    const request = join(folder, `${leaf}.csr`);
+    await run('openssl', ['req', ...NEW_KEY, '-subj', `/CN=${leaf}`, '-keyout', files.key, '-out', request]);
+    await run('openssl', ['x509', '-req', '-in', request, '-days', days, '-CAcreateserial', ...signing]);
+    return files;
+  };
   return {
     ca,
-    issue: async (leaf, ...names) => {
-      const files = { cert: join(folder, `${leaf}.crt`), key: join(folder, `${leaf}.key`) };
-      const extensions = join(folder, `${leaf}.ext`);
-      await writeFile(extensions, names.length === 0 ? '' : `subjectAltName=${names.join(',')}\n`);
-      const signing = ['-CA', ca, '-CAkey', caKey, '-extfile', extensions, '-out', files.cert];
-      const request = join(folder, `${leaf}.csr`);
-      await run('openssl', ['req', ...NEW_KEY, '-subj', `/CN=${leaf}`, '-keyout', files.key, '-out', request]);
-      await run('openssl', ['x509', '-req', '-in', request, '-days', '2', '-CAcreateserial', ...signing]);
-      return files;
-    },
+    issue: (leaf, ...names) => issueFor('2', leaf, names),
+    issueExpired: (leaf, ...names) => issueFor('-1', leaf, names),
   };
 }
 
