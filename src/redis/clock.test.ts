@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import type { Logger } from '../telemetry/log.ts';
 import type { RedisClient } from './client.ts';
 import { followRedisClock } from './clock.ts';
 
@@ -10,7 +11,7 @@ afterEach(() => vi.useRealTimers());
 
 /** A Redis whose clock starts with an offset of `aheadMs` and continues with the monotonic clock. */
 async function follow() {
-  const log = { warn: vi.fn() };
+  const log = { warn: vi.fn<Logger['warn']>() };
   const begunMs = performance.now();
   const redis = { aheadMs: 0 };
   const timeOf = () => START_MS + redis.aheadMs + (performance.now() - begunMs);
