@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { publicId } from '../../../src/core/ids/ids.ts';
 import type { Sluice } from '../../support/sluice.ts';
+import { eventually } from '../support/deadline.ts';
 import type { Problem, Reply, RestClient } from '../support/rest-client.ts';
 import { apply, block, integration, kubectl, type Manifest, pkg, stream, waitForAll } from '../support/world.ts';
 import { expectDeclared } from './support/declared-answer.ts';
@@ -223,6 +224,8 @@ test('refuses unknown, malformed, and excessive requests', async () => {
 
   const full = Array.from({ length: 500 }, (_, n) => `stream-${n}`);
   await applyAs('argocd', pkg('shop', 'full', full));
+  const isKnown = async () => (await ada.get(pathOf('full'))).status === 200;
+  await eventually('the facade knows the package', isKnown, { withinMs: 30_000 });
   const tooMuch: Problem = await ada.post(`${pathOf('full')}/streams`, { catalogEntryPublicId: cat('orders') });
   expect([tooMuch.status, tooMuch.body.detail]).toEqual([422, expect.stringContaining('at most 500')]);
 });
