@@ -7,7 +7,10 @@ import { temporaryFolder } from './support/temporary-folder.ts';
 test('the layer of the system is kept in the folder that docs/image.md names', async () => {
   const [root, cache] = await Promise.all([temporaryFolder('layer'), temporaryFolder('cache')]);
   vi.stubEnv('XDG_CACHE_HOME', cache.path);
-  onTestFinished(() => void vi.unstubAllEnvs());
+  onTestFinished(async () => {
+    vi.unstubAllEnvs();
+    await Promise.all([root.remove(), cache.remove()]);
+  });
   await writeFile(join(root.path, 'file'), 'text');
   const { file } = await packSystem(root.path);
   expect(dirname(file)).toBe(join(cache.path, 'sluice', 'image'));

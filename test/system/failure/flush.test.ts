@@ -179,6 +179,7 @@ describe('while events are being published', () => {
 });
 
 describe('after SLUICE_REDIS_URL was changed', () => {
+  const offsetOf = (info: unknown) => /^master_repl_offset:(\d+)/m.exec(String(info))?.[1];
   const warnings = async (sluice: Sluice) =>
     (await sluice.logLines()).filter(({ msg }) => String(msg).startsWith('This Redis does not contain the data'));
 
@@ -198,6 +199,10 @@ describe('after SLUICE_REDIS_URL was changed', () => {
     await copy.command('REPLICAOF', '127.0.0.1', redis.port);
     const isCopied = async () => String(await copy.command('INFO', 'replication')).includes('master_link_status:up');
     await eventually('Redis is copied', isCopied, { withinMs: 60_000 });
+    const offsets = () => Promise.all([redis, copy].map(each => each.command('INFO', 'replication').then(offsetOf)));
+    await eventually('both have the same offset', async () => new Set(await offsets()).size === 1, {
+      withinMs: 60_000,
+    });
     await copy.command('REPLICAOF', 'NO', 'ONE');
     receiver.behave(() => 204);
     const moved = await world.start({ redisUrl: copy.url });

@@ -356,7 +356,7 @@ export const Values = z.strictObject({
     .boolean()
     .default(true)
     .describe(
-      'Whether helm install looks for another installation with the same name in the cluster, and fails if there is one. To do this, you need to be allowed to list ClusterRoleBindings, and to get ConfigMaps in all namespaces. Also whether helm upgrade refuses another instance.',
+      'Whether helm install looks for another installation with the same name in the cluster, and fails if there is one. To do this, you need to be allowed to list ClusterRoleBindings, and to get ConfigMaps in all namespaces. If true, helm upgrade also refuses to change instance.',
     ),
   limits: section('Settings for limits.', {
     queueMaxBytes: z.int().min(1_048_576).default(1_073_741_824).describe(meaningOf('SLUICE_QUEUE_MAX_BYTES')),
