@@ -41,6 +41,13 @@ describe('taking the Lease', () => {
     await taking;
   });
 
+  test('does not wait for an hour if the Lease was edited by hand', async () => {
+    const clock = createManualClock();
+    const taking = takeLease(memoryLeases({ ...HELD, leaseDurationSeconds: 3_600 }).store, clock, never, true);
+    await clock.advance(60_000);
+    await taking;
+  });
+
   test.each([
     ['there is none', undefined, 0],
     ['it was released', { holderIdentity: '', leaseDurationSeconds: 1, leaseTransitions: 4 }, 5],

@@ -1,13 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import { isKubeError } from '../kube/kube-error.ts';
-import { formatMicroTime, type LeaseStore } from '../kube/lease.ts';
+import { formatMicroTime, heldForMs, LONGEST_LEASE_SECONDS, type LeaseStore } from '../kube/lease.ts';
 import { type Clock, sleep } from '../time/clock.ts';
 
 /**
  * The time without a leader after the last renewal. The pods of the controller need to be terminated within this time.
  * Otherwise, one of these pods could become the leader and add the finalizers again.
  */
-export const HOLD_SECONDS = 60;
+export const HOLD_SECONDS = LONGEST_LEASE_SECONDS;
 /** The prefix for the identity used when the command is run. */
 const IDENTITY = 'uninstall_';
 const RENEW_EVERY_MS = 15_000;
@@ -36,7 +36,7 @@ export async function takeLease(
   /** Writes the Lease. Returns how long the previous holder may have been the leader, in milliseconds. */
   async function write(isFirst: boolean): Promise<number> {
     const before = await leases.get(signal);
-    const { holderIdentity = '', leaseDurationSeconds = 0, leaseTransitions = -1, acquireTime } = before?.spec ?? {};
+    const { holderIdentity = '', leaseTransitions = -1, acquireTime } = before?.spec ?? {};
     if (!isFirst && holderIdentity !== identity) throw new Error(`${holderIdentity} has taken the Lease over`);
     const now = formatMicroTime(clock.wallMs());
     const spec = {
@@ -48,7 +48,7 @@ export async function takeLease(
     };
     await (before === undefined ? leases.create(spec, signal) : leases.update(before, spec, signal));
     if (holderIdentity === '') return 0;
-    if (!holderIdentity.startsWith(IDENTITY)) return leaseDurationSeconds * 1_000;
+    if (!holderIdentity.startsWith(IDENTITY)) return heldForMs(before?.spec ?? {});
     // That run may have ended before the controller stopped leading.
     const takenForMs = clock.wallMs() - Date.parse(acquireTime ?? '');
     return takenForMs >= 0 && takenForMs < LED_FOR_MS ? LED_FOR_MS - takenForMs : 0;

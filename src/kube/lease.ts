@@ -16,6 +16,17 @@ export type LeaseSpec = {
   readonly leaseTransitions?: number;
 };
 
+/**
+ * The longest time that a lease is written for. The controller writes 15 s, and `sluice uninstall` 60 s. A longer time
+ * was written by hand, and would keep all controllers from leading.
+ */
+export const LONGEST_LEASE_SECONDS = 60;
+
+/** Returns how long a lease is held after it was written, in milliseconds. */
+export function heldForMs({ leaseDurationSeconds = 0 }: LeaseSpec): number {
+  return Math.min(leaseDurationSeconds, LONGEST_LEASE_SECONDS) * 1_000;
+}
+
 export type Lease = {
   readonly uid?: string;
   readonly resourceVersion: string;

@@ -180,6 +180,24 @@ describe('elector', () => {
     expect(b.terms[0]?.transitions).toBe(5);
   });
 
+  it('leads after one minute if the lease was edited by hand to last longer', async () => {
+    const clock = createManualClock();
+    const server = createLeaseServer(clock);
+    const leases = server.connect(() => GOOD);
+    const a = contend({ leases, identity: 'a', clock, random: () => 0 });
+    await clock.advance(10_000);
+    const edited = { ...server.lease()?.spec, holderIdentity: 'me', leaseDurationSeconds: 3_600 };
+    const updated = leases.update(server.lease() as Lease, edited, new AbortController().signal);
+    await clock.advance(10_000);
+    await updated;
+    expect([a.leads(), a.elector.holder()]).toEqual([false, 'me']);
+    await clock.advance(50_000);
+    expect(a.leads()).toBe(false);
+    await clock.advance(10_000);
+    expect(a.leads()).toBe(true);
+    expect(server.lease()?.spec).toMatchObject({ holderIdentity: 'a', leaseDurationSeconds: 15 });
+  });
+
   it('keeps the lease until its work has ended, and then releases it', async () => {
     const clock = createManualClock();
     const server = createLeaseServer(clock);

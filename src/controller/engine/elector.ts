@@ -174,7 +174,7 @@ export function createElector(options: ElectorOptions): Elector {
       )
       .finally(() => over.abort());
     await renew(over.signal);
-    if (!over.signal.aborted) log.warn('lost the Lease');
+    if (!over.signal.aborted) log.warn({ holder: hold.holder() }, 'lost the Lease');
     lost.abort(new Error('the lease is lost'));
     const failed = await working;
     await release();

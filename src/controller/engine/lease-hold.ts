@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import { isKubeError } from '../../kube/kube-error.ts';
-import { formatMicroTime, type Lease, type LeaseSpec, type LeaseStore } from '../../kube/lease.ts';
+import { formatMicroTime, heldForMs, type Lease, type LeaseSpec, type LeaseStore } from '../../kube/lease.ts';
 import type { Clock } from '../../time/clock.ts';
 import { withDeadline } from '../../time/deadline.ts';
 
@@ -94,7 +94,7 @@ function askFor(admits: Admission, release: () => Promise<void>) {
 
 /**
  * Creates a view of a lease for a single process. A lease held by another process expires if we don't see it change for
- * the lease duration. Since the times inside the lease are ignored for this purpose, clocks don't need to be
+ * the lease duration, or for one minute. Since the times inside the lease are ignored for this purpose, clocks don't need to be
  * synchronized between processes, although they must run at about the same speed. Our own deadline is based on when the
  * last renewal was sent.
  */
@@ -183,9 +183,10 @@ function observe(before: Observed | undefined, lease: Lease, nowMs: number): Obs
 
 /** Returns true if the lease has not expired and is held by another process. */
 function isHeldByOther(observed: Observed | undefined, identity: string, nowMs: number): boolean {
-  const { holderIdentity, leaseDurationSeconds = 0 } = observed?.lease.spec ?? {};
-  if (observed === undefined || !holderIdentity || holderIdentity === identity) return false;
-  return nowMs < observed.atMs + leaseDurationSeconds * 1_000;
+  if (observed === undefined) return false;
+  const { spec } = observed.lease;
+  if (!spec.holderIdentity || spec.holderIdentity === identity) return false;
+  return nowMs < observed.atMs + heldForMs(spec);
 }
 
 /** Returns the lease spec for acquiring or renewing the lease. */
