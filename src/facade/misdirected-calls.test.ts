@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { collectAudit } from '../../test/support/facade/collect-audit.ts';
 import { AUDIENCE, startIssuer, type TestIssuer } from '../../test/support/facade/issuer.ts';
 import { exchange, type RawAnswer } from '../../test/support/facade/raw-exchange.ts';
+import { PROBLEMS } from '../core/problems/problems.ts';
 import { createLogger } from '../telemetry/log.ts';
 import { createRegistry } from '../telemetry/metrics.ts';
 import { systemClock } from '../time/clock.ts';
@@ -56,7 +57,7 @@ describe('a call to the wrong address', () => {
     ['POST /events/ten_0123456789abcdefghjk/orders', 'SLUICE_INGRESS_PORT'],
     ['GET /waas/workspaces/', 'remove the last slash'],
     ['GET /openapi.json/', 'Remove the slash'],
-    ['GET /problems/none', 'This problem does not exist'],
+    ['GET /problems/none', 'This problem does not exist. For all problems, see /problems/.'],
   ])('%s: 404 contains the correct path', async (line, words) => {
     const answer = await exchange(port, await request(line));
     expect(problemOf(answer)).toBe('404 not_found');
@@ -75,6 +76,21 @@ describe('a call to the wrong address', () => {
         /^missing_token \(401\)\n\nA bearer token is required\.\n\nWhat to do: Send an access token/,
       ),
     ]);
+  });
+
+  test.each(['/problems/', '/problems'])('%s lists all problems, and each of them has its page', async path => {
+    const list = await exchange(port, `GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`);
+    expect([list.status, list.headers['content-type']]).toEqual([200, 'text/plain; charset=utf-8']);
+    const paths = [...list.body.matchAll(/^\d{3} (\S+): .+$/gm)].map(([, page]) => page ?? '');
+    expect(paths.toSorted()).toEqual(
+      Object.keys(PROBLEMS)
+        .map(code => `/problems/${code}`)
+        .toSorted(),
+    );
+    for (const page of paths) {
+      const { status, body } = await exchange(port, `GET ${page} HTTP/1.1\r\nHost: x\r\n\r\n`);
+      expect([page, status, body]).toEqual([page, 200, expect.stringContaining('see /problems/.')]);
+    }
   });
 
   test('a body that is not accepted results in the name of the call that accepts one', async () => {

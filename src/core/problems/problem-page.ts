@@ -9,4 +9,11 @@ export function problemPage(code: string): string | undefined {
   return `${lines.join('\n')}\n`;
 }
 
-const OTHERS = `Every problem has a page: ${PROBLEM_TYPE_PATH}<code>.`;
+const OTHERS = `For all problems, see ${PROBLEM_TYPE_PATH}.`;
+
+/** Returns the page that lists the codes of all problems as plain text, sorted by status. */
+export function problemIndex(): string {
+  const kinds = Object.entries(PROBLEMS).toSorted(([, a], [, b]) => a.status - b.status);
+  const lines = kinds.map(([code, { status, title }]) => `${status} ${PROBLEM_TYPE_PATH}${code}: ${title}`);
+  return `${lines.join('\n')}\n`;
+}

@@ -62,7 +62,7 @@ export function renderProblems(): string {
   const byStatus = CODES.toSorted((a, b) => PROBLEMS[a].status - PROBLEMS[b].status);
   return [
     '# Problems',
-    `All errors are problem documents (RFC 9457, \`${PROBLEM_CONTENT_TYPE}\`) with a \`type\`, \`title\`, \`status\`, \`detail\`, and \`code\`. Handle errors by their \`code\`: codes may be added, but their meaning never changes. \`detail\` tells people what to do. If fields are not valid, \`errors\` lists them with the reasons. \`type\` is the path of a page about the code (\`/problems/<code>\`) on the server that sent the response. A problem document never contains values from your request.`,
+    `All errors are problem documents (RFC 9457, \`${PROBLEM_CONTENT_TYPE}\`) with a \`type\`, \`title\`, \`status\`, \`detail\`, and \`code\`. Handle errors by their \`code\`: codes may be added, but their meaning never changes. \`detail\` tells people what to do. If fields are not valid, \`errors\` lists them with the reasons. \`type\` is the path of a page about the code (\`/problems/<code>\`) on the server that sent the response. \`/problems/\` lists all codes. A problem document never contains values from your request.`,
     table(
       ['Status', 'Code', 'Description', 'What to do'],
       byStatus.map(code => [
