@@ -38,9 +38,13 @@ export const PATH_PARAMETERS = {
   account: publicIdField('Account'),
   event: z
     .string()
-    .regex(/^evt_[0-9a-hjkmnp-tv-z]{35}$/, 'must be evt_ followed by 35 characters')
+    .regex(
+      /^evt_[0-9a-hjkmnp-tv-z]{35}$/,
+      'must be evt_ followed by 35 characters. To find the id for a webhook-id, list the events with eventId',
+    )
     .meta({
-      description: 'The id of an event in the inbox of a subscription. To find this id, list the events.',
+      description:
+        'The id of an event in the inbox of a subscription. To find this id, list the events. If you have the `webhook-id` of a delivery, set `eventId`.',
       example: `evt_01mxhs0q0000000${EXAMPLE}`,
     }),
   eventId: z

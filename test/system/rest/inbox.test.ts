@@ -57,6 +57,37 @@ test('delivered events are listed with their bodies, in pages and in order, and 
   expect((await ada.get(`${root}/events`)).status).toBe(422);
 });
 
+test('an event is found by the webhook-id of its delivery, in the inbox that contains it', async () => {
+  await publisher.publish(makeSample('shop/1 a', 'red', 'x'));
+  await publisher.publish(makeSample('not mine', 'purple', 'x'));
+  await eventIn('shop/1 a', 'delivered');
+  const webhookId = String(receiver.attempts.at(-1)?.headers['webhook-id']);
+  const find = async (query: string, subscription = pushed) =>
+    (await list(`eventId=${encodeURIComponent(webhookId)}${query}`, subscription)).body.data;
+  const found = expectDeclared('listEvents', await list(`eventId=${encodeURIComponent(webhookId)}`)).body;
+  expect(found).toMatchObject({ data: [{ eventId: 'shop/1 a', state: 'delivered' }], nextCursor: null });
+  const [event] = found.data as [Entry];
+  expect((await list('limit=250')).body.data).toContainEqual(event);
+  expect((await list(`cursor=${found.resumeCursor}`)).body.data).toEqual([]);
+  expect(await read(event.id)).toMatchObject({ eventId: webhookId, body: 'x' });
+  for (const query of [`&since=${event.acceptedAt}`, '&state=dead,delivered']) {
+    expect(await find(query)).toEqual([event]);
+  }
+  for (const query of [`&until=${event.acceptedAt}`, `&since=${new Date().toISOString()}`, '&state=dead']) {
+    expect(await find(query)).toEqual([]);
+  }
+  expect(await find('', pulled)).toEqual([]);
+  expect((await list('eventId=not%20mine')).body).toEqual({ data: [], nextCursor: null, resumeCursor: null });
+  const later = list('eventId=later&wait=30');
+  await publisher.publish(makeSample('later', 'blue', 'x'));
+  expect((await later).body.data.map(({ eventId }) => eventId)).toEqual(['later']);
+
+  const both: Problem = (await list(`eventId=later&cursor=${found.resumeCursor}`)) as never;
+  expect([both.status, both.body.errors?.[0]?.parameter]).toEqual([422, 'cursor']);
+  const malformed: Problem = await ada.get(eventPath('order-1'));
+  expect([malformed.status, malformed.body.errors?.[0]?.detail]).toEqual([400, expect.stringContaining('eventId')]);
+});
+
 test('a long poll returns when there is an event, or an empty list', async () => {
   const { resumeCursor } = (await list('limit=250')).body;
   const startedMs = performance.now();

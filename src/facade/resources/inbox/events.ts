@@ -2,9 +2,10 @@ import { z } from 'zod';
 import { queryInteger } from '../../../api/query-integer.ts';
 import { MUST_BE_TIME } from '../../../api/strings.ts';
 import { EVENT_STATES, type EventState } from '../../../core/events/event-state.ts';
+import { tenantId } from '../../../core/ids/ids.ts';
 import { Refusal } from '../../../http/refusal.ts';
 import type { EventList, ListedEvent } from '../../../plane/inbox-reader.ts';
-import { publicIdField } from '../../contract/fields.ts';
+import { PATH_PARAMETERS, publicIdField } from '../../contract/fields.ts';
 import { PageQuery, pageOf } from '../../contract/page.ts';
 import { defineRoute } from '../../contract/route.ts';
 import type { Facade } from '../../objects/facade.ts';
@@ -51,6 +52,11 @@ const EventQuery = PageQuery.extend({
   state: States,
   since: Instant.optional().meta(instantMeta('Only include events that were accepted at or after this time')),
   until: Instant.optional().meta(instantMeta('Only include events that were accepted before this time')),
+  eventId: PATH_PARAMETERS.eventId.optional().meta({
+    description:
+      'Only include the event with this id, which is the `webhook-id` of its deliveries, or the `id` of a CloudEvent. You can look up events by the id that the producer has specified for at least 24 hours. If the same id was used several times, only the most recent event is included. This cannot be combined with `cursor`.',
+    example: 'order-4711',
+  }),
   order: z.enum(['asc', 'desc']).optional().meta({
     description: 'The sort order, either asc for oldest first or desc for newest first. Defaults to asc.',
   }),
@@ -106,12 +112,34 @@ async function readPage(
   }
 }
 
+/** Returns a page with the event that has this producer's id, or an empty page. */
+async function readEventWithId(
+  { routing, inboxes }: Facade,
+  { inbox, subscription }: OpenInbox,
+  { state: states, since = 0, until = Number.POSITIVE_INFINITY }: Query,
+  eventId: string,
+): Promise<Page> {
+  const { producer, stream } = subscription.spec;
+  const event = await fromRedis(routing.findEvent(tenantId(producer), stream, { eventId }));
+  const found = event && (await fromRedis(inboxes.inspect(inbox, event.ref)));
+  const events =
+    found?.answer === 'OK' &&
+    (states === undefined || states.includes(found.event.progress.state)) &&
+    found.event.acceptedMs >= since &&
+    found.event.acceptedMs < until
+      ? [found.event]
+      : [];
+  return { answer: 'OK', events, cursor: undefined };
+}
+
 /** Returns the cursor that starts after an event, in the format of the reader. */
 function cursorBehind(event: ListedEvent | undefined): string | undefined {
   if (event === undefined) return undefined;
   const name = event.replayId === undefined ? event.ref : `${event.ref}:${event.replayId}`;
   return Buffer.from(name).toString('base64url');
 }
+
+const ID_OR_CURSOR = { parameter: 'cursor', detail: 'cannot be combined with eventId, which has a single page' };
 
 const listEvents = defineRoute({
   method: 'GET',
@@ -134,13 +162,18 @@ const listEvents = defineRoute({
   },
   problems: ['unknown_resource', 'malformed_cursor'],
   async handle(facade, { integration, query, spend, waitFor }) {
+    const { eventId, cursor } = query;
+    if (eventId !== undefined && cursor !== undefined) throw new Refusal('invalid_request', { errors: [ID_OR_CURSOR] });
     const opened = await openInbox(facade, integration, query.subscription);
     // Continue at the last position so that a page is never scanned twice.
-    let from = query.cursor;
+    let from = cursor;
     const page = await waitFor(
       query.wait ?? 0,
       async () => {
-        const found = await readPage(facade, opened, query, spend, from);
+        const found =
+          eventId === undefined
+            ? await readPage(facade, opened, query, spend, from)
+            : await readEventWithId(facade, opened, query, eventId);
         from = found.cursor ?? from;
         return found;
       },
@@ -149,7 +182,7 @@ const listEvents = defineRoute({
     const body: z.output<typeof EventPage> = {
       data: page.events.map(event => eventEntry(event, opened.id)),
       nextCursor: page.cursor ?? null,
-      resumeCursor: page.cursor ?? cursorBehind(page.events.at(-1)) ?? query.cursor ?? null,
+      resumeCursor: page.cursor ?? cursorBehind(page.events.at(-1)) ?? cursor ?? null,
     };
     return { status: 200, body };
   },
