@@ -202,6 +202,23 @@ describe('a store that does not accept events', () => {
     expect((await role.send({})).status).toBe(503);
   });
 
+  test('is logged with its stack once a minute, and otherwise with its message every ten seconds', async () => {
+    const { store, clock, send, logged } = role;
+    store.answer = new Error('connect ECONNREFUSED');
+    for (let second = 0; second < 120; second++) {
+      expect((await send({ body: 'x' })).status).toBe(503);
+      clock.nowMs += 1_000;
+    }
+    const failures = logged.filter(({ msg }) => msg === 'store operation failed');
+    expect(failures.filter(line => 'err' in line)).toMatchObject([
+      { operation: 'ingest', err: { stack: expect.stringContaining('ECONNREFUSED') } },
+      { operation: 'ingest' },
+    ]);
+    const repeats = failures.filter(line => !('err' in line));
+    expect(repeats).toHaveLength(12);
+    expect(repeats[2]).toMatchObject({ operation: 'ingest', detail: 'Error: connect ECONNREFUSED', suppressed: 9 });
+  });
+
   test('limits its memory, returns 503 beyond it, and releases all of it', async () => {
     await role.ingress.close();
     role = await startIngress({ heldBytes: 200_000 });

@@ -5,7 +5,7 @@ import { serveOpenApi } from '../../http/openapi-document.ts';
 import type { RefusalFacts } from '../../http/refusal.ts';
 import { createHttpServer, type HttpServer } from '../../http/server.ts';
 import { traceOf } from '../../http/traced-requests.ts';
-import { createLimitedLog } from '../../telemetry/limited-log.ts';
+import { createFailureLog } from '../../telemetry/failure-log.ts';
 import type { Logger } from '../../telemetry/log.ts';
 import type { Registry } from '../../telemetry/metrics.ts';
 import type { Tracing } from '../../telemetry/tracing.ts';
@@ -71,7 +71,7 @@ interface IngressOptions {
 }
 
 /** All batches fail with the same error while Redis is unavailable. */
-const FAILURE_LINES = { lines: 1, periodMs: 1_000 };
+const REPEATED_FAILURES = { lines: 1, periodMs: 10_000 };
 
 const UNLIMITED: SenderRates = { perAddress: 0, perKey: 0, perWorkspace: 0 };
 
@@ -85,11 +85,11 @@ export function createIngress(options: IngressOptions): Ingress {
   const limits: IngressLimits = { ...INGRESS_LIMITS, ...options.limits };
   const metrics = createIngressMetrics(registry);
   const answers = createAnswers(metrics, request => server.endsConnection(request));
-  const logFailure = createLimitedLog({ ...FAILURE_LINES, nowMs: monotonicMs });
+  const logFailure = createFailureLog({ repeats: REPEATED_FAILURES, nowMs: monotonicMs });
   const onFailure: SharedByRoutes['onFailure'] = (operation, error) =>
-    logFailure(log, 'warn', { operation, err: error }, 'store operation failed');
+    logFailure(log, 'warn', error, { operation }, 'store operation failed');
   const onError = (reply: EventReply, startedMs: number, error: unknown) => {
-    log.error({ err: error, ...traceOf(reply.request) }, 'request failed');
+    logFailure(log, 'error', error, traceOf(reply.request), 'request failed');
     answers.sendProblem(reply, startedMs, 'internal');
   };
   const connections = limitConnections({ ...options, limits, metrics, monotonicMs });

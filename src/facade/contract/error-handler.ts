@@ -3,7 +3,7 @@ import { PROBLEMS, type ProblemCode } from '../../core/problems/problems.ts';
 import { sendProblem } from '../../http/problem-answers.ts';
 import { Refusal } from '../../http/refusal.ts';
 import { traceOf } from '../../http/traced-requests.ts';
-import { createLimitedLog } from '../../telemetry/limited-log.ts';
+import { createFailureLog } from '../../telemetry/failure-log.ts';
 import type { Logger } from '../../telemetry/log.ts';
 import { BODY_BYTES } from './route.ts';
 
@@ -16,20 +16,20 @@ const OF_FASTIFY: Readonly<Record<string, ProblemCode>> = {
 };
 
 /** During an outage, anyone can make calls that fail. */
-const FAILURE_LINES = { lines: 100, periodMs: 10_000 };
+const REPEATED_FAILURES = { lines: 10, periodMs: 10_000 };
 
 /**
  * Returns the error handler. An unexpected error is logged once, and the response does not contain any details. If too
- * many calls fail, some of them are only logged at the level `debug`.
+ * many calls fail, only some of them are logged, and most of them without a stack.
  */
 export function createErrorHandler(log: Logger, nowMs = () => performance.now()) {
-  const logFailure = createLimitedLog({ ...FAILURE_LINES, nowMs });
+  const logFailure = createFailureLog({ repeats: REPEATED_FAILURES, nowMs });
 
   return (error: FastifyError | Refusal, request: FastifyRequest, reply: FastifyReply): void => {
     if (error instanceof Refusal) {
       if (PROBLEMS[error.code].status >= 500) {
-        const fields = { code: error.code, err: error.cause, requestId: request.id, ...traceOf(request) };
-        logFailure(log, 'warn', fields, 'call could not be answered');
+        const fields = { code: error.code, requestId: request.id, ...traceOf(request) };
+        logFailure(log, 'warn', error.cause, fields, 'call could not be answered');
       }
       return sendProblem(reply, error.code, error.facts);
     }
@@ -43,7 +43,7 @@ export function createErrorHandler(log: Logger, nowMs = () => performance.now())
     }
     if (known !== undefined) return sendProblem(reply, known);
     if (error.statusCode !== undefined && error.statusCode < 500) return sendProblem(reply, 'malformed_request');
-    logFailure(log, 'error', { err: error, requestId: request.id, ...traceOf(request) }, 'call failed');
+    logFailure(log, 'error', error, { requestId: request.id, ...traceOf(request) }, 'call failed');
     sendProblem(reply, 'internal');
   };
 }

@@ -31,7 +31,8 @@ export async function startIngress(
   const store = createMemoryStore();
   const registry = createRegistry();
   const clock = { nowMs: 1_000_000, wallSetBackMs: 0 };
-  const log = createLogger({ level: 'silent' });
+  const logged: Record<string, unknown>[] = [];
+  const log = createLogger({ level: 'info' }, { write: line => void logged.push(JSON.parse(line)) });
   const ingress = createIngress({
     store,
     memorySource: store.memorySource,
@@ -75,5 +76,5 @@ export async function startIngress(
     return { status: answer.statusCode, headers: answer.headers, document };
   }
 
-  return { store, registry, clock, ingress, port, send };
+  return { store, registry, clock, ingress, port, send, logged };
 }
