@@ -14,6 +14,7 @@ import type { Registry } from '../telemetry/metrics.ts';
 import type { ImpairmentCheck } from '../telemetry/role-health.ts';
 import type { Tracing } from '../telemetry/tracing.ts';
 import type { Clock } from '../time/clock.ts';
+import type { OnEventsRemoved } from './context/former-streams.ts';
 import type { Runtime } from './engine/runtime.ts';
 
 /** Options for the controller role. */
@@ -34,6 +35,8 @@ export interface ControllerOptions {
    */
   readonly onAlarm: (listener: (slot: string) => void) => void;
   readonly onReconnect: (listener: () => void) => void;
+  /** Registers the listener for undelivered events of a former stream that were removed. */
+  readonly onEventsRemoved: (listener: OnEventsRemoved) => void;
   /** Current time in milliseconds, according to the Redis clock. */
   readonly nowMs: () => number;
   readonly keys: KeyRing;

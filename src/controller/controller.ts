@@ -14,6 +14,7 @@ import { createDataPlane } from './context/data-plane.ts';
 import { createDeletionTimes } from './context/deletion-times.ts';
 import { enqueueFollowers } from './context/followers.ts';
 import { createForcedRemovalRecorder } from './context/forced-removal.ts';
+import { createRemovalReport } from './context/former-streams.ts';
 import { isPaused } from './context/paused.ts';
 import { CLUSTER_SECRET_ACCESS, createSecretAccess } from './context/secret-access.ts';
 import type { ControllerOptions, ControllerRole } from './controller-options.ts';
@@ -233,6 +234,7 @@ export function createController(options: ControllerOptions): ControllerRole {
   });
   options.onAlarm(createAlarmListener({ caches, controllers, subscriptions, onLost: leading.onAlarm }));
   options.onReconnect(leading.onReconnect);
+  options.onEventsRemoved(createRemovalReport({ caches, events, log }));
   const rootKeys = createRootKeyChoice({
     ...options,
     fence: terms.fence,

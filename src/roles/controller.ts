@@ -31,17 +31,14 @@ import { followRootKeys } from './root-keys.ts';
 import { type StandbyKey, watchStandbyKey } from './standby-key.ts';
 import { watchStandbyRedis } from './standby-redis.ts';
 
-type DataPlane = Pick<ControllerOptions, 'control' | 'purger' | 'backlogs' | 'readDeliveries'>;
+type DataPlane = Pick<ControllerOptions, 'control' | 'purger' | 'backlogs' | 'readDeliveries' | 'onEventsRemoved'>;
 
-function openDataPlane({ redis, nowMs, log }: Parts, record: ControlRecord): DataPlane {
-  const control = createPartsControl(redis, record, nowMs, ({ tenant, queue }, left) =>
-    log.warn(
-      { tenant, queue, ...left },
-      'the CatalogStream is a new object, so the undelivered events of the former one were removed',
-    ),
-  );
+function openDataPlane({ redis, nowMs }: Parts, record: ControlRecord): DataPlane {
+  let onEventsRemoved: Parameters<DataPlane['onEventsRemoved']>[0] = () => {};
+  const control = createPartsControl(redis, record, nowMs, (part, left) => onEventsRemoved(part, left));
   return {
     control,
+    onEventsRemoved: listener => void (onEventsRemoved = listener),
     purger: createPartControlSweep(redis, record.patch),
     backlogs: createPartBacklogStore(redis, control.findStream),
     readDeliveries: createSubscriptionStates(redis, control.findStream).readDeliveries,

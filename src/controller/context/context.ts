@@ -10,6 +10,7 @@ import { OutageError, ReconcileError } from '../engine/outcome.ts';
 import type { Tenants } from '../routes/tenants.ts';
 import type { DataPlane } from './data-plane.ts';
 import type { DeletionTimes } from './deletion-times.ts';
+import type { ForcedRemoval } from './forced-removal.ts';
 import type { SecretAccess } from './secret-access.ts';
 
 /** Context holds the caches, stores, and clocks shared by the reconcilers of all kinds. */
@@ -46,10 +47,10 @@ export interface Context {
    */
   readonly shared: <T>(tenant: string, run: () => Promise<T>) => Promise<T>;
   /**
-   * Records an Event when an object's finalizer was removed early, i.e. without waiting for Redis or for the end of a
-   * pause.
+   * Records an Event when an object's finalizer was removed early, i.e. without waiting for Redis, for the end of a
+   * pause, or for the remaining events of a stream.
    */
-  readonly recordForcedRemoval: (kind: KindName, object: AnyObject, waitedFor?: 'redis' | 'paused') => void;
+  readonly recordForcedRemoval: (kind: KindName, object: AnyObject, waitedFor?: ForcedRemoval) => void;
 }
 
 /** Returns the error to show in statuses when Redis has failed. Any other error is returned unchanged. */

@@ -14,7 +14,14 @@ const NOTES = {
     message:
       'the workspace was paused for one minute. The finalizer was removed, and the data in Redis will be closed after the pause',
   },
+  draining: {
+    reason: 'FinalizerRemovedWhileDraining',
+    message:
+      'the finalizer was removed by someone else while the stream was delivering its remaining events. These events are not delivered any more',
+  },
 } as const;
+
+export type ForcedRemoval = keyof typeof NOTES;
 
 /** Returns a function that records an Event when the finalizer of an object is removed early. */
 export function createForcedRemovalRecorder(events: Pick<EventRecorder, 'record'>): Context['recordForcedRemoval'] {

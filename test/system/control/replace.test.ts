@@ -1,5 +1,7 @@
 import { expect, test } from 'vitest';
 import { SIGNING_SECRET_TYPE } from '../../../src/api/well-known.ts';
+import { tenantId } from '../../../src/core/ids/ids.ts';
+import { queueKeys } from '../../../src/redis/keys.ts';
 import { eventually } from '../support/deadline.ts';
 import { makeSample } from '../support/publisher.ts';
 import { PRODUCER, QUEUE, SUBSCRIPTION } from '../support/small-world.ts';
@@ -85,4 +87,30 @@ test.each([
   const manifest = { apiVersion: 'v1', kind: 'Secret', metadata, type: SIGNING_SECRET_TYPE, ...data };
   await replace(manifest);
   await eventually('the Secret is restored', async () => (await read()) === before, { withinMs: 20_000 });
+});
+
+test('a CatalogStream whose finalizer is removed by hand reports that its undelivered events are not delivered', async () => {
+  const { cluster, observer, publisher, receiver, redis } = world;
+  const { promise: after, resolve: answer } = Promise.withResolvers<void>();
+  receiver.behave(() => ({ status: 503, after }));
+  expect((await publisher.publish(makeSample('in-inbox', 'key', 'in-inbox'))).status).toBe(202);
+  await eventually('there was an attempt', async () => receiver.attempts.some(({ id }) => id === 'in-inbox'), {
+    withinMs: 60_000,
+  });
+  const where = [`catalogstream/${QUEUE}`, '-n', PRODUCER];
+  await kubectl(cluster, ['delete', ...where, '--wait=false']);
+  await observer.until(['CatalogStream', QUEUE, PRODUCER, 'Ready', 'False/Draining']);
+  await kubectl(cluster, ['patch', ...where, '--type=merge', '-p', '{"metadata":{"finalizers":null}}']);
+  await observer.untilEvent(`CatalogStream/${QUEUE} FinalizerRemovedWhileDraining`);
+  const state = async () =>
+    (await redis.command('HGET', queueKeys(tenantId(PRODUCER), QUEUE).meta, 'state')) === 'closing';
+  await eventually('the queue is closed', state, { withinMs: 60_000 });
+
+  await observer.apply(stream(PRODUCER, QUEUE));
+  await observer.untilEvent(`CatalogStream/${QUEUE} EventsRemoved`);
+  const lines = (await world.sluice.logLines()).filter(({ msg }) =>
+    String(msg).startsWith('A CatalogStream with this'),
+  );
+  expect(lines).toMatchObject([{ queue: QUEUE, unrouted: 0, open: 1 }]);
+  answer();
 });

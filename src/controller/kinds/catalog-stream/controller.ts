@@ -1,5 +1,6 @@
 import type { Caches } from '../../caches/caches.ts';
 import { fromAdoptions, fromWorkspaces, keysInNamespace } from '../../caches/related-keys.ts';
+import type { Context } from '../../context/context.ts';
 import { finalizeUnlessPaused, PAUSABLE, unlessPaused } from '../../context/paused.ts';
 import { type KeySource, keysFrom } from '../../engine/keyed-controller.ts';
 import { createKindController } from '../../engine/kind-controller.ts';
@@ -11,7 +12,7 @@ export const createStreamControllers: CreateControllers = ({ context, engine }) 
     ...engine('catalogstream', WAITING_WORKERS),
     reflector: context.caches.CatalogStream,
     reconcile: unlessPaused(context, PAUSABLE.CatalogStream, reconcileStream(context)),
-    finalize: finalizeUnlessPaused(context, PAUSABLE.CatalogStream, finalizeStream(context)),
+    finalize: reportIfCutShort(context, finalizeUnlessPaused(context, PAUSABLE.CatalogStream, finalizeStream(context))),
     sources: [
       fromWorkspaces(context.caches, 'CatalogStream'),
       fromAdoptions(context.caches, namespace => keysInNamespace(context.caches, 'CatalogStream', namespace)),
@@ -27,4 +28,25 @@ function fromDeletedNamespaces(caches: Caches): KeySource {
   return keysFrom(caches.namespaces, (old, current) =>
     current?.deleting && !old?.deleting ? keysInNamespace(caches, 'CatalogStream', current.workspace) : [],
   );
+}
+
+type Finalize = ReturnType<typeof finalizeUnlessPaused<'CatalogStream'>>;
+
+/** Wraps `finalize` so that an Event is recorded if the finalizer is removed by someone else in the meantime. */
+function reportIfCutShort({ caches, recordForcedRemoval }: Context, finalize: Finalize): Finalize {
+  /** The signals of the terms in which the deletions have begun, by UID. */
+  const unfinished = new Map<string, AbortSignal>();
+  caches.CatalogStream.subscribe((_change, _key, old, current) => {
+    if (old === undefined || old.metadata.uid === current?.metadata.uid) return;
+    const term = unfinished.get(old.metadata.uid);
+    unfinished.delete(old.metadata.uid);
+    if (term?.aborted === false) recordForcedRemoval('CatalogStream', old, 'draining');
+  });
+  return async (stream, attempt) => {
+    const { uid } = stream.metadata;
+    unfinished.set(uid, attempt.signal);
+    const result = await finalize(stream, attempt);
+    if (result === 'done') unfinished.delete(uid);
+    return result;
+  };
 }
