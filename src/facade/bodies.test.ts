@@ -30,6 +30,17 @@ const send = async (line: string, headers: readonly string[], body = '') =>
 
 const PACKAGES = `/waas/producer/${TENANT}/packages`;
 
+test('a call that waits for 100 Continue is refused without it, or gets it before its body', async () => {
+  const head = ['PUT /waas/streams HTTP/1.1', 'Host: x', 'Expect: 100-continue', 'Content-Length: 2'];
+  const refused = await exchange(facade.port, `${head.join('\r\n')}\r\n\r\n`);
+  expect(problemOf(refused)).toBe('401 missing_token');
+  expect(refused.headers['connection']).toBe('close');
+  const tooLarge = await send('PUT /waas/streams', [JSON_BODY, 'Expect: 100-continue', 'Content-Length: 9999999']);
+  expect([problemOf(tooLarge), tooLarge.headers['connection']]).toEqual(['413 body_too_large', 'close']);
+  const read = await send('PUT /waas/streams', [JSON_BODY, 'Expect: 100-continue', 'Content-Length: 2'], '{}');
+  expect([problemOf(read), read.headers['connection']]).toEqual(['422 invalid_request', 'keep-alive']);
+});
+
 describe('a compressed body', () => {
   test.each(['gzip', 'GZIP', 'br', 'zstd', 'x-made-up', 'identity, gzip', 'gzip, identity', '"identity"'])(
     'Content-Encoding: %s is refused before the body is there, and the problem names the header',

@@ -14,6 +14,7 @@ import type { Certificate } from '../tls/served-certificate.ts';
 import { createAllowedMethods } from './allowed-methods.ts';
 import { createArrivals } from './arrivals.ts';
 import type { ConnectionCount } from './connection-limit.ts';
+import { continueWhenRead } from './expected-bodies.ts';
 import { takeHandshakeTurns } from './handshakes.ts';
 import { createLastResponses, type LastResponses } from './last-responses.ts';
 import { answerPlainly } from './problem-answers.ts';
@@ -212,6 +213,11 @@ function receiveRequests(
     if (!lastResponses.enter(request, response)) return;
     if (hasSeveralHosts(request)) refuse(request, response, 'malformed_request', SEVERAL_HOSTS);
     else serve(request, response, () => app.routing(request, response));
+  });
+  // Otherwise, Node would ask for the body before the request is admitted.
+  app.server.on('checkContinue', (request, response) => {
+    continueWhenRead(request, response);
+    app.server.emit('request', request, response);
   });
   // Otherwise, Node would respond with 417 and no body.
   app.server.on('checkExpectation', (request, response) => {

@@ -152,6 +152,16 @@ test('100-continue and pipelining are supported', async () => {
   expect([...answer.matchAll(/"id":"(p\d)"/g)].map(match => match[1])).toEqual(['p1', 'p2', 'p3']);
 });
 
+test.each([
+  ['no key', 401, target, '', 2],
+  ['a body that is too large', 413, target, key, 300_000],
+  ['a compressed body', 415, target, `${key}Content-Encoding: gzip\r\n`, 2],
+  ['an unknown stream', 404, target.replace('orders', 'none'), key, 2],
+])('a request that waits for 100 Continue with %s is refused without it', async (_what, status, path, more, bytes) => {
+  const head = `POST ${path} HTTP/1.1\r\nHost: x\r\n${more}Expect: 100-continue\r\nContent-Length: ${bytes}\r\n\r\n`;
+  expect(statusOf(await exchange(head, false))).toBe(status);
+});
+
 /** A small deterministic generator (mulberry32), so that failures can be repeated. */
 function createRandom(seed: number): (below: number) => number {
   let state = seed;
