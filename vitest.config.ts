@@ -143,7 +143,7 @@ export default defineConfig({
           exclude: [
             '**/*.redis.test.ts',
             '**/*.kube.test.ts',
-            'test/{system,e2e,chart,image,node,gitops}/**',
+            'test/{system,e2e,chart,image,site,node,gitops}/**',
             TENANT,
             ...ALONE,
             ...LARGE,
@@ -187,6 +187,15 @@ export default defineConfig({
           globalSetup: ['test/image/setup.ts'],
           testTimeout: 180_000,
           hookTimeout: 180_000,
+        },
+      },
+      {
+        test: {
+          name: 'site',
+          include: ['test/site/**/*.test.ts'],
+          testTimeout: 120_000,
+          // Installs the packages that build the site.
+          hookTimeout: 300_000,
         },
       },
       {

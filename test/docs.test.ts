@@ -31,6 +31,12 @@ test('the page about routing explains every reason why an event did not arrive',
 
 const PAGES = globSync(['*.md', 'docs/**/*.md'], { cwd: ROOT }).toSorted();
 
+test('the overview, and therefore the sidebar, contains every page', () => {
+  const overview = readFileSync(join(ROOT, 'docs', 'index.md'), 'utf8');
+  const pages = globSync('docs/*.md', { cwd: ROOT }).map(path => basename(path));
+  expect(pages.filter(page => page !== 'index.md' && !overview.includes(`](${page})`))).toEqual([]);
+});
+
 test('every problem has a page, and there are no other pages', () => {
   const codes = globSync('docs/problems/*.md', { cwd: ROOT }).map(path => basename(path, '.md'));
   expect(codes.toSorted()).toEqual(Object.keys(PROBLEMS).toSorted());

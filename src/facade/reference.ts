@@ -2,6 +2,7 @@ import swagger from '@fastify/swagger';
 import swaggerUi from '@fastify/swagger-ui';
 import type { FastifyInstance } from 'fastify';
 import { serveOpenApi } from '../http/openapi-document.ts';
+import { ICON } from './icon.ts';
 import { describeRoutes } from './openapi.ts';
 import { ROUTES } from './routes.ts';
 
@@ -26,5 +27,14 @@ export async function registerReference(app: FastifyInstance, version: string): 
   const document = describeRoutes(ROUTES, version);
   serveOpenApi(app, document);
   await app.register(swagger, { mode: 'static', specification: { document: document as never } });
-  await app.register(swaggerUi, { routePrefix: '/docs', staticCSP: PAGE_POLICY, uiConfig: { tryItOutEnabled: false } });
+  await app.register(swaggerUi, {
+    routePrefix: '/docs',
+    staticCSP: PAGE_POLICY,
+    theme: {
+      title: 'Sluice REST API',
+      favicon: [{ filename: 'icon.svg', rel: 'icon', type: 'image/svg+xml', sizes: 'any', content: ICON }],
+    },
+    // The other layout adds a bar with a foreign logo and a field for the address of a document.
+    uiConfig: { layout: 'BaseLayout', tryItOutEnabled: false },
+  });
 }

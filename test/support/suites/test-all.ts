@@ -38,7 +38,7 @@ const CHECKS: Readonly<Record<string, readonly string[]>> = {
 /** The solution for the problems that a check reports, if it is a command. */
 const REMEDIES: Readonly<Record<string, string>> = { format: 'Run `make format`' };
 
-const PROJECTS = ['unit', 'redis', 'kube', 'chart', 'image', 'system', 'waiting', 'scale'];
+const PROJECTS = ['unit', 'redis', 'kube', 'chart', 'image', 'site', 'system', 'waiting', 'scale'];
 
 /** The file of the short version of `make test-node`. */
 const SHORT_NODE = 'test/node/install.test.ts';
@@ -51,7 +51,7 @@ const SHORT_NODE = 'test/node/install.test.ts';
  */
 const BESIDE: Readonly<Record<string, readonly string[]>> = {
   lint: ['types'],
-  waiting: ['redis', 'kube', 'chart', 'image', 'system'],
+  waiting: ['redis', 'kube', 'chart', 'image', 'site', 'system'],
   image: ['chart'],
 };
 

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { OpenApiDocument } from '../../../src/facade/openapi.ts';
+import { browserRefusal, withPage } from '../../support/browser/browser.ts';
 import type { Sluice } from '../../support/sluice.ts';
 import { createRestClient } from '../support/rest-client.ts';
 import { createExchanger, renderRequest, type Tokens } from './contract/exchange.ts';
@@ -24,10 +25,15 @@ const FIRST = [
 const LAST = ['blocks', 'DELETE', 'archive', 'revoke', 'decline'];
 
 let world: FacadeWorld;
+let sluice: Sluice;
 beforeAll(async () => {
   world = await openFacadeWorld();
+  sluice = await world.start();
 });
 afterAll(() => world?.stop());
+
+const noBrowser = await browserRefusal();
+if (noBrowser !== undefined) console.warn(`SKIPPED: the page of the reference; ${noBrowser}`);
 
 function rankOf({ method, template, operation }: Operation): number {
   const last = LAST.findIndex(word =>
@@ -43,7 +49,6 @@ function rankOf({ method, template, operation }: Operation): number {
 }
 
 test('every example of the reference works unchanged', async () => {
-  const sluice = await world.start();
   const document = (await (await fetch(`${sluice.facadeUrl}/openapi.json`)).json()) as OpenApiDocument;
   const { ids } = await makeSpecimens(world, sluice, 'mine');
   const invitations = (await readInvitationTokens(world, INVITATIONS)).values();
@@ -76,6 +81,24 @@ test('every example of the reference works unchanged', async () => {
   }
   exchanger.close();
   expect(outcomes).toEqual([]);
+});
+
+test.skipIf(noBrowser !== undefined)('the page of the reference calls the API', async () => {
+  await withPage(`${sluice.facadeUrl}/docs`, async page => {
+    const click = (selector: string) => page.locator(selector).click();
+    expect(await page.title()).toBe('Sluice REST API');
+    await click('.btn.authorize');
+    await click('.modal-ux input');
+    await page.keyboard.sendCharacter(await world.issuer.token({ sub: 'zoe' }));
+    await click('.modal-btn.authorize');
+    await click('.btn-done');
+    await click('#operations-Workspaces-listWorkspaces .opblock-summary-control');
+    await click('#operations-Workspaces-listWorkspaces .try-out__btn');
+    await click('#operations-Workspaces-listWorkspaces .execute');
+    const answer = await page.waitForSelector('.live-responses-table .response');
+    expect(await answer?.evaluate(({ textContent }) => textContent)).toMatch(/^200.*"data": \[\]/s);
+    expect(await page.$$('.topbar'), 'an address bar for other documents, and a foreign logo').toEqual([]);
+  });
 });
 
 /** The ids of events in the partner's inbox because each example with an event uses a separate event. */

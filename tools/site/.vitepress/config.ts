@@ -1,6 +1,10 @@
-import { copyFile } from 'node:fs/promises';
+import { readFileSync } from 'node:fs';
+import { copyFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { defineConfig } from 'vitepress';
+import { type DefaultTheme, defineConfig } from 'vitepress';
+import { ICON } from '../../../src/facade/icon.ts';
+
+const DOCS = join(import.meta.dirname, '..', '..', '..', 'docs');
 
 /** Linked documents that are not pages. */
 const DOCUMENTS = ['openapi.json', 'events-openapi.json'];
@@ -8,19 +12,27 @@ const DOCUMENTS = ['openapi.json', 'events-openapi.json'];
 /** Links to files outside of `docs`, which are not part of the website. The link is removed, and its text is kept. */
 const OUTSIDE = /^(\.\.\/)+(?!docs\/)/;
 
-const page = (text: string, link: string) => ({ text, link });
+/** Returns a group for each section of the overview, with the pages that it links to. */
+function sidebarOf(overview: string): DefaultTheme.SidebarItem[] {
+  const [, ...sections] = overview.split(/^## /m);
+  return sections.map(section => ({
+    text: section.split('\n', 1)[0] ?? '',
+    items: [...section.matchAll(/\[([^\]]+)\]\((\w[\w-]*)\.md\)/g)].map(([, text = '', page]) => ({
+      text: text.charAt(0).toUpperCase() + text.slice(1),
+      link: `/${page}`,
+    })),
+  }));
+}
 
 export default defineConfig({
   title: 'Sluice',
   description: 'A Kubernetes operator that distributes event streams to integration partners',
-  srcDir: '../../docs',
+  srcDir: DOCS,
   outDir: '../../dist/site',
   cacheDir: '../../node_modules/.cache/vitepress',
   cleanUrls: true,
   lastUpdated: false,
-  head: [],
-  // The pages contain Prometheus and Go templates, `{{ … }}`, which Vue must not interpret.
-  vue: { template: { compilerOptions: { delimiters: ['{%%', '%%}'] } } },
+  head: [['link', { rel: 'icon', href: '/icon.svg', type: 'image/svg+xml' }]],
   markdown: {
     languageAlias: { promql: 'sql' },
     config(md) {
@@ -38,43 +50,12 @@ export default defineConfig({
   },
   async buildEnd({ srcDir, outDir }) {
     for (const each of DOCUMENTS) await copyFile(join(srcDir, each), join(outDir, each));
+    await writeFile(join(outDir, 'icon.svg'), ICON);
   },
   themeConfig: {
+    logo: '/icon.svg',
     search: { provider: 'local' },
     outline: { level: [2, 3] },
-    sidebar: [
-      { text: 'Start', items: [page('Overview', '/'), page('Tour', '/tour'), page('Glossary', '/glossary')] },
-      {
-        text: 'Concepts',
-        items: [page('Architecture', '/architecture'), page('Routing', '/routing'), page('Limits', '/limits')],
-      },
-      {
-        text: 'For producers and partners',
-        items: [
-          page('Events', '/events'),
-          page('CloudEvents', '/cloudevents'),
-          page('Deliveries', '/deliveries'),
-          page('Receivers', '/receivers'),
-          page('REST interface', '/rest'),
-          page('Problems', '/problems'),
-        ],
-      },
-      {
-        text: 'For operators',
-        items: [
-          page('Quickstart', '/quickstart'),
-          page('Installation', '/install'),
-          page('Kinds', '/kinds'),
-          page('Container images', '/image'),
-          page('Configuration', '/configuration'),
-          page('Permissions', '/permissions'),
-          page('Audit', '/audit'),
-          page('Metrics', '/metrics'),
-          page('Telemetry', '/telemetry'),
-          page('Runbooks', '/runbooks'),
-          page('Benchmark', '/benchmark'),
-        ],
-      },
-    ],
+    sidebar: sidebarOf(readFileSync(join(DOCS, 'index.md'), 'utf8')),
   },
 });
