@@ -57,6 +57,7 @@ const FACADE_LIMITS: FacadeLimits = {
   headersTimeoutMs: 10_000,
   connectionTimeoutMs: 60_000,
   keepAliveTimeoutMs: 65_000,
+  lingerTimeoutMs: 5_000,
   drainTimeoutMs: 10_000,
   pointsPerMinute: 6_000,
   addressPointsPerMinute: 60_000,

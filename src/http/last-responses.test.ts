@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
 import { connect, type Socket } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
 import { connect as connectTls } from 'node:tls';
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
 import { createAuthority } from '../../test/support/certificates.ts';
@@ -82,6 +83,32 @@ test('a connection is closed if the rest does not arrive in time, or if the clie
     await closed;
     socket.destroy();
   }
+});
+
+test.each([
+  ['closed', { connection: 'close' }],
+  ['kept open', {}],
+])('a refused client cannot hold a connection that is %s with an incomplete body', async (_what, header) => {
+  const port = await start(header, { lingerTimeoutMs: 100, requestTimeoutMs: 60_000 });
+  const accepted = once(server.app.server, 'connection') as Promise<[Socket]>;
+  const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true });
+  socket.write('POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 999\r\n\r\nabc');
+  const [connection] = await accepted;
+  const drip = setInterval(() => socket.write('x'), 40);
+  await once(connection, 'close');
+  clearInterval(drip);
+  socket.destroy();
+});
+
+test('a connection is kept open if the rest of a refused request arrives in time', async () => {
+  const socket = connect(await start({}, { lingerTimeoutMs: 300 }), '127.0.0.1');
+  socket.write('POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n\r\nabc');
+  await once(socket, 'data');
+  socket.write('d');
+  await delay(600);
+  socket.write('GET / HTTP/1.1\r\nHost: x\r\n\r\n');
+  expect(String((await once(socket, 'data'))[0])).toContain('refused');
+  socket.destroy();
 });
 
 test('a connection is closed at once after the response to a complete request', async () => {

@@ -28,9 +28,10 @@ interface Connection {
  * Lets a client finish its request if it is refused before its body has arrived, and the connection is closed with the
  * response. Node would close the connection at once. The kernel then resets it when more of the body arrives, and many
  * clients report that they could not send the request instead of reading the response. The rest of the body is read and
- * discarded. The timeout of the request still applies.
+ * discarded, for up to `lingerMs` after the response. This also applies if the connection is kept open for the next
+ * request. Otherwise, a client could hold a connection until the timeout of the request with a few bytes.
  */
-export function createLastResponses(): LastResponses {
+export function createLastResponses(lingerMs: number): LastResponses {
   const connections = new WeakMap<Socket, Connection>();
 
   function open(socket: Socket): Connection {
@@ -49,8 +50,18 @@ export function createLastResponses(): LastResponses {
 
   /** Without this, each idle connection would keep its latest request in memory. */
   function forget(this: ServerResponse): void {
+    if (!this.req.complete) linger(this.req);
     const connection = connections.get(this.req.socket);
     if (connection?.latest === this && this.req.complete) connection.latest = undefined;
+  }
+
+  function linger(request: IncomingMessage): void {
+    const { socket } = request;
+    const timer = setTimeout(() => {
+      if (!request.complete) socket.destroy();
+    }, lingerMs);
+    request.once('end', () => clearTimeout(timer));
+    socket.once('close', () => clearTimeout(timer));
   }
 
   return {

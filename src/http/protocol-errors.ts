@@ -37,6 +37,12 @@ type HttpSocket = Socket & {
 /** Connections with an error that is waiting for the responses to earlier requests. */
 const waiting = new WeakSet<Socket>();
 
+/** Connections that are closing after their response, and the bytes received before it. */
+const lingering = new WeakMap<Socket, number>();
+
+/** The maximum number of bytes that are read and discarded after a response. */
+export const LINGER_BYTES = 16 * 1024 * 1024;
+
 /** The maximum number of connections that are closed in each iteration of the event loop because of a timeout. */
 export const MOST_TIMED_OUT = 16;
 
@@ -48,14 +54,15 @@ export const MOST_TIMED_OUT = 16;
  */
 export function createProtocolErrors(
   count: (status: number) => void,
+  lingerMs: number,
 ): (error: NodeJS.ErrnoException, socket: Socket) => void {
   const timedOut: { readonly error: NodeJS.ErrnoException; readonly socket: Socket }[] = [];
   function closeNext(): void {
-    for (const { error, socket } of timedOut.splice(0, MOST_TIMED_OUT)) answerProtocolError(error, socket, count);
+    for (const { error, socket } of timedOut.splice(0, MOST_TIMED_OUT)) answerProtocolError(error, socket, count, 0);
     if (timedOut.length > 0) setImmediate(closeNext);
   }
   return (error, socket) => {
-    if (error.code !== 'ERR_HTTP_REQUEST_TIMEOUT') return answerProtocolError(error, socket, count);
+    if (error.code !== 'ERR_HTTP_REQUEST_TIMEOUT') return answerProtocolError(error, socket, count, lingerMs);
     // The rest of the request must not arrive until then.
     socket.pause();
     if (timedOut.push({ error, socket }) === 1) setImmediate(closeNext);
@@ -63,12 +70,25 @@ export function createProtocolErrors(
 }
 
 /**
- * Responds to invalid HTTP with a problem document and closes the connection. Earlier requests on this connection get
+ * Responds to invalid HTTP with a problem document and closes the connection when the client has closed it, or after
+ * `lingerMs`. Until then, everything that arrives is discarded. Otherwise, the kernel would reset the connection, and
+ * many clients would report that they could not send the request instead of reading the response. Earlier requests on this connection get
  * their responses first. Nothing is written if the response to the invalid request has already been started.
  * Connections on which nothing was received are closed without a response, because clients would take it for that of
  * the first request.
  */
-function answerProtocolError(error: NodeJS.ErrnoException, socket: Socket, count: (status: number) => void): void {
+function answerProtocolError(
+  error: NodeJS.ErrnoException,
+  socket: Socket,
+  count: (status: number) => void,
+  lingerMs: number,
+): void {
+  const before = lingering.get(socket);
+  // There is another error for each chunk that arrives after the response, and for the end.
+  if (before !== undefined && !UNANSWERABLE.test(error.code ?? '')) {
+    if (socket.readableEnded || socket.bytesRead - before > LINGER_BYTES) socket.destroy();
+    return;
+  }
   const inProgress = (socket as HttpSocket)['_httpMessage'] ?? undefined;
   const owesEarlier = inProgress?.req?.complete === true;
   const hasLeft = owesEarlier && socket.readableEnded;
@@ -80,7 +100,7 @@ function answerProtocolError(error: NodeJS.ErrnoException, socket: Socket, count
     waiting.add(socket);
     inProgress.once('close', () => {
       waiting.delete(socket);
-      answerProtocolError(error, socket, count);
+      answerProtocolError(error, socket, count, lingerMs);
     });
     return;
   }
@@ -96,5 +116,11 @@ function answerProtocolError(error: NodeJS.ErrnoException, socket: Socket, count
     `Content-Length: ${Buffer.byteLength(body)}`,
     'Cache-Control: no-store',
   ];
-  socket.end(`${head.join('\r\n')}\r\n\r\n${body}`, () => socket.destroy());
+  const answer = `${head.join('\r\n')}\r\n\r\n${body}`;
+  if (lingerMs === 0) return void socket.end(answer, () => socket.destroy());
+  lingering.set(socket, socket.bytesRead);
+  const timer = setTimeout(() => socket.destroy(), lingerMs);
+  socket.once('close', () => clearTimeout(timer));
+  socket.once('end', () => socket.destroy());
+  socket.end(answer);
 }

@@ -33,6 +33,11 @@ export interface HttpLimits {
   /** The maximum time without any data on a connection. This must be longer than the longest long poll. */
   readonly connectionTimeoutMs: number;
   readonly keepAliveTimeoutMs: number;
+  /**
+   * The time for which the rest of a request is read and discarded after its response. Without this, the client could
+   * not read the response, because its connection would be reset.
+   */
+  readonly lingerTimeoutMs: number;
   /** The time after which `close` aborts requests in progress. */
   readonly drainTimeoutMs: number;
 }
@@ -139,11 +144,11 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
     return503OnClosing: false,
     forceCloseConnections: 'idle',
     ...serverOptions(http, options.certificate),
-    clientErrorHandler: createProtocolErrors(onPlainAnswer),
+    clientErrorHandler: createProtocolErrors(onPlainAnswer, limits.lingerTimeoutMs),
     frameworkErrors: answerError,
   });
   const afterArrivals = receiveConnections(app.server, options);
-  const lastResponses = createLastResponses();
+  const lastResponses = createLastResponses(limits.lingerTimeoutMs);
   const serveFirst = receiveRequests(app, lastResponses, onPlainAnswer);
   const endsConnection: HttpServer['endsConnection'] = request => draining && lastResponses.closeIfLast(request);
   closeConnections(app, endsConnection);

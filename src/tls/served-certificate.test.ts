@@ -21,6 +21,7 @@ const LIMITS = {
   requestTimeoutMs: 5_000,
   connectionTimeoutMs: 60_000,
   keepAliveTimeoutMs: 60_000,
+  lingerTimeoutMs: 5_000,
   drainTimeoutMs: 100,
 };
 const SOON = { timeout: 20_000, interval: 20 };

@@ -85,5 +85,6 @@ export const INGRESS_LIMITS: IngressLimits = {
   // This must be longer than 60 s, when common load balancers close an idle connection. It's the side that may still be
   // sending that should close the connection first.
   keepAliveTimeoutMs: 65_000,
+  lingerTimeoutMs: 5_000,
   drainTimeoutMs: 10_000,
 };

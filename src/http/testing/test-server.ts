@@ -8,6 +8,7 @@ const LIMITS: HttpLimits = {
   requestTimeoutMs: 10_000,
   connectionTimeoutMs: 60_000,
   keepAliveTimeoutMs: 60_000,
+  lingerTimeoutMs: 5_000,
   drainTimeoutMs: 0,
 };
 

@@ -24,7 +24,7 @@ export async function startGuardedServer(options: GuardOptions) {
   const app = Fastify({
     logger: false,
     http: { maxHeaderSize: 16 * 1024, requireHostHeader: false },
-    clientErrorHandler: createProtocolErrors(() => {}),
+    clientErrorHandler: createProtocolErrors(() => {}, 5_000),
     frameworkErrors: (_error, _request, reply) => void answer(reply, 'malformed_request'),
   });
   const answer = (reply: FastifyReply, code: ProblemCode, facts: Refusal['facts'] = {}) => {
