@@ -245,6 +245,54 @@ describe('rotation', () => {
     expect(await ask(old)).toMatchObject({ status: 200 });
   });
 
+  test('accepts a new key with the same name within the cool-down, and refuses the old one', async () => {
+    const pairs = [1, 2].map(() => generateKeyPairSync('rsa', { modulusLength: 2_048 }));
+    let current = pairs[0] as KeyPairKeyObjectResult;
+    let keys = 0;
+    const { url } = await listen((request, response) => {
+      if (request.url === '/keys') keys++;
+      const set = { keys: [{ ...current.publicKey.export({ format: 'jwk' }), kid: 'k' }] };
+      response.end(JSON.stringify(request.url === '/keys' ? set : { issuer: url, jwks_uri: `${url}/keys` }));
+    });
+    const tokenOf = ({ privateKey }: KeyPairKeyObjectResult) => {
+      const input = `${encodePart({ alg: 'RS256', kid: 'k' })}.${encodePart(goodClaims(url))}`;
+      return `${input}.${sign('sha256', Buffer.from(input), privateKey).toString('base64url')}`;
+    };
+    const [old, next] = pairs.map(tokenOf) as [string, string];
+    const clock = { ms: 0 };
+    const ask = await guard({ issuers: [url], monotonicMs: () => clock.ms });
+    expect(await ask(old)).toMatchObject({ status: 200 });
+    current = pairs[1] as KeyPairKeyObjectResult;
+    clock.ms += 5_000;
+    const answers = await Promise.all([ask(next), ask(next), ask(next)]);
+    expect(answers.map(({ status }) => status)).toEqual([200, 200, 200]);
+    for (let n = 0; n < 20; n++) expect(await ask(old)).toMatchObject({ status: 401 });
+    expect(keys).toBe(2);
+  });
+
+  test('an issuer that publishes no keys for a while is unavailable, and its known keys remain valid', async () => {
+    const issuer = await issue();
+    let isEmpty = true;
+    const { url } = await listen(async (request, response) => {
+      const { keys } = (await (await fetch(issuer.keysUrl)).json()) as { keys: object[] };
+      const set = { keys: isEmpty ? [] : keys };
+      response.end(JSON.stringify(request.url === '/keys' ? set : { issuer: url, jwks_uri: `${url}/keys` }));
+    });
+    const clock = { ms: 0 };
+    const ask = await guard({ issuers: [url], monotonicMs: () => clock.ms });
+    const token = await issuer.sign({ iss: url });
+    expect(await ask(token)).toMatchObject({ status: 503, code: 'issuer_unavailable' });
+    isEmpty = false;
+    clock.ms += 1_000;
+    expect(await ask(token)).toMatchObject({ status: 200 });
+    isEmpty = true;
+    clock.ms += 600_000;
+    for (let n = 0; n < 3; n++) {
+      expect(await ask(token)).toMatchObject({ status: 200 });
+      clock.ms += 1_000;
+    }
+  });
+
   test('invented keys cost the issuer one look in a cool-down', async () => {
     const issuer = await issue();
     const [good, invented] = [await issuer.sign(), await issuer.sign({}, { kid: 'nobody' })];

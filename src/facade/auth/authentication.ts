@@ -116,12 +116,18 @@ function createAuthenticator(options: AuthenticationOptions) {
     // checks on the verified token.
     const [issuer, algorithm, kid] = [token.claims['iss'], token.header['alg'], token.header['kid']] as string[];
     try {
-      const keys = await keysOf.get(issuer as string)?.find(kid as string);
+      const issuerKeys = keysOf.get(issuer as string);
+      let keys = await issuerKeys?.find(kid as string);
       if (keys === undefined) return refuse('key');
       const known = tokens.find(credentials.token, keys);
       if (known !== undefined) return known;
       const key = { issuer: issuer as string, algorithm: algorithm as string, kid: kid as string };
-      const verified = await verifyWithAny(findVerifiers(key, keys), request, response);
+      let verified = await verifyWithAny(findVerifiers(key, keys), request, response);
+      const newer = verified === 'signature' ? await issuerKeys?.findNewer(key.kid, keys) : undefined;
+      if (newer !== undefined) {
+        keys = newer;
+        verified = await verifyWithAny(findVerifiers(key, keys), request, response);
+      }
       if (verified === 'signature') return refuse(verified);
       if (verified === 'request') return counted(verified, refuseRequest());
       const identity = readIdentity(verified, options.clientClaims);

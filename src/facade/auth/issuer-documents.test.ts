@@ -82,6 +82,11 @@ test.each<[string, (url: string) => Answers, RegExp]>([
     /fetch failed/,
   ],
   ['no keys', at => ({ [METADATA]: { issuer: at, jwks_uri: `${at}/keys` }, '/keys': {} }), /does not contain any keys/],
+  [
+    'only keys that are of no use',
+    at => ({ [METADATA]: { issuer: at, jwks_uri: `${at}/keys` }, '/keys': { keys: [{ ...key, kid: undefined }] } }),
+    /does not contain any public keys with a kid/,
+  ],
   ['too much', () => ({ [METADATA]: 'x'.repeat(10_001) }), /larger than 10000 bytes/],
 ])('%s: an error', async (_, answers, message) => {
   await expect(readKeySet(await serve(answers), LIMITS)).rejects.toThrow(message);

@@ -18,7 +18,8 @@ export interface DocumentLimits {
 
 /**
  * Reads the issuer metadata (OpenID Connect Discovery, section 4) and returns the key set it refers to. It does not
- * follow redirects. Only public keys with a `kid` will be returned.
+ * follow redirects. Only public keys with a `kid` will be returned, of which there
+ * is at least one.
  *
  * @throws Error on timeout, or if a document is invalid
  */
@@ -31,7 +32,10 @@ export async function readKeySet(issuer: string, limits: DocumentLimits): Promis
   }
   const { keys } = await readDocument(checkKeysUrl(issuer, metadata['jwks_uri']), signal, limits);
   if (!Array.isArray(keys)) throw new Error('the key set does not contain any keys');
-  return { keys: keys.filter(isPublicKey) };
+  const usable = keys.filter(isPublicKey);
+  // An issuer that is starting or broken may publish an empty set. All of its tokens would be refused as forged.
+  if (usable.length === 0) throw new Error('the key set does not contain any public keys with a kid');
+  return { keys: usable };
 }
 
 /** Returns the URL of the key set. Must use https unless the issuer itself uses http. */

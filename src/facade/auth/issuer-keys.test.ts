@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { KeySet } from './issuer-documents.ts';
 import { createIssuerKeys, IssuerUnavailableError } from './issuer-keys.ts';
 
@@ -93,4 +93,51 @@ test('a failed look for an unknown key is no answer about it', async () => {
   await expect(world.keys.find('x')).rejects.toThrow(IssuerUnavailableError);
   await expect(world.keys.find('x')).rejects.toThrow(IssuerUnavailableError);
   expect(await world.keys.find('a')).toEqual(set('a'));
+});
+
+describe('a signature that is not valid', () => {
+  /** Keys that were read five seconds ago. */
+  async function start() {
+    const world = createWorld('a');
+    const tried = (await world.keys.find('a')) as KeySet;
+    world.nowMs += 5_000;
+    return { world, tried };
+  }
+
+  test('causes one look in a cool-down, for all simultaneous calls', async () => {
+    const { world, tried } = await start();
+    world.kids = ['a', 'b'];
+    const calls = [1, 2, 3].map(() => world.keys.findNewer('a', tried));
+    expect(await Promise.all(calls)).toEqual(calls.map(() => set('a', 'b')));
+    expect(world.reads).toBe(2);
+    const newer = (await world.keys.find('a')) as KeySet;
+    for (let n = 0; n < 20; n++) expect(await world.keys.findNewer('a', newer)).toBeUndefined();
+    // A call that has tried the former keys gets the current ones.
+    expect(await world.keys.findNewer('a', tried)).toBe(newer);
+    expect(await world.keys.findNewer('x', tried)).toBeUndefined();
+    expect(world.reads).toBe(2);
+    world.nowMs += 5_000;
+    expect(await world.keys.findNewer('a', newer)).toBeUndefined();
+    expect(world.reads).toBe(3);
+    expect(await world.keys.find('a')).toBe(newer);
+  });
+
+  test('shares its cool-down with unknown keys, in both directions', async () => {
+    const { world, tried } = await start();
+    expect(await world.keys.find('x')).toBeUndefined();
+    expect(await world.keys.findNewer('a', tried)).toBeUndefined();
+    expect(world.reads).toBe(2);
+    world.nowMs += 5_000;
+    await world.keys.findNewer('a', tried);
+    expect(await world.keys.find('x')).toBeUndefined();
+    expect(world.reads).toBe(3);
+  });
+
+  test('is no reason to ask an issuer that is down more than once a second', async () => {
+    const { world, tried } = await start();
+    world.kids = undefined;
+    for (let n = 0; n < 20; n++) expect(await world.keys.findNewer('a', tried)).toBeUndefined();
+    expect(world).toMatchObject({ reads: 2, failures: 1 });
+    expect(await world.keys.find('a')).toBe(tried);
+  });
 });

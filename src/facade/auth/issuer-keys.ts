@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { KeySet } from './issuer-documents.ts';
 
 /** KeyLimits specifies how long keys are used, and how often they are read. */
@@ -7,8 +8,8 @@ export interface KeyLimits {
   /** Age in milliseconds at which we stop using keys. Limits how long a withdrawn key is still trusted. */
   readonly trustMs: number;
   /**
-   * The delay in milliseconds after requesting an unknown key. In the meantime, unknown keys are rejected without
-   * sending a request.
+   * The delay in milliseconds after requesting an unknown key. In the meantime, unknown keys and signatures that are not
+   * valid are rejected without sending a request.
    */
   readonly cooldownMs: number;
   /** The delay after a failed request, in milliseconds. No requests are sent during this time. */
@@ -27,6 +28,12 @@ export interface IssuerKeys {
    * @throws IssuerUnavailableError
    */
   readonly find: (kid: string) => Promise<KeySet | undefined>;
+  /**
+   * Called if a signature is not valid with the keys in `tried`. The issuer may have another key with the same `kid`, so
+   * its keys are read again, unless this was done within `cooldownMs`. Returns the key set containing the key `kid` if
+   * it is different from `tried`, and undefined otherwise.
+   */
+  readonly findNewer: (kid: string, tried: KeySet) => Promise<KeySet | undefined>;
 }
 
 /**
@@ -55,8 +62,9 @@ export function createIssuerKeys(options: {
   async function readNow(): Promise<KeySet> {
     try {
       const set = await read();
-      held = { set, readMs: nowMs() };
-      return set;
+      // Tokens that were verified with the same keys don't have to be verified again.
+      held = { set: isDeepStrictEqual(set, held?.set) && held ? held.set : set, readMs: nowMs() };
+      return held.set;
     } catch (cause) {
       failedMs = nowMs();
       onFailure(cause);
@@ -90,6 +98,16 @@ export function createIssuerKeys(options: {
       if (hasKey(set, kid)) return set;
       missedMs = nowMs();
       return undefined;
+    },
+    async findNewer(kid, tried) {
+      if (held?.set === tried) {
+        const isRecent = nowMs() - Math.max(held.readMs, missedMs) < limits.cooldownMs;
+        if (reading === undefined && (isRecent || isResting())) return undefined;
+        missedMs = nowMs();
+        // If this fails, the signature is not valid as far as we know.
+        await refresh().catch(() => {});
+      }
+      return held !== undefined && held.set !== tried && hasKey(held.set, kid) ? held.set : undefined;
     },
   };
 }
