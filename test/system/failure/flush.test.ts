@@ -1,8 +1,11 @@
+import { execFile } from 'node:child_process';
 import { setTimeout as delay } from 'node:timers/promises';
+import { promisify } from 'node:util';
 import { describe, expect, it } from 'vitest';
 import { tenantId } from '../../../src/core/ids/ids.ts';
 import { partKeys } from '../../../src/part/keys.ts';
 import { CLUSTER_KEYS } from '../../../src/redis/keys.ts';
+import { startRedisCluster } from '../../support/redis/cluster.ts';
 import { DOCUMENTED, startRedis } from '../../support/redis/server.ts';
 import type { Sluice } from '../../support/sluice.ts';
 import { faultsOf } from '../support/audit.ts';
@@ -215,5 +218,31 @@ describe('after SLUICE_REDIS_URL was changed', () => {
     expect(await warnings(replaced)).toHaveLength(1);
     await replaced.stop();
     await Promise.all([copy.stop(), empty.stop()]);
+  });
+
+  it('a Redis Cluster with imported data delivers the waiting events', async () => {
+    const { receiver, redis } = world;
+    const cluster = await startRedisCluster({ redis: { appendonly: true } });
+    const sluice = await world.start();
+    const publisher = world.publisherOf(sluice);
+    receiver.behave(() => 503);
+    const waiting = makeSample('imported', GROUP_KEYS[0], 'an event that waits for a retry');
+    expect((await publisher.publish(waiting)).status).toBe(202);
+    await sluice.stop();
+
+    // As in docs/install.md.
+    const address = (url: string) => url.slice('redis://'.length);
+    const [node = ''] = cluster.urls;
+    const options = ['--cluster-from', address(redis.url), '--cluster-copy'];
+    await promisify(execFile)('redis-cli', ['--cluster', 'import', address(node), ...options]);
+    const sizes = await Promise.all(cluster.nodes.map(each => each.command('DBSIZE')));
+    expect(sizes.reduce<number>((sum, size) => sum + Number(size), 0)).toBe(await redis.command('DBSIZE'));
+
+    receiver.behave(() => 204);
+    const moved = await world.start({ redisUrl: cluster.url });
+    for (const partner of ['ada', 'bob']) await receiver.arrival(waiting.id, partner);
+    expect(await warnings(moved)).toEqual([]);
+    await moved.stop();
+    await cluster.stop();
   });
 });

@@ -129,6 +129,7 @@ export const delivery: AlertGroup = {
       steps: [
         `Run \`${podsOf('dispatcher')}\` to check that the dispatchers are running and ready. Check the dispatcher logs for errors.`,
         'Run the query `sum by (instance, duty) (sluice_dispatcher_parts)`. Each stream has a part, which needs a dispatcher as its home.',
+        'Check that all pods have the same `SLUICE_REDIS_URL`. After a change of the address, restart the pods of all roles.',
       ],
     },
     {
