@@ -1,4 +1,4 @@
-import type { Mutant } from './mutants.ts';
+import type { Mutant } from './mutant.ts';
 
 const HEADER_SECRETS = 'src/controller/kinds/subscription/header-secrets';
 const REFLECTOR = 'src/kube/reflector.test.ts';

@@ -1,4 +1,4 @@
-import type { Mutant } from './mutants.ts';
+import type { Mutant } from './mutant.ts';
 
 const CORE = 'src/core/delivery/';
 const DISPATCHER = 'src/dataplane/dispatcher/';

@@ -1,4 +1,4 @@
-import type { Mutant } from './mutants.ts';
+import type { Mutant } from './mutant.ts';
 
 const KINDS = 'src/controller/kinds/';
 const ACTIVATION = `${KINDS}activation/`;

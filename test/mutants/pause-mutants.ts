@@ -1,4 +1,4 @@
-import type { Mutant } from './mutants.ts';
+import type { Mutant } from './mutant.ts';
 
 const CONTROLLER = 'src/controller/';
 const TENANTS = `${CONTROLLER}routes/tenants.test.ts`;

@@ -1,4 +1,4 @@
-import type { Mutant } from './mutants.ts';
+import type { Mutant } from './mutant.ts';
 
 const HTTP = 'src/http/';
 const TELEMETRY = 'src/telemetry/';

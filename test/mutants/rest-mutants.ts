@@ -1,4 +1,4 @@
-import type { Mutant } from './mutants.ts';
+import type { Mutant } from './mutant.ts';
 
 const CONTRACT = 'src/facade/contract/';
 const OBJECTS = 'src/facade/objects/';

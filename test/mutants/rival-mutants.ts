@@ -1,11 +1,11 @@
-import type { Mutant } from './mutants.ts';
+import type { Mutant } from './mutant.ts';
 
 const ELECTION = 'src/controller/election.test.ts';
 const ELECTOR = 'src/controller/engine/elector.test.ts';
 const RIVALS = 'src/controller/rivals.kube.test.ts';
 
 /** Mutants which cause two installations with the same name to lead, or neither of them. */
-export const OF_RIVALS: readonly Mutant[] = [
+export const RIVAL_MUTANTS: readonly Mutant[] = [
   {
     name: 'a deleted Lease is created again without a check',
     file: 'src/kube/lease.ts',

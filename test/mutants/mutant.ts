@@ -1,0 +1,19 @@
+/** A defect in a critical line of code, which must be detected by the tests. */
+export interface Mutant {
+  /** The effect of the mutant, described as the rule it violates. */
+  readonly name: string;
+  /** The path of the file, relative to the project folder. */
+  readonly file: string;
+  /** A text that occurs exactly once, and its replacement. */
+  readonly from: string;
+  readonly to: string;
+  /** The test file that detects the mutant. By default, the quick tests of all parts are run. */
+  readonly test?: string;
+}
+
+type Change = readonly [name: string, from: string, to: string, test?: string];
+
+/** Returns the mutants of a file. If a mutant does not have a test, the quick tests of all parts are run. */
+export function mutantsOf(file: string, changes: readonly Change[]): Mutant[] {
+  return changes.map(([name, from, to, test]) => ({ name, file, from, to, ...(test === undefined ? {} : { test }) }));
+}
