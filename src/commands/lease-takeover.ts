@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { isKubeError } from '../kube/kube-error.ts';
-import { formatMicroTime, heldForMs, LONGEST_LEASE_SECONDS, type LeaseStore } from '../kube/lease.ts';
+import { formatMicroTime, heldForMs, type LeaseStore, LONGEST_LEASE_SECONDS } from '../kube/lease.ts';
 import { type Clock, sleep } from '../time/clock.ts';
 
 /**

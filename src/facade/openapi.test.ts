@@ -123,6 +123,24 @@ test('every field of every body uses camelCase', () => {
   expect(notCamelCase(document)).toEqual([]);
 });
 
+test('the types of generated clients have names, and no name is used by a property of the same type', () => {
+  const answers = Object.values(document.paths)
+    .flatMap(item => Object.values(item))
+    .flatMap(({ operationId, responses }) =>
+      Object.entries(responses).map(([status, { content }]) => ({ name: `${operationId} ${status}`, content })),
+    );
+  const schemaOf = (content: object) => (content as Record<string, { readonly schema: object }>)['application/json'];
+  const unnamed = answers.filter(
+    ({ content }) => content !== undefined && !('$ref' in (schemaOf(content)?.schema ?? {})),
+  );
+  expect(unnamed.map(({ name }) => name)).toEqual([]);
+  const schemas = Object.entries(document.components.schemas) as [string, { readonly properties?: object }][];
+  const ambiguous = schemas.filter(([name, { properties = {} }]) =>
+    Object.keys(properties).some(property => property.toLowerCase() === name.toLowerCase()),
+  );
+  expect(ambiguous.map(([name]) => name)).toEqual([]);
+});
+
 describe.each(ROUTES)('$operation', route => {
   const operation = document.paths[route.path]?.[route.method.toLowerCase()];
 

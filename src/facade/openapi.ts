@@ -11,6 +11,7 @@ import { type ExampleSchema, exampleOf } from './contract/body-example.ts';
 import { PATH_PARAMETERS, type PathParameter } from './contract/fields.ts';
 import { problemsOf } from './contract/problem-codes.ts';
 import { bodyLimitOf, type Route, roleOf } from './contract/route.ts';
+import { TAGS } from './contract/tags.ts';
 import {
   createProblemResponses,
   type ProblemResponses,
@@ -118,7 +119,7 @@ export interface OpenApiDocument {
     readonly schemas: Readonly<Record<string, object>>;
     readonly responses: Readonly<Record<string, OpenApiResponse>>;
   };
-  readonly tags: readonly { readonly name: string }[];
+  readonly tags: readonly { readonly name: string; readonly description: string }[];
 }
 
 export interface OpenApiParameter {
@@ -195,7 +196,7 @@ export function describeRoutes(routes: readonly Route[], version: string): OpenA
       },
       servers: [{ url: '/' }],
       security: [{ bearer: [] }],
-      tags: [...new Set(routes.map(({ tag }) => tag))].map(name => ({ name })),
+      tags: [...new Set(routes.map(({ tag }) => tag))].map(name => ({ name, description: TAGS[name] })),
       components: {
         headers: RATE_LIMIT_HEADERS,
         responses: problems.components,

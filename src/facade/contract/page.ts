@@ -23,15 +23,17 @@ export const PageQuery = z.strictObject({
   }),
 });
 
-/** Returns the schema for a list, which contains `{data, nextCursor}`. */
+/** Returns the schema for a list of named items, which contains `{data, nextCursor}` and is called `…Page`. */
 export function pageOf<T extends z.ZodType>(item: T) {
-  return z.object({
-    data: z.array(item).meta({ description: 'Items on the current page.' }),
-    nextCursor: z
-      .string()
-      .nullable()
-      .meta({ description: 'A cursor for use in pagination. On the last page, this is null.' }),
-  });
+  return z
+    .object({
+      data: z.array(item).meta({ description: 'Items on the current page.' }),
+      nextCursor: z
+        .string()
+        .nullable()
+        .meta({ description: 'A cursor for use in pagination. On the last page, this is null.' }),
+    })
+    .meta({ id: `${item.meta()?.id}Page` });
 }
 
 function keyOfCursor(cursor: string): string {

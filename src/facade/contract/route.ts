@@ -6,6 +6,7 @@ import type { Role } from '../auth/ownership.ts';
 import type { Scope } from '../auth/scopes.ts';
 import type { Facade } from '../objects/facade.ts';
 import type { OwnedAccount, OwnedIntegration, OwnedTenant } from '../objects/ownership.ts';
+import type { Tag } from './tags.ts';
 
 /** The parameters of a path template. For example, `/waas/producer/{tenant}/packages/{pkg}` has `tenant` and `pkg`. */
 type ParamsOf<Path extends string> = Path extends `${string}{${infer Name}}${infer Rest}`
@@ -109,7 +110,7 @@ interface RouteSource<A extends Access, Path extends string, Q extends z.ZodType
   /** The name of the operation in camelCase. It should consist of a verb and a noun. */
   readonly operation: string;
   /** The name of the group in the reference, e.g. `Streams`. */
-  readonly tag: string;
+  readonly tag: Tag;
   readonly summary: string;
   readonly description?: string;
   readonly query?: Q;

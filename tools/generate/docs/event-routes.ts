@@ -10,12 +10,18 @@ import {
 import type { ProblemCode } from '../../../src/core/problems/problems.ts';
 import { publicIdField } from '../../../src/facade/contract/fields.ts';
 
+/** The sections of the reference, with their descriptions. */
+export const EVENT_TAGS = {
+  Production: 'Events that are delivered to the endpoints of partners.',
+  Sandbox: 'Events whose routing and retries are simulated, without calling any endpoints.',
+} as const satisfies Readonly<Record<string, string>>;
+
 /** A route of the ingress role, with its documentation. */
 export interface EventRoute {
   readonly method: 'GET' | 'POST';
   readonly path: string;
   readonly operation: string;
-  readonly tag: string;
+  readonly tag: keyof typeof EVENT_TAGS;
   readonly summary: string;
   readonly description: string;
   readonly parameters: z.ZodObject;

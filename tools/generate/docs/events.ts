@@ -5,7 +5,7 @@ import { type OpenApiDocument, tidySchema } from '../../../src/facade/openapi.ts
 import { createProblemResponses, REFUSED_LIMIT_HEADERS } from '../../../src/facade/problem-responses.ts';
 import { SANDBOX_LIMITS } from '../../../src/part/sandbox/sandbox-store.ts';
 import { table } from '../markdown.ts';
-import { EVENT_ROUTES, type EventRoute } from './event-routes.ts';
+import { EVENT_ROUTES, EVENT_TAGS, type EventRoute } from './event-routes.ts';
 import { renderTag } from './rest.ts';
 
 const header = (description: string) => z.string().optional().meta({ description });
@@ -73,7 +73,7 @@ function describeEventRoutes(): OpenApiDocument {
       },
       servers: [{ url: '/' }],
       security: [{ bearer: [] }, { apiKey: [] }],
-      tags: [...new Set(EVENT_ROUTES.map(({ tag }) => tag))].map(name => ({ name })),
+      tags: [...new Set(EVENT_ROUTES.map(({ tag }) => tag))].map(name => ({ name, description: EVENT_TAGS[name] })),
       components: {
         responses: PROBLEM_RESPONSES.components,
         securitySchemes: {
@@ -130,7 +130,7 @@ export function renderEvents(): string {
         ['`Retry-After`', '`1`', 'Send the event again after this number of seconds, with the same id.'],
       ],
     ),
-    ...document.tags.flatMap(({ name }) => renderTag(document, name, [])),
+    ...document.tags.flatMap(tag => renderTag(document, tag, [])),
     '## Limitations of the sandbox',
     [
       'The sandbox does not call endpoints. It cannot show how fast an endpoint responds, or whether its address is allowed. It also ignores `maxPerSecond` and the circuit breaker. Events for a disabled endpoint are held as in production, and the report says so.',

@@ -115,19 +115,24 @@ export function renderRest(): string {
     `For the error format, see [Problems](problems.md). Any call may return ${codes}, as well as [\`not_found\`](problems/not_found.md) for an unknown path or [\`method_not_allowed\`](problems/method_not_allowed.md) for an unknown method.`,
     '## Calls',
     document.tags.map(({ name }) => `- [${name}](#${anchorOf(name)})`).join('\n'),
-    ...document.tags.flatMap(({ name }) => renderTag(document, name)),
+    ...document.tags.flatMap(tag => renderTag(document, tag)),
   ].join('\n\n');
 }
 
 /** Renders the section of a tag with all of its calls, without the problems that are `common` to all calls. */
-export function renderTag(document: OpenApiDocument, tag: string, common = OF_EVERY_CALL): string[] {
+export function renderTag(
+  document: OpenApiDocument,
+  tag: OpenApiDocument['tags'][number],
+  common = OF_EVERY_CALL,
+): string[] {
   const operations = Object.entries(document.paths).flatMap(([path, item]) =>
     Object.entries(item)
-      .filter(([, operation]) => operation.tags.includes(tag))
+      .filter(([, operation]) => operation.tags.includes(tag.name))
       .map(([method, operation]) => ({ line: `${method.toUpperCase()} ${path}`, operation })),
   );
   return [
-    `## ${tag}`,
+    `## ${tag.name}`,
+    tag.description,
     ...operations.flatMap(({ line, operation }) => renderOperation(document, line, operation, common)),
   ];
 }

@@ -65,7 +65,7 @@ const Members = z
       .array(ListedMember)
       .meta({ description: 'All members, sorted by issuer, then by subject, group, or client.' }),
   })
-  .meta({ id: 'Members' });
+  .meta({ id: 'MemberList' });
 
 type ListedMembers = z.output<typeof Members>['members'];
 
