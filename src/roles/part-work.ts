@@ -20,6 +20,7 @@ import { type InboxRef, inboxMember } from '../plane/inbox-ref.ts';
 import { disabledEndpoint } from '../record/alarm.ts';
 import type { PushConnection } from '../redis/connection/push-connection.ts';
 import { createTrafficStore } from '../series/traffic-store.ts';
+import { systemClock } from '../time/clock.ts';
 import type { Parts } from './parts.ts';
 
 /** State shared by all parts of a dispatcher. */
@@ -42,7 +43,7 @@ export function createStartPart(parts: Parts, shared: SharedWork): (part: Part) 
   const { redis, nowMs, alarm } = parts;
   const deps = workerDeps(parts, shared);
   const upkeepDeps = {
-    sweep: createSweep(redis),
+    sweep: createSweep(redis, systemClock.wallMs),
     tokens: createTokens(redis),
     traffic: createTrafficStore(redis),
     noteStored: createNoteStored(redis),

@@ -16,6 +16,8 @@ const TIMES = {
   shortMs: 1_500,
   /** How often to check if there are enough tokens for a part. */
   waitedMs: 250,
+  /** How often to check if the clocks of Redis and of this machine agree again. */
+  clockMs: 60_000,
 };
 /** The interval for reporting a waiting part to the controller. */
 const ALARM_MS = 30_000;
@@ -52,6 +54,13 @@ export interface Upkeep {
   readonly wake: (hold?: string) => void;
   /** Resolves when all of the work has been finished. */
   readonly stop: () => Promise<void>;
+}
+
+function wrongClock(offsetMs: number): Error {
+  const hours = Math.round(offsetMs / 3_600_000);
+  return new Error(
+    `the Redis clock differs from the clock of this machine by ${hours} hours, so no expired events are removed. Correct the clocks`,
+  );
 }
 
 /** A job that is started when it is due. There are no concurrent runs. */
@@ -113,7 +122,7 @@ function createJob(run: () => Promise<number | undefined>, onError: (error: unkn
  */
 export function createUpkeep(deps: UpkeepDeps, part: Part): Upkeep {
   const { nowMs } = deps;
-  const { foldMs, sweepMs, shortMs, waitedMs } = { ...TIMES, ...deps.times };
+  const { foldMs, sweepMs, shortMs, waitedMs, clockMs } = { ...TIMES, ...deps.times };
   const state: SweepState = {};
   const source = { ...part, meta: partKeys(part).meta };
   let folded: string | undefined;
@@ -129,6 +138,10 @@ export function createUpkeep(deps: UpkeepDeps, part: Part): Upkeep {
   const sweeping = createJob(async () => {
     while (!isStopping) {
       const answer = await deps.sweep(part, state);
+      if (answer.answer === 'CLOCK') {
+        fail('part could not be swept')(wrongClock(answer.offsetMs));
+        return clockMs;
+      }
       if (answer.answer !== 'OK') return undefined;
       if (answer.expired + answer.neverRouted > 0) deps.onExpired?.(answer);
       // The stored bytes may have changed.

@@ -1,6 +1,6 @@
 import { readNamedScript } from '../../redis/named-scripts.ts';
 import { callScript, type ScriptClient } from '../call.ts';
-import { type Part, partKeys, recordsBucketOf } from '../keys.ts';
+import { HOUR_MS, type Part, partKeys, recordsBucketOf } from '../keys.ts';
 import { type Due, dueTimes, readDue, type SweepState } from './due.ts';
 
 const script = (name: string) => readNamedScript(new URL(`${name}.lua`, import.meta.url));
@@ -16,6 +16,8 @@ const [IDS_AT_ONCE, RECORDS_AT_ONCE] = [24, 8];
 const BUCKETS_BEFORE = 4;
 /** The buckets which contain the records of test events that are expiring now. */
 const TEST_BUCKETS = 3;
+/** If the clock of Redis is wrong by more than this, events could be removed too early. This is the minimum retention. */
+const LARGEST_OFFSET_MS = HOUR_MS;
 
 /** What was done by a single slice of a sweep. */
 export interface Swept {
@@ -35,6 +37,8 @@ export type SweepAnswer =
       /** Otherwise, time in ms until the next work is due if the part remains idle. */
       readonly dueInMs: number | undefined;
     } & Swept)
+  /** Nothing was removed because the Redis clock differs by this time from the clock of this machine. */
+  | { readonly answer: 'CLOCK'; readonly offsetMs: number }
   | { readonly answer: 'GONE' };
 
 /**
@@ -81,7 +85,8 @@ async function forgetRecords(redis: ScriptClient, part: Part, due: Due): Promise
   await callScript(redis, FORGET_RECORDS, { keys, listed, args: { gen: part.gen, first } });
 }
 
-export function createSweep(redis: ScriptClient): Sweep {
+/** @param wallMs the clock of this machine. Undefined if it is not compared to the Redis clock */
+export function createSweep(redis: ScriptClient, wallMs?: () => number): Sweep {
   /** If there is nothing due, this is undefined. */
   async function sweepSlice(part: Part, due: Due, state: SweepState): Promise<Swept | undefined> {
     const { nowMs } = due;
@@ -109,6 +114,8 @@ export function createSweep(redis: ScriptClient): Sweep {
   return async function sweep(part, state) {
     const due = await readDue(redis, part);
     if (due === undefined) return { answer: 'GONE' };
+    const offsetMs = wallMs === undefined ? 0 : due.nowMs - wallMs();
+    if (Math.abs(offsetMs) > LARGEST_OFFSET_MS) return { answer: 'CLOCK', offsetMs };
     const swept = await sweepSlice(part, due, state);
     if (swept !== undefined) return { answer: 'OK', more: true, dueInMs: undefined, ...swept };
     const nextMs = Math.min(...Object.values(dueTimes(due, state)));

@@ -178,7 +178,7 @@ export const redis: AlertGroup = {
       severity: 'warning',
       summary: 'The clock of {{ $labels.instance }} and the clock of Redis differ by more than one minute.',
       impact:
-        'Deliveries are signed with the clock of the dispatcher, and receivers usually reject timestamps that are more than five minutes old. The facade uses its clock to check whether an access token is valid. The time of an event, retries, and retention depend on the clock of Redis.',
+        'Deliveries are signed with the clock of the dispatcher, and receivers usually reject timestamps that are more than five minutes old. The facade uses its clock to check whether an access token is valid. The time of an event, retries, and retention depend on the clock of Redis. While the clocks of Redis and of a dispatcher differ by more than an hour, this dispatcher does not remove expired events.',
       steps: [
         'Run the query `sort_desc(abs(sluice_redis_clock_offset_seconds))`. If the result is about the same for all processes, the clock of Redis is wrong. Otherwise, the clock of this process is wrong.',
         'Check that a time service, such as chrony, is running on the machine with the wrong clock. After that, the alert is resolved automatically.',
