@@ -35,12 +35,12 @@ test: ## run all tests: check, followed by the tests with Redis, with Kubernetes
 	@$(TEST_ALL) all $(WITH)
 
 test-model: setup ## run random histories against the models, every schedule of two leaders, a part against its reference, and the token ledgers with lost replies: STEPS=12000 SEED=1, or REPLAY=… or HISTORY=… of a failure
-	@$(NODE) node_modules/vitest/vitest.mjs run --project unit test/model
+	@$(NODE) node_modules/vitest/vitest.mjs run --project slow test/model
 	@STEPS='$(or $(STEPS),12000)' SEED='$(SEED)' REPLAY='$(REPLAY)' HISTORY='$(HISTORY)' SCHEDULES=all $(NODE) node_modules/vitest/vitest.mjs run --project redis test/model src/controller/fence
 	@HISTORY= SEEDS=100 RUNS=40 SEED='$(SEED)' $(NODE) node_modules/vitest/vitest.mjs run --project redis test/part/random src/part/tokens/ledger-faults
 
 test-api: setup $(SCHEMATHESIS)/bin/schemathesis ## test /waas with forged tokens, and against its OpenAPI document: TOKENS=50000 REQUESTS=100000 SEED=1, then schemathesis (40 minutes)
-	@TOKENS='$(or $(TOKENS),50000)' SEED='$(SEED)' $(NODE) node_modules/vitest/vitest.mjs run --project unit src/facade/auth/forged-tokens.test.ts
+	@TOKENS='$(or $(TOKENS),50000)' SEED='$(SEED)' $(NODE) node_modules/vitest/vitest.mjs run --project slow src/facade/auth/forged-tokens
 	@REQUESTS='$(or $(REQUESTS),100000)' SEED='$(SEED)' $(NODE) node_modules/vitest/vitest.mjs run --project system test/system/rest/generator.test.ts
 	@SEED='$(SEED)' $(NODE) test/api/schemathesis.ts '$(CURDIR)/$(SCHEMATHESIS)/bin/schemathesis'
 
@@ -63,7 +63,7 @@ test-scale: setup ## test 100,000 activations, 10,000 subscriptions, 500 drainin
 	@SCALE='$(or $(SCALE),1)' CHANGES=4000 $(NODE) node_modules/vitest/vitest.mjs run --project scale --project large test/scale/tenant test/scale/turns test/scale/draining test/system/failure/barrier
 
 test-limits: setup ## create objects and store events through several replicas at the same time, and check that no limit is exceeded: ROUNDS=1000 SEED=1 (3 minutes)
-	@ROUNDS='$(or $(ROUNDS),1000)' SEED='$(SEED)' $(NODE) node_modules/vitest/vitest.mjs run --project unit src/facade/objects/limit-guard-replicas
+	@ROUNDS='$(or $(ROUNDS),1000)' SEED='$(SEED)' $(NODE) node_modules/vitest/vitest.mjs run --project slow src/facade/objects/limit-guard-replicas
 	@ROUNDS='$(or $(ROUNDS),1000)' SEED='$(SEED)' $(NODE) node_modules/vitest/vitest.mjs run --project redis src/part/space/space-rounds
 
 test-hostile: setup ## flood every route, ingress, and their connections as one tenant, and print the latencies of another tenant: FLOOD_MS=3000 FLOOD=listCatalog (12 minutes)

@@ -127,7 +127,7 @@ class LongestFirst extends BaseSequencer {
 /**
  * What a test needs is in its name: `*.test.ts` runs anywhere, `*.redis.test.ts` gets a real Redis and a Redis
  * Cluster, `*.kube.test.ts` a real API server, `test/chart` the same and Helm; `test/system` and `test/e2e` get all.
- * `test/image` builds the container image.
+ * `test/image` builds the container image. `*.slow.test.ts` runs anywhere, but takes too long for `make check`.
  */
 export default defineConfig({
   test: {
@@ -141,8 +141,7 @@ export default defineConfig({
           ...SHARED,
           include: ['src/**/*.test.ts', 'test/**/*.test.ts'],
           exclude: [
-            '**/*.redis.test.ts',
-            '**/*.kube.test.ts',
+            '**/*.{slow,redis,kube}.test.ts',
             'test/{system,e2e,chart,image,site,node,gitops}/**',
             TENANT,
             ...ALONE,
@@ -151,6 +150,15 @@ export default defineConfig({
           // Exhaustive and random tests take seconds, more on a machine that others use as well.
           testTimeout: 30_000,
           // One less than there are cores would be one alone on a small machine.
+          maxWorkers: Math.max(2, availableParallelism() - 1),
+        },
+      },
+      {
+        test: {
+          name: 'slow',
+          ...SHARED,
+          include: ['src/**/*.slow.test.ts', 'test/**/*.slow.test.ts'],
+          testTimeout: 60_000,
           maxWorkers: Math.max(2, availableParallelism() - 1),
         },
       },

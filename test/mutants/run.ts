@@ -52,7 +52,7 @@ const runTests = (folder: string, stage: Stage, patienceMs: number) =>
 function stagesBeside(file: string): Stage[] {
   const beside = `${dirname(file)}/`;
   const projects = new Set(globSync(`${beside}**/*.test.ts`, { cwd: ROOT }).map(projectOf));
-  const run = file.endsWith('.lua') ? (['redis'] as const) : (['unit', 'redis'] as const);
+  const run = file.endsWith('.lua') ? (['redis'] as const) : (['unit', 'slow', 'redis'] as const);
   return run.filter(project => projects.has(project)).map(project => [project, beside]);
 }
 

@@ -19,7 +19,8 @@ export type Outcome = 'pass' | 'fail' | 'take too long' | 'could not be run';
 export type Result = { readonly outcome: Outcome; readonly failure?: string };
 
 /** Returns the project of a test file. */
-export function projectOf(file: string): 'unit' | 'redis' | 'kube' {
+export function projectOf(file: string): 'unit' | 'slow' | 'redis' | 'kube' {
+  if (file.endsWith('.slow.test.ts')) return 'slow';
   if (file.endsWith('.redis.test.ts')) return 'redis';
   return file.endsWith('.kube.test.ts') ? 'kube' : 'unit';
 }

@@ -14,11 +14,8 @@ const fileOf = (name: string, ...statuses: string[]): VitestReport['testResults'
 });
 
 test('runs a file using its project', () => {
-  expect(['src/a.test.ts', 'src/a.redis.test.ts', 'src/a.kube.test.ts'].map(projectOf)).toEqual([
-    'unit',
-    'redis',
-    'kube',
-  ]);
+  const files = ['src/a.test.ts', 'src/a.slow.test.ts', 'src/a.redis.test.ts', 'src/a.kube.test.ts'];
+  expect(files.map(projectOf)).toEqual(['unit', 'slow', 'redis', 'kube']);
   expect(stagesOf(['src/a.test.ts', 'src/b.redis.test.ts', 'src/c.test.ts'])).toEqual([
     ['unit', 'src/a.test.ts', 'src/c.test.ts'],
     ['redis', 'src/b.redis.test.ts'],
