@@ -36,8 +36,8 @@ test: ## run all tests: check, followed by the tests with Redis, with Kubernetes
 
 test-model: setup ## run random histories against the models, every schedule of two leaders, a part against its reference, and the token ledgers with lost replies: STEPS=12000 SEED=1, or REPLAY=… or HISTORY=… of a failure
 	@$(NODE) node_modules/vitest/vitest.mjs run --project slow test/model
-	@STEPS='$(or $(STEPS),12000)' SEED='$(SEED)' REPLAY='$(REPLAY)' HISTORY='$(HISTORY)' SCHEDULES=all $(NODE) node_modules/vitest/vitest.mjs run --project redis test/model src/controller/fence
-	@HISTORY= SEEDS=100 RUNS=40 SEED='$(SEED)' $(NODE) node_modules/vitest/vitest.mjs run --project redis test/part/random src/part/tokens/ledger-faults
+	@STEPS='$(or $(STEPS),12000)' SEED='$(SEED)' REPLAY='$(REPLAY)' HISTORY='$(HISTORY)' SCHEDULES=all STATES=2000 $(NODE) node_modules/vitest/vitest.mjs run --project redis test/model src/controller/fence src/dataplane/dispatcher/replay-sweep src/facade/explain-agreement
+	@HISTORY= SEEDS=100 RUNS=40 HISTORIES=120 SEED='$(SEED)' $(NODE) node_modules/vitest/vitest.mjs run --project redis test/part/random test/part/histories src/part/tokens/ledger-faults
 
 test-api: setup $(SCHEMATHESIS)/bin/schemathesis ## test /waas with forged tokens, and against its OpenAPI document: TOKENS=50000 REQUESTS=100000 SEED=1, then schemathesis (40 minutes)
 	@TOKENS='$(or $(TOKENS),50000)' SEED='$(SEED)' $(NODE) node_modules/vitest/vitest.mjs run --project slow src/facade/auth/forged-tokens

@@ -29,7 +29,7 @@ const WRITES = ['lead', ...FENCED_WRITES];
 const FAULTS: Actor['faults'] = ['crash', 'answer lost', 'not done'];
 /** With SCHEDULES=all (`make test-model`), every fault is combined with every pause, and every two pauses. */
 const every = process.env.SCHEDULES === 'all';
-const some = every ? {} : { pairwise: true, oneIn: 7 };
+const some = every ? {} : { pairwise: true, oneIn: 25 };
 
 /**
  * Two leaders: a deposed leader that does not know this and is paused between any two calls, and its successor. For any
@@ -273,7 +273,7 @@ describe('two leaders', () => {
   describe.concurrent.each(Object.keys(scenarios))('%s', name => {
     test.each([
       {
-        bounds: { preemptions: 2, faults: 0, ...(every ? {} : { oneIn: 3 }) },
+        bounds: { preemptions: 2, faults: 0, ...(every ? {} : { oneIn: 8 }) },
         faults: [],
         calls: [...READS, ...WRITES, ...REMOVALS],
       },

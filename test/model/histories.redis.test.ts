@@ -7,7 +7,7 @@ import { oneByOne } from './processes/one-by-one.ts';
 import { listenToPushes } from './processes/pushes.ts';
 
 /** `make test-model` uses 12,000, and `make test-mutants` 3,000. */
-const STEPS = Number(process.env.STEPS || 1_000);
+const STEPS = Number(process.env.STEPS || 400);
 const SEED = Number(process.env.SEED || 1);
 const REPLAY = process.env.REPLAY || undefined;
 

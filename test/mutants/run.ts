@@ -33,9 +33,10 @@ const STAGES: readonly Stage[] = [
 ];
 const MODEL_STEPS = '3000';
 const PART_SEEDS = '20';
+const PART_HISTORIES = '120';
 const LEDGER_RUNS = '40';
 
-const ENV = { STEPS: MODEL_STEPS, SEEDS: PART_SEEDS, RUNS: LEDGER_RUNS, SHRINK: 'no' };
+const ENV = { STEPS: MODEL_STEPS, SEEDS: PART_SEEDS, HISTORIES: PART_HISTORIES, RUNS: LEDGER_RUNS, SHRINK: 'no' };
 
 let stopTests = () => {};
 

@@ -9,7 +9,7 @@ import type { Caches } from './caches.ts';
 import { createLimitGuard } from './limit-guard.ts';
 
 /** The number of rounds. `make test-limits` uses 1,000. */
-const ROUNDS = Number(process.env['ROUNDS'] || 300);
+const ROUNDS = Number(process.env['ROUNDS'] || 100);
 const SEED = Number(process.env['SEED'] || 1);
 
 /**

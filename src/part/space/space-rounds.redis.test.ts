@@ -6,7 +6,7 @@ import type { ScriptClient } from '../call.ts';
 import { sweepAll } from '../sweep/testing/sweep-all.ts';
 import { HOUR_MS, repeat, startAccount } from './testing/account-parts.ts';
 
-const ROUNDS = Number(process.env.ROUNDS || 300);
+const ROUNDS = Number(process.env.ROUNDS || 100);
 const SEED = Number(process.env.SEED || 7);
 
 onEachRedis(redis => {

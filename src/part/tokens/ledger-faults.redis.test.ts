@@ -7,7 +7,7 @@ import { onEachRedis } from '../../redis/testing/each-redis.ts';
 const FATES: readonly Fate[] = [...Array.from({ length: 14 }, () => 'done' as const), 'lost', 'unanswered'];
 const INCLUDED = 60;
 /** The number of histories of each test with one Redis. `make test-model` and `make test-mutants` use 40. */
-const RUNS = Number(process.env.RUNS || 12);
+const RUNS = Number(process.env.RUNS || 5);
 
 type Act = (world: LedgerWorld, n: number) => Promise<void> | void;
 
