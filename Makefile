@@ -41,6 +41,7 @@ test-model: setup ## run random histories against the models, every schedule of 
 
 test-api: setup $(SCHEMATHESIS)/bin/schemathesis ## test /waas with forged tokens, and against its OpenAPI document: TOKENS=50000 REQUESTS=100000 SEED=1, then schemathesis (40 minutes)
 	@TOKENS='$(or $(TOKENS),50000)' SEED='$(SEED)' $(NODE) node_modules/vitest/vitest.mjs run --project slow src/facade/auth/forged-tokens
+	@MALFORMED=50000 $(NODE) node_modules/vitest/vitest.mjs run --project unit src/dataplane/ingress/protocol
 	@REQUESTS='$(or $(REQUESTS),100000)' SEED='$(SEED)' $(NODE) node_modules/vitest/vitest.mjs run --project system test/system/rest/generator.test.ts
 	@SEED='$(SEED)' $(NODE) test/api/schemathesis.ts '$(CURDIR)/$(SCHEMATHESIS)/bin/schemathesis'
 

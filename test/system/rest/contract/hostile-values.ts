@@ -1,4 +1,5 @@
 import fc from 'fast-check';
+import { anyText } from '../../../support/any-text.ts';
 import type { JsonSchema, Resolve } from './schema-values.ts';
 
 /** A path to a place in a JSON value. */
@@ -118,7 +119,7 @@ export function damaged(value: unknown, schema: JsonSchema, resolve: Resolve): f
         .map(([name, other]) => edited(current, place, old => withField(old, name, other)));
       return fc.oneof(
         put(fc.constantFrom(...STRANGE)),
-        put(fc.string({ unit: 'binary', maxLength: 20 })),
+        put(anyText({ maxLength: 20 })),
         put(fc.jsonValue({ maxDepth: 3 })),
         add,
         ...(place.length === 0 ? [] : [fc.constant(edited(current, place, () => REMOVED))]),
