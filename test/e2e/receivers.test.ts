@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createSigner } from '../../src/dataplane/dispatcher/signature.ts';
-import { fromCache } from '../../tools/image/cache.ts';
+import { fromCache } from '../../tools/cache.ts';
 import { type ChildProcess, startChild, waitUntilReady } from '../support/child-process.ts';
 import { freePort } from '../support/free-port.ts';
 import { type TemporaryFolder, temporaryFolder } from '../support/temporary-folder.ts';

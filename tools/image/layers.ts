@@ -6,7 +6,7 @@ import { readdir, rename, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import { fromCache } from './cache.ts';
+import { fromCache } from '../cache.ts';
 import { run } from './command.ts';
 import { PROGRAM } from './program.ts';
 

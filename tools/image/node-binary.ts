@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { mkdir, readFile, rename } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { fromCache } from './cache.ts';
+import { fromCache } from '../cache.ts';
 import { CannotBuildError, reasonOf, run } from './command.ts';
 import type { Platform } from './platforms.ts';
 

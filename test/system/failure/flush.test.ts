@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process';
 import { setTimeout as delay } from 'node:timers/promises';
 import { promisify } from 'node:util';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { tenantId } from '../../../src/core/ids/ids.ts';
 import { partKeys } from '../../../src/part/keys.ts';
 import { CLUSTER_KEYS } from '../../../src/redis/keys.ts';
@@ -192,6 +192,7 @@ describe('after SLUICE_REDIS_URL was changed', () => {
       startRedis({ appendonly: true, extra: DOCUMENTED }),
       startRedis({ appendonly: true, extra: DOCUMENTED }),
     ]);
+    onTestFinished(() => Promise.all([copy.stop(), empty.stop()]).then(() => {}));
     receiver.clear();
     receiver.behave(() => 503);
     const waiting = makeSample('moved', GROUP_KEYS[0], 'an event that waits for a retry');
@@ -217,12 +218,12 @@ describe('after SLUICE_REDIS_URL was changed', () => {
     await observer.untilEvent(`Workspace/${PRODUCER} RedisReplaced`);
     expect(await warnings(replaced)).toHaveLength(1);
     await replaced.stop();
-    await Promise.all([copy.stop(), empty.stop()]);
   });
 
   it('a Redis Cluster with imported data delivers the waiting events', async () => {
     const { receiver, redis } = world;
     const cluster = await startRedisCluster({ redis: { appendonly: true } });
+    onTestFinished(cluster.stop);
     const sluice = await world.start();
     const publisher = world.publisherOf(sluice);
     receiver.behave(() => 503);
@@ -243,6 +244,5 @@ describe('after SLUICE_REDIS_URL was changed', () => {
     for (const partner of ['ada', 'bob']) await receiver.arrival(waiting.id, partner);
     expect(await warnings(moved)).toEqual([]);
     await moved.stop();
-    await cluster.stop();
   });
 });

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fromCache } from '../cache.ts';
+import { fromCache } from '../../cache.ts';
 import { CannotBuildError, reasonOf, run } from '../command.ts';
 import type { Platform } from '../platforms.ts';
 import { type Apt, openApt } from './apt.ts';
