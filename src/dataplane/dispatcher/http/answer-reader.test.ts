@@ -87,6 +87,18 @@ describe('limits', () => {
     expect(read(...many(128 * 1024 + 100), ANSWER)).toMatchObject({ progress: 'headers_too_large', status: 0 });
   });
 
+  test.each([
+    ['a header', 'HTTP/1.1 200 OK\r\n'],
+    ['a trailer', 'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n0\r\n'],
+  ])('%s with many blanks before a wrong byte does not take longer than others', (_name, before) => {
+    const startedMs = performance.now();
+    for (const blank of [' ', '\t', ' \t', ' x']) {
+      const line = `x:${blank.repeat(16_000 / blank.length)}\0\r\n\r\n`;
+      expect(read(before + line)).toMatchObject({ progress: 'invalid_response' });
+    }
+    expect(performance.now() - startedMs).toBeLessThan(500);
+  });
+
   test('a chunk size of more than 48 bits is refused', () => {
     const head = 'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n';
     expect(read(`${head}ffffffffffff\r\n`)).toMatchObject({ progress: 'more' });

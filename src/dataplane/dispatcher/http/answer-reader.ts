@@ -8,7 +8,8 @@ const WIRE_MAX = 128 * 1024;
 
 const START = 'HTTP/1.';
 const STATUS_LINE = /^HTTP\/1\.([01]) (\d{3})(?: [^\r]*)?$/;
-const FIELD = /^([!#$%&'*+.^_`|~0-9A-Za-z-]+):[\t ]*([\t\x20-\x7e\x80-\xff]*)$/;
+/** The value must not start with a blank. Otherwise, a line of blanks could be split in a quadratic number of ways. */
+const FIELD = /^([!#$%&'*+.^_`|~0-9A-Za-z-]+):[\t ]*((?:[\x21-\x7e\x80-\xff][\t\x20-\x7e\x80-\xff]*)?)$/;
 const LENGTH = /^\d{1,19}[\t ]*$/;
 /** This has up to 48 bits and is followed by extensions. */
 const CHUNK_SIZE =
