@@ -64,6 +64,12 @@ describe('a call to the wrong address', () => {
     expect(JSON.parse(answer.body)).toMatchObject({ detail: expect.stringContaining(words) });
   });
 
+  test('a method that is not supported results in 405, unless no route has such a path', async () => {
+    const answer = await exchange(port, await request('POST /problems/none'));
+    expect([problemOf(answer), answer.headers['allow']]).toEqual(['405 method_not_allowed', 'GET, HEAD']);
+    expect(problemOf(await exchange(port, await request('POST /problems/no%6ee')))).toBe('404 not_found');
+  });
+
   test('the type of a problem refers to its page, for all callers', async () => {
     const refused = await exchange(port, 'GET /waas/workspaces HTTP/1.1\r\nHost: x\r\n\r\n');
     const { type, code } = JSON.parse(refused.body) as { type: string; code: string };

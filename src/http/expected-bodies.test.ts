@@ -9,7 +9,7 @@ import { createTestServer } from './testing/test-server.ts';
 let server: HttpServer;
 afterEach(() => server.close());
 
-/** Starts a server that refuses requests to /refused, and reads the bodies of all others after a while. */
+/** Starts a server that refuses requests to /refused and /late, and reads the bodies of all but the first. */
 async function start() {
   let count = 0;
   server = createTestServer();
@@ -17,6 +17,7 @@ async function start() {
     count++;
     await delay(20);
     if (request.url === '/refused') return void response.writeHead(401).end('refused');
+    if (request.url === '/late') response.writeHead(401).write('refused, ');
     const body = await buffer(request);
     response.end(`read ${body}`);
   });
@@ -55,6 +56,15 @@ test('a refused client gets the response without 100 Continue, and its connectio
   socket.write(head('/refused'));
   expect(await statuses()).toEqual([401]);
   expect(received()).toMatch(/\r\nConnection: close\r\n/i);
+});
+
+test('100 Continue is never sent within a response', async () => {
+  const { socket, statuses, received } = await start();
+  socket.write(head('/late'));
+  await once(socket, 'data');
+  socket.write('ok');
+  expect(await statuses()).toEqual([401]);
+  expect(received()).toContain('refused');
 });
 
 test('a refused client can send its body, and requests behind it are not processed', async () => {

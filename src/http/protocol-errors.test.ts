@@ -79,3 +79,22 @@ test('a connection is closed if a refused client sends too much, or nothing for 
   expect(failures).not.toEqual([]);
   expect(await send(start, 100, false)).toEqual({ status: 400, isWhole: true, failures: [] });
 });
+
+test('a connection is closed without another response if half of a response has been sent', async () => {
+  const server = createTestServer();
+  server.serveFirst((_request, response) => {
+    response.writeHead(200, { 'content-length': 8 });
+    response.write('half');
+  });
+  const socket = connect(await server.listen(0, '127.0.0.1'), '127.0.0.1');
+  let text = '';
+  socket.on('data', chunk => (text += chunk.toString('latin1'))).on('error', () => {});
+  const closed = new Promise(resolve => socket.once('close', resolve));
+  socket.write(`${HEAD}Transfer-Encoding: chunked\r\n\r\n`);
+  await vi.waitFor(() => expect(text).toMatch(/half$/), SOON);
+  socket.write('not a chunk\r\n');
+  await closed;
+  expect(text.match(/HTTP\/1\.1/g)).toHaveLength(1);
+  expect(text).toMatch(/half$/);
+  await server.close();
+});

@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import { constants } from 'node:fs';
-import { open, readFile, rename } from 'node:fs/promises';
+import { open, readFile, rename, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { pino } from 'pino';
@@ -52,6 +52,33 @@ test('the file contains all lines in order, after the existing ones', async () =
   const lines = (await readFile(file, 'utf8')).trimEnd().split('\n');
   expect(lines.map(line => Number(line.split(' ')[0]))).toEqual(Array.from({ length: 1_000 }, (_, n) => n));
   expect(counts).toEqual({ written: 1_000, lost: 0 });
+});
+
+test('a new file can only be read by its owner', async () => {
+  const file = join(folder, 'audit.log');
+  const destination = await start({ file });
+  await destination.close();
+  expect((await stat(file)).mode & 0o777).toBe(0o600);
+});
+
+test('lines of several processes are not mixed in a pipe that is full', async () => {
+  const file = join(folder, 'pipe');
+  execFileSync('mkfifo', [file]);
+  const reader = await open(file, constants.O_RDONLY | constants.O_NONBLOCK);
+  const destinations = [await start({ file }), await start({ file })];
+  for (const [at, destination] of destinations.entries()) {
+    for (let n = 0; n < 150; n++) destination.write(`${String(at).repeat(999)}\n`);
+  }
+  let read = '';
+  const buffer = Buffer.alloc(10_000);
+  await until(async () => {
+    const { bytesRead } = await reader.read(buffer, 0, buffer.length).catch(() => ({ bytesRead: 0 }));
+    read += buffer.toString('utf8', 0, bytesRead);
+    return read.length === 300_000;
+  });
+  expect(read.split('\n').filter(line => !/^(?:0{999}|1{999}|)$/.test(line))).toEqual([]);
+  for (const destination of destinations) await destination.close();
+  await reader.close();
 });
 
 test('a renamed file is replaced by a new one', async () => {

@@ -185,4 +185,26 @@ export const AUTHENTICATION_MUTANTS: readonly Mutant[] = [
       `${CONTROL}admission-facade.kube.test.ts`,
     ],
   ]),
+  ...mutantsOf(`${AUTH}issuer-documents.ts`, [
+    [
+      'an empty key set replaces the known keys',
+      'if (usable.length === 0) throw',
+      'if (false) throw',
+      `${AUTH}authentication.test.ts`,
+    ],
+  ]),
+  ...mutantsOf(`${AUTH}issuer-keys.ts`, [
+    [
+      'forged signatures cause any number of requests to the issuer',
+      'reading === undefined && (isRecent || isResting())',
+      'false',
+      `${AUTH}issuer-keys.test.ts`,
+    ],
+    [
+      'each look at the same keys makes all tokens be verified again',
+      'isDeepStrictEqual(set, held?.set) && held ? held.set : set',
+      'set',
+      `${AUTH}issuer-keys.test.ts`,
+    ],
+  ]),
 ];

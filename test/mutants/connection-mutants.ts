@@ -148,4 +148,40 @@ export const CONNECTION_MUTANTS: readonly Mutant[] = [
       'src/http/closed-connections.test.ts',
     ],
   ]),
+  ...mutantsOf('src/http/protocol-errors.ts', [
+    [
+      'a second response is sent after half of one',
+      '  if (inProgress?.headersSent) return void socket.destroy();\n',
+      '',
+      'src/http/protocol-errors.test.ts',
+    ],
+    [
+      'a refused client can send any amount of bytes',
+      'socket.bytesRead - before > LINGER_BYTES',
+      'false',
+      'src/http/protocol-errors.test.ts',
+    ],
+    [
+      'the connection of a refused client is reset',
+      'if (lingerMs === 0) return void',
+      'return void',
+      'src/http/protocol-errors.test.ts',
+    ],
+  ]),
+  ...mutantsOf('src/http/last-responses.ts', [
+    [
+      'a refused client can hold a connection with an incomplete body',
+      '    if (!this.req.complete) linger(this.req);\n',
+      '',
+      'src/http/last-responses.test.ts',
+    ],
+  ]),
+  ...mutantsOf('src/http/expected-bodies.ts', [
+    [
+      '100 Continue is sent within a response',
+      'if (!response.headersSent) response',
+      'response',
+      'src/http/expected-bodies.test.ts',
+    ],
+  ]),
 ];

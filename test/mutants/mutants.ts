@@ -9,6 +9,7 @@ import type { Mutant } from './mutant.ts';
 import { CLAIM_MUTANTS } from './part/claim-mutants.ts';
 import { INGEST_MUTANTS } from './part/ingest-mutants.ts';
 import { LEDGER_MUTANTS } from './part/ledger-mutants.ts';
+import { SANDBOX_MUTANTS } from './part/sandbox-mutants.ts';
 import { PAUSE_MUTANTS } from './pause-mutants.ts';
 import { PROCESS_MUTANTS } from './process-mutants.ts';
 import { REST_MUTANTS } from './rest-mutants.ts';
@@ -22,6 +23,7 @@ export const MUTANTS: readonly Mutant[] = [
   ...INGEST_MUTANTS,
   ...CLAIM_MUTANTS,
   ...LEDGER_MUTANTS,
+  ...SANDBOX_MUTANTS,
   ...AUTHENTICATION_MUTANTS,
   ...SECURITY_MUTANTS,
   ...LIMITS_MUTANTS,

@@ -51,4 +51,20 @@ export const PROCESS_MUTANTS: readonly Mutant[] = [
     ['an impairment that is over is still reported', 'reasons.has(reason) ? 1 : 0', '1'],
     ['each role is reported as ready', 'state().ready ? 1 : 0', '1'],
   ]),
+  ...processMutantsOf(`${TELEMETRY}audit-destination.ts`, `${TELEMETRY}audit-destination.test.ts`, [
+    ['everyone can read the audit file', '0o600', '0o644'],
+    ['audit lines of several processes are mixed', 'BATCH_BYTES = 4_096', 'BATCH_BYTES = 65_536'],
+  ]),
+  ...processMutantsOf(`${TELEMETRY}failure-log.ts`, `${TELEMETRY}failure-log.test.ts`, [
+    ['each failure is logged with its stack', 'causes.has(cause) || ', ''],
+    ['messages that contain names cause any number of stacks', ' || causes.size === CAUSES.most', ''],
+    ['a cause is logged with its stack only once', '      causes.clear();\n', ''],
+  ]),
+  ...processMutantsOf(`${HTTP}server.ts`, 'src/facade/misdirected-calls.test.ts', [
+    [
+      '405 is sent for a path that no route can have',
+      'pathPattern.test(path) ? allowed.find(path) : undefined',
+      'allowed.find(path)',
+    ],
+  ]),
 ];

@@ -127,4 +127,7 @@ export const REST_MUTANTS: readonly Mutant[] = [
   ...restMutantsOf(`${SANDBOX}run-report-route.ts`, `${SANDBOX}sandbox-route.test.ts`, [
     ['an unknown parameter of a report is ignored', '.filter(name => !known.includes(name))', '.filter(() => false)'],
   ]),
+  ...restMutantsOf(`${SANDBOX}sandbox-route.ts`, `${SANDBOX}sandbox-route.test.ts`, [
+    ['sandbox events are accepted while the memory is full', "memory.isFull() ? 'full' : undefined", 'undefined'],
+  ]),
 ];

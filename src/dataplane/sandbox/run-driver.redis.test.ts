@@ -3,7 +3,7 @@ import { START_MS } from '../../record/testing/tenant.ts';
 import { sandboxKeys, slotTag } from '../../redis/keys.ts';
 import { onEachRedis } from '../../redis/testing/each-redis.ts';
 import { runMember } from './run-view.ts';
-import { createSandbox, dumpProduction, type Sandbox, sealed, sumUp } from './testing/sandbox.ts';
+import { createSandbox, driverOn, dumpProduction, type Sandbox, sealed, sumUp } from './testing/sandbox.ts';
 
 const RUN = 'run-1';
 const RETRY_MS = [5_000, 300_000];
@@ -221,6 +221,35 @@ describe('a run', () => {
       await s.finish(RUN);
       expect(sumUp(s, await read(s))[0]).toContain('x routed pending held by endpoint_disabled');
       expect(sumUp(s, await read(s))[0]).toContain('y routed delivered 200');
+    });
+
+    test('a stream that cannot be read is repaired and tried again in a second, without attempts until then', async () => {
+      const s = await start();
+      const { t } = s;
+      await s.publish(RUN, 'a', {}, 'one');
+      const alarms: string[] = [];
+      const drive = driverOn(t.client, t.nowMs, undefined, { alarm: slot => void alarms.push(slot) });
+      await redis().call('hdel', t.keys.meta, 'ready');
+      expect(await drive(runMember(t.tenant, RUN))).toBe(START_MS + 1_000);
+      expect(alarms).toEqual([`q:${t.tenant}:orders`]);
+      expect((await read(s)).totals).toMatchObject({ deliveries: 2, pending: 2, delivered: 0 });
+      await redis().call('hset', t.keys.meta, 'ready', '1');
+      expect(await drive(runMember(t.tenant, RUN))).toBeNull();
+      expect((await read(s)).totals).toMatchObject({ pending: 0, delivered: 2 });
+      expect(alarms).toHaveLength(1);
+    });
+
+    test('retries that are due at about the same time are made together, and not after the end of the run', async () => {
+      const s = await start();
+      const { t } = s;
+      await s.publish(RUN, 'a', { failCode: 500, failCount: 1 }, 'one');
+      const drive = s.driver();
+      expect(await drive(runMember(t.tenant, RUN))).toBe(START_MS + 20);
+      t.clock.ms += 86_400_000 - 1;
+      await s.publish(RUN, 'a', { failCode: 500, failCount: 1 }, 'two');
+      expect(await drive(runMember(t.tenant, RUN))).toBeNull();
+      const last = (await read(s)).data.at(-1)?.integrations[0]?.delivery;
+      expect([last?.state, last?.attempts.length]).toEqual(['retrying', 1]);
     });
 
     test('runs are isolated: each of them has separate ids and a separate order', async () => {

@@ -1,5 +1,5 @@
 import { request as httpRequest } from 'node:http';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { SandboxOutcome } from '../../../part/sandbox/sandbox-store.ts';
 import { startIngress } from '../testing/ingress-harness.ts';
 import { QUEUE } from '../testing/memory-store.ts';
@@ -158,6 +158,29 @@ describe('refused requests', () => {
     outcome = new Error('Redis is unavailable');
     expect((await run.send({ path: sandbox() })).document.code).toBe('unavailable');
   });
+});
+
+test('no event is accepted while the memory of a Redis master is full, whatever the stream', async () => {
+  await run.ingress.close();
+  run = await startIngress({ memoryLookMs: 10 }, desk);
+  let used = 81;
+  const readMemory = async () => `used_memory:${used}\r\nmaxmemory:100\r\n`;
+  Object.assign(run.store.memorySource, { masters: () => [{ name: 'another', readMemory }], masterOf: () => 'own' });
+  expect((await run.send({ path: sandbox() })).status).toBe(202);
+  used = 82;
+  const full = await vi.waitFor(async () => {
+    const answer = await run.send({ path: sandbox() });
+    expect(answer.status).toBe(503);
+    return answer;
+  });
+  expect([full.document.code, full.headers['retry-after']]).toEqual(['overloaded', '10']);
+  const before = published.length;
+  expect((await run.send({ path: sandbox(), body: 'x' })).status).toBe(503);
+  expect(published).toHaveLength(before);
+  // The stream is on another master.
+  expect((await run.send({ path: production(), headers: { 'x-sluice-group-key': 'a' } })).status).toBe(202);
+  used = 76;
+  await vi.waitFor(async () => expect((await run.send({ path: sandbox() })).status).toBe(202));
 });
 
 describe('the report of a run', () => {
