@@ -11,13 +11,13 @@ import { ForeignRedisError } from './epoch-claim.ts';
 const refused = (status: number) => errorFromStatus('POST leases', status, { kind: 'Status', code: status }, undefined);
 
 /** An election using an in-memory Lease, which can also be rejected. */
-function start() {
+function start(lease?: object) {
   const clock = createManualClock();
   const state = {
     refusal: undefined as KubeError | undefined,
     works: true,
     failure: undefined as unknown,
-    lease: undefined as object | undefined,
+    lease,
     others: [] as object[],
     /** The Leases that the next lists return instead of `others`. */
     next: [] as object[][],
@@ -83,6 +83,26 @@ describe('a Lease that cannot be acquired', () => {
     ]);
     state.refusal = undefined;
     await clock.advance(2_000);
+    expect(election.impairments()).toEqual([]);
+    expect(election.elector.isLeader()).toBe(true);
+  });
+
+  test('because it was edited by hand: reports the holder until this replica leads', async () => {
+    const spec = { holderIdentity: 'someone', leaseDurationSeconds: 3_600 };
+    const metadata = { name: 'l', uid: 'lease-uid', resourceVersion: '1' };
+    const { clock, election } = start({ metadata, spec });
+    await clock.advance(19_000);
+    expect(election.impairments()).toEqual([]);
+    await clock.advance(2_000);
+    expect(election.impairments()).toEqual([
+      {
+        reason: 'LeaseUnavailable',
+        cause: 'dependency',
+        message:
+          'Lease apps/sluice-controller is held by someone, which does not renew it. No controller leads until one minute after its last renewal. If the Lease was edited by hand, you can delete it.',
+      },
+    ]);
+    await clock.advance(42_000);
     expect(election.impairments()).toEqual([]);
     expect(election.elector.isLeader()).toBe(true);
   });

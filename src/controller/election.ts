@@ -19,6 +19,8 @@ import type { Terms } from './term.ts';
 
 /** Time within which a term should begin or the API server should respond, in milliseconds. */
 const USUAL_MS = 10_000;
+/** A leader renews the Lease every 2 s, and after 15 s without a renewal, another replica takes over. */
+const SILENT_MS = 20_000;
 /**
  * The number of requests that must be rejected before we report this. A single rejection may be caused by the Lease
  * being deleted and is ignored.
@@ -78,11 +80,18 @@ export function createElection(deps: ElectionDeps) {
   };
 }
 
-function leaseImpairments({ trouble }: Pick<Elector, 'trouble'>, namespace: string): readonly Impairment[] {
+function leaseImpairments(
+  { trouble, silentMs, holder }: Pick<Elector, 'trouble' | 'silentMs' | 'holder'>,
+  namespace: string,
+): readonly Impairment[] {
   const found = trouble();
-  if (found === undefined) return [];
-  const { error, times, forMs } = found;
   const lease = `Lease ${namespace}/${LEASE_NAME}`;
+  if (found === undefined) {
+    if (silentMs() < SILENT_MS) return [];
+    const message = `${lease} is held by ${holder()}, which does not renew it. No controller leads until one minute after its last renewal. If the Lease was edited by hand, you can delete it.`;
+    return [{ reason: 'LeaseUnavailable', cause: 'dependency', message }];
+  }
+  const { error, times, forMs } = found;
   const unavailable = (cause: Impairment['cause'], message: string): readonly Impairment[] => [
     { reason: 'LeaseUnavailable', cause, message: `${lease} ${message}` },
   ];

@@ -14,7 +14,8 @@ export const IMPAIRMENTS = {
   KubernetesUnavailable: 'The API server does not respond.',
   Forbidden: 'The role does not have all required Kubernetes permissions.',
   CachesNotSynced: 'The caches of custom resources are empty or out of date.',
-  LeaseUnavailable: 'The role cannot read or write the Lease, or list the Leases of other installations.',
+  LeaseUnavailable:
+    'The role cannot read or write the Lease, or list the Leases of other installations, or the holder of the Lease does not renew it.',
   InstanceTaken:
     'Another namespace has an installation with the same name (`SLUICE_INSTANCE`), and its controller leads, was killed, or has used another Redis.',
   TermNotStarted: 'This replica holds the Lease but cannot start its work.',

@@ -32,6 +32,8 @@ export type Elector = {
   readonly isLeader: () => boolean;
   /** The most recently observed holder identity. Undefined if the lease is free. */
   readonly holder: () => string | undefined;
+  /** How long another process has held the lease without renewing it, in milliseconds. */
+  readonly silentMs: () => number;
   /** Returns the id of the Redis of the leader, if another process leads and the id is known. */
   readonly othersStore: () => string | undefined;
   /** How long this process has been the leader, in milliseconds. Undefined if it is not the leader. */
@@ -202,6 +204,7 @@ export function createElector(options: ElectorOptions): Elector {
     },
     isLeader: () => leadingForMs() !== undefined,
     holder: hold.holder,
+    silentMs: hold.silentMs,
     othersStore: hold.othersStore,
     leadingForMs,
     standsAside: () => aside,
