@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { files, importsOf, targetOf } from './testing/source-files.ts';
+import { files, importsOf, targetOf, textOf } from './testing/source-files.ts';
 
 /**
  * The allowed imports. Each room is a folder, which lists the rooms and packages it can import. `node:` modules and its
@@ -254,6 +254,10 @@ describe('import rules', () => {
       ).toEqual([]);
     },
   );
+
+  test('only types are imported from node:http, because an import also loads the WebSocket client of Node', () => {
+    expect(files.filter(file => /import (?!type )[^;]*from 'node:http';/.test(textOf(file)))).toEqual([]);
+  });
 
   test('rooms do not import each other in both directions', () => {
     const arrows = new Set<string>();

@@ -110,7 +110,7 @@ export function createIngress(options: IngressOptions): Ingress {
     onPlainAnswer: status => metrics.countRequest(status, 0),
   });
   const { app } = server;
-  serveOpenApi(app, document);
+  serveOpenApi(app, () => document);
   // Routes read the bodies themselves. Otherwise, Fastify would use the content type to parse them.
   for (const method of app.supportedMethods) app.addHttpMethod(method, { hasBody: false, overrideExisting: true });
 
