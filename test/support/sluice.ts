@@ -1,6 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { readFile, writeFile } from 'node:fs/promises';
+import { totalmem } from 'node:os';
 import { dirname, join } from 'node:path';
+import { missingNodeFlags } from '../../src/node-flags.ts';
 import { type ChildProcess, type Exit, startChild, waitUntilReady } from './child-process.ts';
 import { freePorts } from './free-port.ts';
 import { bundledProgram } from './program.ts';
@@ -72,8 +74,16 @@ function cleanEnvironment(): NodeJS.ProcessEnv {
 export async function startSluice(options: SluiceOptions): Promise<Sluice> {
   shared ??= makeShared();
   const [{ path: folder }, program] = await Promise.all([shared, options.unbundled ? undefined : bundledProgram()]);
-  const [command, args] = program === undefined ? [COMMAND, []] : [process.execPath, [program]];
   const role = options.role ?? 'all';
+  // Without its Node flags, the program would start Node again.
+  const given = (options.env?.NODE_OPTIONS ?? process.env.NODE_OPTIONS ?? '').split(/\s+/);
+  const flags = missingNodeFlags({
+    word: role,
+    given,
+    limitBytes: process.constrainedMemory(),
+    machineBytes: totalmem(),
+  });
+  const [command, args] = program === undefined ? [COMMAND, []] : [process.execPath, [...flags, program]];
   const [ingressPort = 0, opsPort = 0, facadePort = 0] = await freePorts(3);
   const log = join(folder, `${role}-${++count}.log`);
   const opsUrl = `http://127.0.0.1:${opsPort}`;
