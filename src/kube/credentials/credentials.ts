@@ -1,4 +1,4 @@
-import type { TLSSocket } from 'node:tls';
+import { createSecureContext, type SecureContext, type TLSSocket } from 'node:tls';
 import { Agent, buildConnector, type Dispatcher, ProxyAgent } from 'undici';
 import { createAuthentication } from './authentication.ts';
 import { type KubeSource, readKubeContext } from './kubeconfig.ts';
@@ -109,20 +109,27 @@ function createDispatchers(
   proxy: string | undefined,
   onConnection: () => void,
 ): Dispatchers {
+  // Otherwise, each connection would parse the certificates again.
+  let context: SecureContext | undefined;
   const create = (connections: number | null): Dispatcher => {
     // Since this uses HTTP/1.1, only a single request is affected if a connection is lost without being closed.
     const pool = { allowH2: false, keepAliveTimeout: 30_000, connections };
     if (proxy !== undefined) return new ProxyAgent({ ...pool, uri: proxy, requestTls: tls });
-    const connect = buildConnector({
-      ...tls,
-      allowH2: false,
-      timeout: 10_000,
-      keepAlive: true,
-      keepAliveInitialDelay: 15_000,
-    });
+    const connectorOf = (secureContext: SecureContext) =>
+      buildConnector({
+        ...tls,
+        secureContext,
+        allowH2: false,
+        timeout: 10_000,
+        keepAlive: true,
+        keepAliveInitialDelay: 15_000,
+      });
+    let connect: ReturnType<typeof connectorOf> | undefined;
     return new Agent({
       ...pool,
       connect: (options, callback) => {
+        context ??= createSecureContext(tls);
+        connect ??= connectorOf(context);
         connect(options, (...[error, socket]: [Error | null, unknown]) => {
           if (error !== null) return callback(error, null);
           onConnection();
