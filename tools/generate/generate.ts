@@ -3,6 +3,7 @@ import { dirname, join } from 'node:path';
 import { stringify } from 'yaml';
 import { GROUP } from '../../src/api/group-version.ts';
 import { KINDS } from '../../src/api/kinds/kinds.ts';
+import { SCHEMA_ANNOTATION } from '../../src/api/well-known.ts';
 import { describeCrd } from '../../src/kube/crds.ts';
 import { renderAlerts } from './alerts/alerts.ts';
 import { renderArgocd } from './argocd/argocd.ts';
@@ -31,6 +32,15 @@ export function renderCrds(): GeneratedFile[] {
   }));
 }
 
+/** Renders the hashes that the controller compares with the annotations of the CustomResourceDefinitions. */
+function renderSchemaHashes(): GeneratedFile {
+  const hashes = Object.values(KINDS).map(kind => [
+    kind.kind,
+    describeCrd(kind).metadata.annotations[SCHEMA_ANNOTATION],
+  ]);
+  return { path: 'src/kube/schema-hashes.json', text: `${JSON.stringify(Object.fromEntries(hashes), null, 2)}\n` };
+}
+
 /** The message of a test that found outdated files. */
 export const OUT_OF_DATE = 'generated files are out of date; run make generate and commit the changes';
 
@@ -55,6 +65,7 @@ export async function renderAll(): Promise<GeneratedFile[]> {
     ...manifests,
     ...monitoring,
     ...renderKubeStateMetrics(),
+    renderSchemaHashes(),
     renderRedisAcl(),
     ...renderChart(monitoring),
     ...renderKustomize(manifests),
