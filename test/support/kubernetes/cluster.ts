@@ -20,6 +20,9 @@ import { httpsStatus } from './readiness.ts';
 
 const START_DEADLINE_MS = 120_000;
 
+/** With a single thread, etcd takes a fifth less CPU time because its goroutines don't wake up other threads. */
+const GO_SETTINGS: Readonly<Record<string, NodeJS.ProcessEnv>> = { etcd: { GOMAXPROCS: '1' } };
+
 export type Cluster = {
   /** The path of the administrator's kubeconfig (group `system:masters`). */
   readonly kubeconfig: string;
@@ -74,7 +77,8 @@ function createProcesses({ files, folder }: Components): { readonly start: Start
   const children: ChildProcess[] = [];
   return {
     start: (component, command, args) => {
-      const child = startChild({ command, args, log: files.log(component), env: { GOGC, ...process.env } });
+      const env = { GOGC, ...GO_SETTINGS[component], ...process.env };
+      const child = startChild({ command, args, log: files.log(component), env });
       children.push(child);
       return child;
     },
