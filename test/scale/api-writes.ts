@@ -1,5 +1,5 @@
 import type { Cluster } from '../support/kubernetes/cluster.ts';
-import { kubectl } from '../system/support/world.ts';
+import { readApiMetrics } from '../support/kubernetes/metrics.ts';
 
 /** The number of requests, by `VERB resource/subresource`. */
 export type ApiWrites = ReadonlyMap<string, number>;
@@ -47,5 +47,5 @@ export function writesBetween(before: ApiWrites, after: ApiWrites): Record<strin
 }
 
 export async function readApiWrites(cluster: Cluster, only?: 'all' | 'done'): Promise<ApiWrites> {
-  return parseApiWrites(await kubectl(cluster, ['get', '--raw', '/metrics']), only);
+  return parseApiWrites(await readApiMetrics(cluster), only);
 }

@@ -2,6 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { untilCalm, writesOf } from '../support/calm.ts';
 import { eventually } from '../support/deadline.ts';
+import { versionLines } from '../support/listed.ts';
 import { makeSample } from '../support/publisher.ts';
 import { PRODUCER, QUEUE, SUBSCRIPTION } from '../support/small-world.ts';
 import { useSmallWorld } from '../support/use-small-world.ts';
@@ -176,13 +177,10 @@ it('does not write anything once everything is applied', async () => {
   await put('by-package', OF_PACKAGE);
   for (const name of ['by-stream', 'by-package']) await enforced(name);
   await live('False/Blocked');
-  const state = async () => {
-    const path = '{range .items[*]}{.kind} {.metadata.name} {.metadata.resourceVersion}{"\\n"}{end}';
-    return {
-      objects: await kubectl(world.cluster, ['get', 'waas', '-A', '-o', `jsonpath=${path}`]),
-      redis: await writesOf(world.redis),
-    };
-  };
+  const state = async () => ({
+    objects: await versionLines(world.cluster),
+    redis: await writesOf(world.redis),
+  });
   await untilCalm(async () => JSON.stringify(await state()));
   const before = await state();
   await delay(15_000);

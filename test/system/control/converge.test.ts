@@ -1,10 +1,13 @@
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { NAMESPACES, SECRETS } from '../../../src/kube/resource.ts';
+import { readApiMetrics } from '../../support/kubernetes/metrics.ts';
 import type { Sluice } from '../../support/sluice.ts';
 import { untilCalm, writesOf } from '../support/calm.ts';
 import { eventually } from '../support/deadline.ts';
 import { type Installation, install } from '../support/installation.ts';
+import { OURS, versionLines } from '../support/listed.ts';
 import { kubectl, waitForAll } from '../support/world.ts';
 
 const SAMPLES = join(import.meta.dirname, '..', '..', '..', 'config', 'samples');
@@ -26,18 +29,12 @@ beforeAll(async () => {
 afterAll(() => installed?.stop());
 
 /** Returns all objects of Sluice and its users, with the version that is changed by any write. */
-async function versions(): Promise<string[]> {
-  const path =
-    '{range .items[*]}{.kind} {.metadata.namespace}/{.metadata.name} {.metadata.resourceVersion}{"\\n"}{end}';
-  const kinds = 'waas,waas-admin,namespaces,secrets';
-  const output = await kubectl(installed.cluster, ['get', kinds, '-A', '-o', `jsonpath=${path}`]);
-  return output.trim().split('\n').toSorted();
-}
+const versions = () => versionLines(installed.cluster, [...OURS, NAMESPACES, SECRETS]);
 
 /** Returns the number of requests that may have written something, by `verb resource`, as counted by the API server. */
 async function mutations(): Promise<Map<string, number>> {
   const counts = new Map<string, number>();
-  for (const line of (await kubectl(installed.cluster, ['get', '--raw', '/metrics'])).split('\n')) {
+  for (const line of (await readApiMetrics(installed.cluster)).split('\n')) {
     const sample = /^apiserver_request_total\{(.*)\} (\S+)$/.exec(line);
     const label = (name: string) => new RegExp(`(?:^|,)${name}="([^"]*)"`).exec(sample?.[1] ?? '')?.[1] ?? '';
     if (sample === null || !/^(POST|PUT|PATCH|APPLY|DELETE|DELETECOLLECTION)$/.test(label('verb'))) continue;

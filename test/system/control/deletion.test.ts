@@ -1,8 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
-import { KINDS } from '../../../src/api/kinds/kinds.ts';
 import { tenantId } from '../../../src/core/ids/ids.ts';
+import { NAMESPACES } from '../../../src/kube/resource.ts';
 import { eventually } from '../support/deadline.ts';
+import { lineOf, list, OURS } from '../support/listed.ts';
 import { createRandom, makeSample, type Publisher } from '../support/publisher.ts';
 import { INGRESS_KEY, PRODUCER, QUEUE } from '../support/small-world.ts';
 import { useSmallWorld } from '../support/use-small-world.ts';
@@ -132,11 +133,9 @@ describe('deleting', () => {
     ];
   }
 
-  const kinds = Object.values(KINDS).map(({ plural }) => `${plural}.sluice.dev`);
-
   async function leftOf(...names: string[]): Promise<string[]> {
-    const all = await kubectl(world.cluster, ['get', [...kinds, 'namespaces'].join(','), '-A', '--no-headers']);
-    return all.split('\n').filter(line => names.some(name => line.includes(name)));
+    const all = await list(world.cluster, [...OURS, NAMESPACES]);
+    return all.map(lineOf).filter(line => names.some(name => line.includes(name)));
   }
 
   it.each([1, 2, 3, 4])('objects and namespaces can be deleted in any order (order %i)', async seed => {
@@ -152,8 +151,7 @@ describe('deleting', () => {
       await world.cluster.kubectl(['delete', ...object.split(' '), '--wait=false', '--ignore-not-found']);
     }
     // If a namespace was deleted before its Workspace, the controller has created the namespace again.
-    const workspaces = async () =>
-      (await leftOf(`workspace.sluice.dev/${producer}`, `workspace.sluice.dev/${partner}`)).length;
+    const workspaces = async () => (await leftOf(`Workspace /${producer}`, `Workspace /${partner}`)).length;
     await eventually('the Workspaces are deleted', async () => (await workspaces()) === 0, {
       withinMs: 60_000,
       everyMs: 500,
@@ -201,7 +199,7 @@ describe('deleting', () => {
     console.log(`Redis away: the stream says ${await conditionOf(cluster, `catalogstream/${QUEUE}`, 'prod9')}`);
     await eventually(
       'the objects are deleted',
-      async () => (await leftOf('prod9', 'part9')).filter(line => !line.startsWith('account')).length === 0,
+      async () => (await leftOf('prod9', 'part9')).filter(line => !line.startsWith('Account ')).length === 0,
       { withinMs: 240_000, everyMs: 1_000 },
     ).catch(async (error: unknown) => {
       throw new Error(`left with Redis away:\n${(await leftOf('prod9', 'part9')).join('\n')}`, { cause: error });

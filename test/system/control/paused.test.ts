@@ -6,6 +6,7 @@ import { integrationKeys } from '../../../src/redis/keys.ts';
 import { untilCalm, writesOf } from '../support/calm.ts';
 import { eventually } from '../support/deadline.ts';
 import { leads } from '../support/leading.ts';
+import { OURS, versionLines } from '../support/listed.ts';
 import { makeSample } from '../support/publisher.ts';
 import { PRODUCER, QUEUE, SUBSCRIPTION } from '../support/small-world.ts';
 import { useSmallWorld } from '../support/use-small-world.ts';
@@ -38,14 +39,9 @@ const send = async (id: string, groupKey = KEY) =>
   expect((await world.publisher.post(makeSample(id, groupKey, id))).status).toBe(202);
 const attemptsOf = (id: string, at: string) =>
   world.receiver.attempts.filter(attempt => attempt.id === id && attempt.subscription === at);
-const versions = () =>
-  kubectl(world.cluster, [
-    'get',
-    'waas',
-    '-A',
-    '-o',
-    'jsonpath={range .items[*]}{.kind} {.metadata.name} {.metadata.resourceVersion}{"\\n"}{end}',
-  ]);
+/** Excludes the Workspace because its annotation is changed. */
+const NAMESPACED = OURS.filter(({ namespaced }) => namespaced);
+const versions = async () => (await versionLines(world.cluster, NAMESPACED)).join('\n');
 const redisChanges = () => writesOf(world.redis);
 
 it('continues to route events, and holds all changes that do not close anything until the pause ends', async () => {

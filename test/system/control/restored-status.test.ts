@@ -1,11 +1,13 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect, test } from 'vitest';
+import { SECRETS } from '../../../src/kube/resource.ts';
 import { untilCalm } from '../support/calm.ts';
 import { eventually } from '../support/deadline.ts';
+import { type Listed, list } from '../support/listed.ts';
 import { makeSample } from '../support/publisher.ts';
 import { PRODUCER, QUEUE, SUBSCRIPTION } from '../support/small-world.ts';
 import { useSmallWorld } from '../support/use-small-world.ts';
-import { kubectl } from '../support/world.ts';
+import { kubectl, read as readObject } from '../support/world.ts';
 
 const world = useSmallWorld({ partners: ['ada'], groupKeys: ['key'] });
 
@@ -13,13 +15,26 @@ type Status = Record<string, unknown> & {
   conditions: { type: string; status: string; message: string; observedGeneration: number }[];
 };
 
-const read = async (object: string, namespace: string) => {
-  const text = await kubectl(world.cluster, ['get', object, '-n', namespace, '-o', 'json', '--show-managed-fields']);
-  return JSON.parse(text) as {
-    metadata: { resourceVersion: string; managedFields: { manager: string }[] };
-    status: Status;
+interface SigningSecret extends Listed {
+  readonly metadata: Listed['metadata'] & { readonly ownerReferences?: readonly { readonly uid: string }[] };
+  readonly data: { readonly secret: string };
+}
+
+interface Restored {
+  readonly metadata: {
+    readonly resourceVersion: string;
+    readonly managedFields: readonly { readonly manager: string }[];
   };
-};
+  readonly status: Status;
+}
+
+/** @param object such as `catalogstream/orders` */
+async function read(object: string, namespace: string): Promise<Restored> {
+  const [kind = '', name = ''] = object.split('/');
+  const found = await readObject<Restored>(world.cluster, kind, name, namespace);
+  if (found === undefined) throw new Error(`there is no ${object}`);
+  return found;
+}
 const patch = (object: string, namespace: string, status: object) =>
   kubectl(world.cluster, [
     'patch',
@@ -83,11 +98,10 @@ test('a Subscription that is restored with its status while the controller is st
   const subscription = `subscription/${SUBSCRIPTION}`;
   const where = ['-n', 'ada'];
   const secret = async () => {
-    const path = 'jsonpath={.data.secret} {.metadata.ownerReferences[*].uid}';
-    const [data, owner] = (
-      await kubectl(cluster, ['get', 'secret', `${SUBSCRIPTION}-signing`, ...where, '-o', path])
-    ).split(' ');
-    return { data, owner };
+    const found = (await list<SigningSecret>(cluster, [SECRETS], 'ada')).find(
+      ({ metadata }) => metadata.name === `${SUBSCRIPTION}-signing`,
+    );
+    return found && { data: found.data.secret, owner: found.metadata.ownerReferences?.map(({ uid }) => uid).join(' ') };
   };
   const before = await secret();
   const { status } = await read(subscription, 'ada');
@@ -100,10 +114,9 @@ test('a Subscription that is restored with its status while the controller is st
   await kubectl(cluster, ['create', ...where, '-f', '-'], JSON.stringify(restored));
   await patch(subscription, 'ada', status);
   await sluice.restart();
-  await eventually('the Secret is written', () => secret().then(Boolean, () => false), { withinMs: 60_000 });
-  const after = await secret();
-  expect(after.data).toBe(before.data);
-  expect(after.owner).not.toBe(before.owner);
+  const { value: after } = await eventually('the Secret is written', secret, { withinMs: 60_000 });
+  expect(after.data).toBe(before?.data);
+  expect(after.owner).not.toBe(before?.owner);
   await observer.until(['Subscription', SUBSCRIPTION, 'ada', 'Live', 'True/Live']);
   await publisher.publish(makeSample('restored', 'key', 'restored'));
   await receiver.arrival('restored', 'ada');

@@ -1,14 +1,17 @@
 import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { KINDS } from '../../../src/api/kinds/kinds.ts';
 import { FINALIZER } from '../../../src/api/well-known.ts';
 import { WITH_FINALIZER } from '../../../src/kube/access/rights.ts';
+import { resourceOf } from '../../../src/kube/resource.ts';
 import { urlAs } from '../../support/redis/users.ts';
 import { eventually } from '../support/deadline.ts';
+import { list } from '../support/listed.ts';
 import { makeSample } from '../support/publisher.ts';
-import { PRODUCER, QUEUE } from '../support/small-world.ts';
+import { PRODUCER, QUEUE, SUBSCRIPTION } from '../support/small-world.ts';
 import { useSmallWorld } from '../support/use-small-world.ts';
-import { apply, kubectl, pkg } from '../support/world.ts';
+import { apply, kubectl, pkg, read } from '../support/world.ts';
 
 const ROOT = join(import.meta.dirname, '..', '..', '..');
 const LEASE = ['lease', 'sluice-controller', '--namespace=sluice-system'];
@@ -35,10 +38,10 @@ function uninstall(args: readonly string[] = [], env: NodeJS.ProcessEnv = {}) {
 
 /** The names of the objects with or without the finalizer. */
 async function finalizers(): Promise<{ readonly held: readonly string[]; readonly free: readonly string[] }> {
-  const kinds = WITH_FINALIZER.map(kind => `${kind}.sluice.dev`).join(',');
-  const { items } = JSON.parse(await kubectl(world.cluster, ['get', kinds, '--all-namespaces', '-o', 'json'])) as {
-    readonly items: readonly { readonly kind: string; readonly metadata: { name: string; finalizers?: string[] } }[];
-  };
+  const items = await list(
+    world.cluster,
+    WITH_FINALIZER.map(kind => resourceOf(KINDS[kind])),
+  );
   const named = (has: boolean) =>
     items
       .filter(({ metadata }) => (metadata.finalizers ?? []).includes(FINALIZER) === has)
@@ -97,15 +100,9 @@ describe('sluice uninstall', () => {
 
   it('uses the statuses if Redis is not available while the leader is stopped', async () => {
     const without = { SLUICE_REDIS_URL: 'redis://127.0.0.1:1' };
-    const backlog = [
-      'get',
-      'subscription.sluice.dev',
-      '-n',
-      'ada',
-      '-o',
-      'jsonpath={.items[0].status.delivery.backlog}',
-    ];
-    await eventually('the backlog is empty', async () => (await kubectl(world.cluster, backlog)) === '0', {
+    type Shown = { readonly status: { readonly delivery: { readonly backlog?: string } } };
+    const shown = () => read<Shown>(world.cluster, 'subscription', SUBSCRIPTION, 'ada');
+    await eventually('the backlog is empty', async () => (await shown())?.status.delivery.backlog === '0', {
       withinMs: 60_000,
     });
     await world.sluice.kill('SIGSTOP');

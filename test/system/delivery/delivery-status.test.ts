@@ -1,5 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { KINDS } from '../../../src/api/kinds/kinds.ts';
+import { resourceOf } from '../../../src/kube/resource.ts';
 import { createFindRecordedSlot } from '../../../src/part/inbox/recorded-slot.ts';
 import { createPartInboxRecovery } from '../../../src/part/owner/recovery.ts';
 import { connectRedis, type RedisClient } from '../../../src/redis/client.ts';
@@ -8,6 +10,7 @@ import { readApiWrites } from '../../scale/api-writes.ts';
 import { untilCalm } from '../support/calm.ts';
 import { eventually } from '../support/deadline.ts';
 import { inboxOfPartner } from '../support/inboxes.ts';
+import { type Listed, list } from '../support/listed.ts';
 import { makeSample } from '../support/publisher.ts';
 import { PRODUCER, QUEUE, SUBSCRIPTION } from '../support/small-world.ts';
 import { useSmallWorld } from '../support/use-small-world.ts';
@@ -44,15 +47,18 @@ async function row(name: string, namespace: string): Promise<Readonly<Record<str
   return Object.fromEntries(titles.map(({ title, at }, i) => [title, line.slice(at, titles[i + 1]?.at).trim()]));
 }
 
-const shows = (wanted: Readonly<Record<string, string>>, withinMs = 60_000) =>
-  eventually(
-    `kubectl get prints ${JSON.stringify(wanted)}`,
-    async () => {
-      const has = await row(SUBSCRIPTION, 'ada');
-      return Object.entries(wanted).every(([title, is]) => has[title] === is);
-    },
-    { withinMs, everyMs: 200 },
-  );
+/** Waits until `kubectl get` prints these values. Runs it again when the object has changed. */
+async function shows(wanted: Readonly<Record<string, string>>, withinMs = 60_000): Promise<void> {
+  let printed = '';
+  const isShown = async () => {
+    const version = await world.observer.versionOf('Subscription', SUBSCRIPTION, 'ada');
+    if (version === printed) return false;
+    const has = await row(SUBSCRIPTION, 'ada');
+    printed = version;
+    return Object.entries(wanted).every(([title, is]) => has[title] === is);
+  };
+  await eventually(`kubectl get prints ${JSON.stringify(wanted)}`, isShown, { withinMs, everyMs: 200 });
+}
 
 async function recover(): Promise<void> {
   const recovery = createPartInboxRecovery(redis, createFindRecordedSlot(redis));
@@ -98,17 +104,11 @@ async function statusWrites(): Promise<number> {
   return [...writes].reduce((sum, [key, count]) => (key.endsWith('subscriptions/status') ? sum + count : sum), 0);
 }
 
-interface SubscriptionList {
-  readonly items: readonly {
-    readonly metadata: { readonly resourceVersion: string };
-    readonly status: { readonly delivery: Readonly<Record<string, unknown>> };
-  }[];
+interface Shown extends Listed {
+  readonly status: { readonly delivery: Readonly<Record<string, unknown>> };
 }
 
-async function many(): Promise<SubscriptionList['items']> {
-  const text = await kubectl(world.cluster, ['get', 'wsub', '-n', 'many', '-o', 'json']);
-  return (JSON.parse(text) as SubscriptionList).items;
-}
+const many = () => list<Shown>(world.cluster, [resourceOf(KINDS.Subscription)], 'many');
 
 it('writes at most five statuses per second while 200 endpoints are unstable, and nothing afterwards', async () => {
   const { receiver } = world;

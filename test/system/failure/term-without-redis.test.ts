@@ -1,8 +1,11 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { KINDS } from '../../../src/api/kinds/kinds.ts';
+import { NAMESPACES, resourceOf } from '../../../src/kube/resource.ts';
 import { CLUSTER_KEYS } from '../../../src/redis/keys.ts';
 import type { Sluice } from '../../support/sluice.ts';
 import { eventually } from '../support/deadline.ts';
 import { type Installation, install } from '../support/installation.ts';
+import { list } from '../support/listed.ts';
 import { PRODUCER, QUEUE, type Running, settle } from '../support/small-world.ts';
 import { apply, conditionOf, kubectl, stream, tenant, waitForAll } from '../support/world.ts';
 
@@ -30,12 +33,14 @@ async function deleteTenants(...names: string[]): Promise<void> {
   const { cluster } = installed;
   await kubectl(cluster, ['delete', 'namespace', ...names, '--wait=false']);
   await kubectl(cluster, ['delete', 'workspace', ...names, '--wait=false']);
-  const all = [...names.map(name => `namespace/${name}`), ...names.map(name => `workspace/${name}`)];
-  const { tookMs } = await eventually(
-    'the namespaces are deleted',
-    async () => (await kubectl(cluster, ['get', ...all, '--ignore-not-found', '-o', 'name'])) === '',
-    { withinMs: 260_000, everyMs: 1_000 },
-  );
+  const left = async () =>
+    (await list(cluster, [NAMESPACES, resourceOf(KINDS.Workspace)])).filter(({ metadata }) =>
+      names.includes(metadata.name),
+    );
+  const { tookMs } = await eventually('the namespaces are deleted', async () => (await left()).length === 0, {
+    withinMs: 260_000,
+    everyMs: 1_000,
+  });
   console.log(`${names.join(', ')}: deleted after ${Math.round(tookMs)} ms`);
 }
 

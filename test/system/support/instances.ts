@@ -1,8 +1,9 @@
 import { instanceFields } from '../../../src/api/instance.ts';
-import { KINDS } from '../../../src/api/kinds/kinds.ts';
+import { EVENTS, NAMESPACES, SECRETS } from '../../../src/kube/resource.ts';
 import type { Cluster } from '../../support/kubernetes/cluster.ts';
+import { type Listed, lineOf, list, OURS } from './listed.ts';
 import type { Receiver } from './receiver.ts';
-import { activation, ingressKey, integration, kubectl, type Manifest, stream, subscription } from './world.ts';
+import { activation, ingressKey, integration, type Manifest, stream, subscription } from './world.ts';
 
 /** The installations of the cluster: the default installation, and a named installation. */
 export type Instance = '' | 'blue';
@@ -39,9 +40,8 @@ export function goodsOf(instance: Instance, receiver: Pick<Receiver, 'urlOf'>): 
   ];
 }
 
-interface Listed {
-  readonly kind: string;
-  readonly metadata: { readonly name: string; readonly namespace?: string; readonly resourceVersion: string };
+interface Reported extends Listed {
+  /** Only in an Event. */
   readonly involvedObject?: { readonly name: string };
 }
 
@@ -50,22 +50,10 @@ interface Listed {
  * one of them.
  */
 export async function versionsOf(cluster: Cluster, instance: Instance): Promise<Record<string, string>> {
-  const kinds = [
-    ...Object.values(KINDS).map(({ plural }) => `${plural}.sluice.dev`),
-    'secrets',
-    'namespaces',
-    'events',
-  ];
-  const output = await kubectl(cluster, ['get', kinds.join(), '--all-namespaces', '-o=json']);
-  const isTheirs = ({ metadata, involvedObject }: Listed) =>
+  const isTheirs = ({ metadata, involvedObject }: Reported) =>
     [metadata.name, metadata.namespace, involvedObject?.name].some(
       name => name === shopOf(instance) || name === partnerOf(instance),
     );
-  const items = (JSON.parse(output) as { readonly items: readonly Listed[] }).items.filter(isTheirs);
-  return Object.fromEntries(
-    items.map(({ kind, metadata }) => [
-      `${kind} ${metadata.namespace ?? ''}/${metadata.name}`,
-      metadata.resourceVersion,
-    ]),
-  );
+  const items = (await list<Reported>(cluster, [...OURS, SECRETS, NAMESPACES, EVENTS])).filter(isTheirs);
+  return Object.fromEntries(items.map(object => [lineOf(object), object.metadata.resourceVersion]));
 }
