@@ -231,6 +231,23 @@ onEachRedis(redis => {
     expect(sink.arrivals).toHaveLength(1);
   });
 
+  test('do not disable an endpoint that has replaced the one which responded to a test event with 410', async () => {
+    const { world, sink } = await start();
+    const answers: (() => void)[] = [];
+    sink.control.script = (_arrival, response) => void answers.push(() => response.writeHead(410).end());
+    await world.startWorker('d1');
+    const { sendTest } = createPartInboxRecovery(redis(), async () => ({ part: world.part, slot: world.slot('a') }));
+    await sendTest({ integration: 'int_x', sub: 'sub_a', inc: 'inc1' });
+    await vi.waitFor(() => expect(answers).toHaveLength(1), soon);
+    const other = await startSink();
+    await world.change(world.endpointOf('a', other));
+    answers[0]?.();
+    await vi.waitFor(async () => expect(await world.isEmpty()).toBe(true), soon);
+    const [event] = await world.send('k');
+    await vi.waitFor(() => expect(other.bodies()).toEqual([event]), soon);
+    expect(world.disabled).toEqual([]);
+  });
+
   test('do not include claims from before the machine was suspended, which are not sent', async () => {
     const { world, sink } = await start(['g0', 'g1'], { cap: 1 });
     const answers: (() => void)[] = [];

@@ -156,7 +156,9 @@ export function createPartWorker(given: PartWorkerDeps, part: Part): PartWorker 
       }
       const ended = await attempt(slot, held, body);
       // This is the response of the old endpoint, which must not disable the new one.
-      if (ended.outcome !== 'gone' || !(await isReplaced(slot, held.claim.slot))) return ended;
+      if (ended.reason !== '410' || !(await isReplaced(slot, held.claim.slot))) return ended;
+      // A test event is not repeated. The script only disables an endpoint if its reason is the status.
+      if (ended.outcome === 'dead') return { ...ended, reason: 'gone' };
       return { ...ended, outcome: 'failed' as const, dueMs: clock.nowMs() };
     } catch (error) {
       log.error({ err: error as Error, queue: part.queue, slot: held.claim.slot }, 'attempt could not be made');
