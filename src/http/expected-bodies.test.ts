@@ -1,4 +1,5 @@
 import { once } from 'node:events';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { connect } from 'node:net';
 import { buffer } from 'node:stream/consumers';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -13,14 +14,15 @@ afterEach(() => server.close());
 async function start() {
   let count = 0;
   server = createTestServer();
-  server.serveFirst(async (request, response) => {
+  async function serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
     count++;
     await delay(20);
     if (request.url === '/refused') return void response.writeHead(401).end('refused');
     if (request.url === '/late') response.writeHead(401).write('refused, ');
     const body = await buffer(request);
     response.end(`read ${body}`);
-  });
+  }
+  server.serveFirst((request, response) => void serve(request, response));
   const port = await server.listen(0, '127.0.0.1');
   const socket = connect(port, '127.0.0.1');
   let text = '';
@@ -30,7 +32,7 @@ async function start() {
     socket,
     requests: () => count,
     /** Returns the statuses of all responses, once the connection is closed. */
-    async statuses() {
+    statuses: async () => {
       await closed;
       return [...text.matchAll(/HTTP\/1\.1 (\d{3}) /g)].map(([, status]) => Number(status));
     },

@@ -36,7 +36,7 @@ export function createFailureLog({
       beganMs = nowMs();
       causes.clear();
     }
-    const detail = error === undefined ? undefined : String(error);
+    const detail = error instanceof Error ? String(error) : undefined;
     const cause = `${'code' in fields ? String(fields.code) : ''} ${detail}`;
     if (causes.has(cause) || causes.size === CAUSES.most) return logRepeat(log, level, { ...fields, detail }, message);
     causes.add(cause);

@@ -273,8 +273,8 @@ describe('rotation', () => {
   test('an issuer that publishes no keys for a while is unavailable, and its known keys remain valid', async () => {
     const issuer = await issue();
     let isEmpty = true;
-    const { url } = await listen(async (request, response) => {
-      const { keys } = (await (await fetch(issuer.keysUrl)).json()) as { keys: object[] };
+    const { keys } = (await (await fetch(issuer.keysUrl)).json()) as { keys: object[] };
+    const { url } = await listen((request, response) => {
       const set = { keys: isEmpty ? [] : keys };
       response.end(JSON.stringify(request.url === '/keys' ? set : { issuer: url, jwks_uri: `${url}/keys` }));
     });

@@ -63,11 +63,12 @@ async function start() {
       ({ stream, event: { meta } }) => `${stream.metadata.name} ${meta.id}`,
       ({ code }) => code,
     );
-  return { parts, known, publish, find, streams };
+  const findThird = () => findEvent(facade, owned, streams, 'third');
+  return { parts, known, publish, find, findThird, streams };
 }
 
 test('if several streams contain an id, the event that was accepted last is returned', async () => {
-  const { parts, publish, find, streams } = await start();
+  const { parts, publish, find, findThird, streams } = await start();
   await publish('aa', 'first');
   parts.zz.clock.ms += 1;
   await publish('zz', 'first');
@@ -78,6 +79,9 @@ test('if several streams contain an id, the event that was accepted last is retu
   expect(await find('second')).toBe('aa second');
   expect(await find('second', streams.slice(1))).toBe('zz second');
   expect(await find('third')).toBe('unknown_event');
+  await expect(findThird()).rejects.toMatchObject({
+    facts: { detail: expect.stringContaining('by its id in an inbox') },
+  });
 });
 
 test('an id in an inbox only belongs to the stream of its subscription', async () => {

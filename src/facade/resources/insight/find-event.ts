@@ -10,6 +10,9 @@ import { fromRedis } from '../../objects/redis-failures.ts';
 /** The maximum number of queues to search in parallel. */
 const QUEUES_AT_ONCE = 20;
 
+const NOT_FOUND =
+  'Check the id. An event can be found by the id that the producer has specified for at least 24 hours after ingress accepted it, and then by its id in an inbox (evt_ and 35 characters).';
+
 type Streams = readonly Cached<'CatalogStream'>[];
 
 /** An event along with its stream. */
@@ -93,6 +96,6 @@ export async function findEvent(
   if (sent !== undefined) return sent;
   const inInbox = parsePublicEventId(eventId);
   const found = inInbox && (await findInInbox(facade, tenant, streams, inInbox));
-  if (found === undefined) throw new Refusal('unknown_event');
+  if (found === undefined) throw new Refusal('unknown_event', NOT_FOUND);
   return found;
 }
