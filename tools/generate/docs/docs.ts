@@ -43,33 +43,33 @@ function page(name: string, source: string, text: string): GeneratedFile {
 function renderConfiguration(): string {
   return [
     '# Configuration',
-    `Look up an environment variable here, and how to set up [Redis](#redis), the [root key](#root-key), and [tracing](#tracing). Start a role with \`bin/sluice <role>\`, where the role is one of ${ROLES.map(role => `\`${role}\``).join(', ')}, or all of them in one process with \`bin/sluice all\`. The image has no shell. Its entrypoint is \`node src/sluice.js <role>\`.`,
+    `Use this page to look up an environment variable and how to set up [Redis](#redis), the [root key](#root-key), and [tracing](#tracing). To start a role, use \`bin/sluice <role>\`, where the role is one of ${ROLES.map(role => `\`${role}\``).join(', ')}. To start all of them in one process, use \`bin/sluice all\`. The image has no shell. Its entrypoint is \`node src/sluice.js <role>\`.`,
     [
-      '**Typos**: A process does not start if there is an unknown variable starting with `SLUICE_`, and suggests the most similar name. Variables which Kubernetes sets for Services in the same namespace, e.g. `SLUICE_INGRESS_PORT=tcp://10.96.3.4:8080`, are ignored.',
-      "**Memory**: The controller and the facade use three quarters of the container's memory limit as heap, unless `NODE_OPTIONS` includes `--max-old-space-size`.",
+      '**Typos**: If there is an unknown variable starting with `SLUICE_`, a process will suggest the most similar name and will not start. Variables that Kubernetes sets for Services in the same namespace (for example `SLUICE_INGRESS_PORT=tcp://10.96.3.4:8080`) are ignored.',
+      "**Memory**: By default, the controller and the facade use three quarters of the container's memory limit as heap. To change this, include `--max-old-space-size` in `NODE_OPTIONS`.",
     ]
       .map(line => `- ${line}`)
       .join('\n'),
     '## Variables',
     table(['Variable', 'Default', 'Description'], Object.entries(ENVIRONMENT).map(variableRow)),
-    "If Redis does not respond, denies access, or has settings that could lose data, a role waits until you have resolved the problem, and then continues without a restart. The reason is in `/readyz`, and once a minute in the log. The controller can't become the leader unless the CustomResourceDefinitions in the cluster have all required fields, so apply new ones before an upgrade.",
+    "If Redis does not respond, denies access, or has settings that could lose data, a role will wait until you have resolved the problem and then continue without a restart. You can find the reason in `/readyz` and once a minute in the log. The controller can't become the leader unless the CustomResourceDefinitions in the cluster have all required fields. You need to apply new ones before an upgrade.",
     '## Connection to Kubernetes',
-    'Only the controller and the facade connect to Kubernetes (see [Permissions](permissions.md)). Set `KUBECONFIG` to the path of a kubeconfig, or to several paths separated by `:`. The default is `~/.kube/config`, or the service account of the pod if this file does not exist. The kubeconfig also determines the namespace of the Lease, unless you set `SLUICE_NAMESPACE`. Certificates and token files are read again every 10 seconds, so you can replace them without a restart. A user with an exec plugin, an auth provider, or impersonation takes about 40 MiB of additional memory.',
+    'Only the controller and the facade connect to Kubernetes (see [Permissions](permissions.md)). You can set `KUBECONFIG` to the path of a kubeconfig or to several paths separated by `:`. The default is `~/.kube/config` (or the service account of the pod if this file does not exist). The kubeconfig also determines the namespace of the Lease unless you set `SLUICE_NAMESPACE`. Certificates and token files are read again every 10 seconds. This allows you to replace them without a restart. A user with an exec plugin, an auth provider, or impersonation takes about 40 MiB of additional memory.',
     '## Root key',
-    'All signing secrets, invitation tokens, and encrypted values in Redis and in Subscriptions are derived from the root key. Create it with `head -c 32 /dev/urandom > root.key`, provide it to every controller, facade, and dispatcher, and back it up.',
-    'To [rotate the root key](install.md#rotate-the-root-key), add a newer key in the same folder, with a number starting at 2, such as `root.key.2`. The leading controller selects the *first* key, which encrypts and signs new values:',
+    'All signing secrets, invitation tokens, and encrypted values in Redis and in Subscriptions are derived from the root key. To create it, use `head -c 32 /dev/urandom > root.key`. You need to provide it to every controller, facade, and dispatcher and back it up.',
+    'To [rotate the root key](install.md#rotate-the-root-key), add a newer key in the same folder with a number starting at 2 (such as `root.key.2`). The leading controller selects the *first* key. This key encrypts and signs new values:',
     [
-      'It is the newest key that every replica has reported. A replica without a report for 90 seconds does not count. After a change of the leader, the selection takes at least 35 seconds.',
-      'All other keys remain valid, unless you [retire the oldest one](install.md#rotate-the-root-key). A key whose file you remove is no longer used.',
-      'If the first file is missing or a file is not valid, the replica logs the reason and keeps using its current keys.',
+      'It is the newest key that every replica has reported. A replica without a report for 90 seconds does not count. After a change of the leader, the selection will take at least 35 seconds.',
+      'All other keys remain valid unless you [retire the oldest one](install.md#rotate-the-root-key). If you remove the file of a key, it will no longer be used.',
+      'If the first file is missing or a file is not valid, the replica will log the reason and keep using its current keys.',
       'A facade, dispatcher, or standby controller without the first key is not ready (`RootKeyMismatch`). Other dispatchers take over the work of a dispatcher that is not ready.',
-      'If no controller leads, one with different keys can become the leader. Its newest key is used.',
+      'If no controller leads, one with different keys can become the leader. Its newest key will be used.',
     ]
       .map(line => `- ${line}`)
       .join('\n'),
     ...renderRedisSection(),
     '## Tracing',
-    'Tracing is disabled by default. To enable it, use the standard OpenTelemetry variables, including those for compression and certificates. `OTEL_EXPORTER_OTLP_TRACES_…` takes precedence over `OTEL_EXPORTER_OTLP_…`. [Telemetry](telemetry.md) explains the traces.',
+    'Tracing is disabled by default. To enable it, use the standard OpenTelemetry variables (including those for compression and certificates). `OTEL_EXPORTER_OTLP_TRACES_…` takes precedence over `OTEL_EXPORTER_OTLP_…`. For more information about the traces, see [Telemetry](telemetry.md).',
     table(
       ['Variable', 'Default', 'Description'],
       Object.entries(TRACING_ENVIRONMENT).map(([name, { fallback, meaning }]) => [

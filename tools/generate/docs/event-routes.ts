@@ -13,7 +13,7 @@ import { publicIdField } from '../../../src/facade/contract/fields.ts';
 /** The sections of the reference, with their descriptions. */
 export const EVENT_TAGS = {
   Production: 'Events that are delivered to the endpoints of partners.',
-  Sandbox: 'Events whose routing and retries are simulated, without calling any endpoints.',
+  Sandbox: 'Events whose routing and retries are simulated without calling any endpoints.',
 } as const satisfies Readonly<Record<string, string>>;
 
 /** A route of the ingress role, with its documentation. */
@@ -39,7 +39,8 @@ const OfQueue = OfTenant.extend({
 });
 const OfRun = OfTenant.extend({
   runId: RunId.meta({
-    description: 'The id of the run, either chosen by you or returned in the response to the first event.',
+    description:
+      'The id of the run. You can choose it yourself or use the one returned in the response to the first event.',
     example: 'nightly-1',
   }),
 });
@@ -76,7 +77,7 @@ export const EVENT_ROUTES: readonly EventRoute[] = [
     tag: 'Production',
     summary: 'Publish an event',
     description:
-      'Publishes the request body as an event of up to 256 KiB. The body is stored and delivered as it is, with any content type except for CloudEvents batches. Bodies with a Content-Encoding header are rejected with 415, and requests with a sandbox parameter (sb_fail_code, sb_fail_count, or runId, in any spelling) with 400.\n\nStatus 202 means that the event has been stored on disk. It counts towards the quota of the stream (429 `queue_full`), and towards the stored bytes of the account (429 `storage_limit`), until its retention period ends. Its size is the body, the metadata (id, type, content type, forwarded headers, and `ce-` attributes), and the group key, plus 250 bytes, plus 45 bytes for each receiving integration, and 450 more until the delivery has ended. An id that you specify adds 115 bytes for a day, and a [failed delivery](limits.md#storage) counts for longer.\n\nWhen a Redis master uses 70 % of its memory, events of accounts which store more than their [share](limits.md#memory) are rejected with 429 `storage_pressure`. At 82 %, all of its events and all sandbox events are rejected with 503, until it uses less than 77 %.',
+      'Publishes the request body as an event of up to 256 KiB. The body is stored and delivered as it is. You can use any content type except for CloudEvents batches. Bodies with a Content-Encoding header will be rejected with 415. Requests with a sandbox parameter (sb_fail_code, sb_fail_count, or runId, in any spelling) will be rejected with 400.\n\nStatus 202 means that the event has been stored on disk. It counts towards the quota of the stream (429 `queue_full`) and the stored bytes of the account (429 `storage_limit`) until its retention period ends. Its size is the body, the metadata (id, type, content type, forwarded headers, and `ce-` attributes), and the group key, plus 250 bytes, plus 45 bytes for each receiving integration, and 450 more until the delivery has ended. An id that you specify adds 115 bytes for a day. A [failed delivery](limits.md#storage) counts for longer.\n\nWhen a Redis master uses 70 % of its memory, events of accounts that store more than their [share](limits.md#memory) will be rejected with 429 `storage_pressure`. At 82 %, all of its events and all sandbox events will be rejected with 503 until it uses less than 77 %.',
     parameters: OfQueue,
     answer: { status: 202, description: 'The event has been stored.', schema: AcceptedEvent },
     problems: [...OF_EVENTS, 'sandbox_parameter', 'queue_full', 'storage_limit', 'storage_pressure'],
@@ -88,7 +89,7 @@ export const EVENT_ROUTES: readonly EventRoute[] = [
     tag: 'Sandbox',
     summary: 'Test an event in the sandbox',
     description:
-      'Adds an event to a sandbox run. The request, routing, ordering, signing, retries, and records are the same as in production, but no endpoints are called, and no tokens are needed or charged. Delays between attempts are 36,000 times shorter: an hour takes 100 ms. Duplicates are only detected within a run. Other query parameters are ignored, as in production, unless they are similar to those of the sandbox. Runs do not affect production or each other.',
+      'Adds an event to a sandbox run. The request, routing, ordering, signing, retries, and records are the same as in production. No endpoints are called and no tokens are needed or charged. Delays between attempts are 36,000 times shorter (an hour takes 100 ms). Duplicates are only detected within a run. As in production, other query parameters are ignored unless they are similar to those of the sandbox. Runs do not affect production or each other.',
     parameters: OfQueue,
     query: SandboxQuery,
     answer: { status: 202, description: 'The event has been added to the run.', schema: SandboxAcceptedEvent },
@@ -101,10 +102,10 @@ export const EVENT_ROUTES: readonly EventRoute[] = [
     tag: 'Sandbox',
     summary: 'Retrieve the report of a run',
     description:
-      'Returns where each event of the run was routed, and for each delivery, the expected and actual attempts with their headers. A run is kept for 24 hours after its first event. Waiting events are evaluated again after you retrieve the run or add an event, so the next report contains the result. An event includes up to 100 integrations. A page contains up to 1,000 verdicts, so it may include fewer events than `limit`.',
+      'Returns where each event of the run was routed. For each delivery, it also returns the expected and actual attempts with their headers. A run is kept for 24 hours after its first event. Waiting events are evaluated again after you retrieve the run or add an event. This means that you can find the result in the next report. An event includes up to 100 integrations. Since a page contains up to 1,000 verdicts, it may include fewer events than `limit`.',
     parameters: OfRun,
     query: RunReportQuery,
-    answer: { status: 200, description: 'The run, along with a page of its events.', schema: RunReport },
+    answer: { status: 200, description: 'The run along with a page of its events.', schema: RunReport },
     problems: [
       'malformed_request',
       'unauthenticated',

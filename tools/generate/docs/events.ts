@@ -13,11 +13,11 @@ const header = (description: string) => z.string().optional().meta({ description
 /** The request headers for an event that ingress reads unless the stream specifies other headers (`contextHeaders`). */
 const EventHeaders = z.object({
   'webhook-id': header(
-    'Event id. Defaults to the CloudEvent id, the Idempotency-Key, or a generated id. If you send the same id again within 24 hours, the event is a duplicate.',
+    'Event id. Defaults to the CloudEvent id, the Idempotency-Key, or a generated id. If you send the same id again within 24 hours, the event will be a duplicate.',
   ),
   'x-sluice-event-type': header('Event type. Defaults to the CloudEvent type or webhook-event.'),
   'x-sluice-group-key': header(
-    'Group key. Defaults to the CloudEvent partitionkey. Events without a group key are not delivered to any partner.',
+    'Group key. Defaults to the CloudEvent partitionkey. Events without a group key will not be delivered to any partner.',
   ),
   traceparent: header('W3C Trace Context, forwarded to partners.'),
 });
@@ -103,13 +103,13 @@ export function renderEvents(): string {
   const document = describeEventRoutes();
   return [
     '# Publishing events',
-    'Use this page to publish events, and to test them in the sandbox before any partner receives them. To publish an event, send it to the `ingress` role (`SLUICE_INGRESS_PORT`), together with an ingress key:',
+    'Use this page to publish events and to test them in the sandbox before any partner receives them. To publish an event, send it to the `ingress` role (`SLUICE_INGRESS_PORT`) together with an ingress key:',
     '```http\nPOST /events/<workspace id>/orders HTTP/1.1\nAuthorization: Bearer <ingress key>\nContent-Type: application/json\nwebhook-id: order-1001\nx-sluice-event-type: order.created\nx-sluice-group-key: customer-42\n\n{"order": 1001}\n```',
-    'A `202` response means that the event is stored on disk. If you receive a 429 or 503, or no response at all, send the event again with the same id: it is stored only once. All errors are [problem documents](problems.md).',
+    'A `202` response means that the event is stored on disk. If you receive a 429 or 503, or no response at all, send the event again using the same id. This makes sure that it is stored only once. All errors are [problem documents](problems.md).',
     [
-      '**Ingress key**: You can send it as `Authorization: Bearer <key>` or as `x-api-key`. It is valid for all streams of the workspace and for the sandbox, but not for `/waas`. To create one, use a [Secret](quickstart.md#4-publish-an-event) or the [REST API](rest.md#create-an-ingress-key).',
-      '**Body**: Any content type. [CloudEvents](cloudevents.md) can use binary or structured mode. All other bodies are treated as binary data, and delivered with the content type that you send. With `curl -d`, specify `application/json`, because the default is `application/x-www-form-urlencoded`.',
-      '**OpenAPI**: The OpenAPI 3.1 document is [events-openapi.json](events-openapi.json). Ingress serves it at `GET /openapi.json`, without a key.',
+      '**Ingress key**: You can send it as `Authorization: Bearer <key>` or as `x-api-key`. You can use it for all streams of the workspace and for the sandbox but not for `/waas`. To create one, use a [Secret](quickstart.md#4-publish-an-event) or the [REST API](rest.md#create-an-ingress-key).',
+      '**Body**: You can use any content type. [CloudEvents](cloudevents.md) can use binary or structured mode. All other bodies are treated as binary data and delivered with the content type that you send. If you use `curl -d`, specify `application/json`. The default is `application/x-www-form-urlencoded`.',
+      '**OpenAPI**: The OpenAPI 3.1 document is [events-openapi.json](events-openapi.json). You can also get it from ingress at `GET /openapi.json` without a key.',
     ]
       .map(line => `- ${line}`)
       .join('\n'),
@@ -121,25 +121,25 @@ export function renderEvents(): string {
       ]),
     ),
     '## Rate limits',
-    'Operators can limit the number of events per second for an address, a key, a workspace, and an account ([Limits](limits.md#publishing)). An event uses one point of each limit for every 16 KiB of its body (rounded up), so the largest event (256 KiB) uses 16 points. Beyond a limit, events are rejected with a 429 `rate_limited`, and before their body is read if you send `Content-Length`. These headers describe the limit:',
+    'Operators can limit the number of events per second for an address, a key, a workspace, and an account ([Limits](limits.md#publishing)). An event uses one point of each limit for every 16 KiB of its body (rounded up). This means that the largest event (256 KiB) uses 16 points. Beyond a limit, events will be rejected with a 429 `rate_limited`. If you send `Content-Length`, this happens before their body is read. These headers describe the limit:',
     table(
       ['Response header', 'Example', 'Meaning'],
       [
         ['`RateLimit-Policy`', '`"key";q=500;w=1`', 'The key has 500 points per second.'],
-        ['`RateLimit`', '`"key";r=0;t=1`', 'No points are left. All of them are available again in one second.'],
-        ['`Retry-After`', '`1`', 'Send the event again after this number of seconds, with the same id.'],
+        ['`RateLimit`', '`"key";r=0;t=1`', 'No points are left. All of them will be available again in one second.'],
+        ['`Retry-After`', '`1`', 'Send the event again after this number of seconds using the same id.'],
       ],
     ),
     ...document.tags.flatMap(tag => renderTag(document, tag, [])),
     '## Limitations of the sandbox',
     [
-      'The sandbox does not call endpoints. It cannot show how fast an endpoint responds, or whether its address is allowed. It also ignores `maxPerSecond` and the circuit breaker. Events for a disabled endpoint are held as in production, and the report says so.',
-      'A run reads the gate, subscriptions, and endpoints from production when it routes events or makes attempts. If you change one of them while a run is in progress, the change may only affect some of its events.',
-      'Status 410 is reported as `disablesEndpoint`. After that, retries continue as if you had enabled the endpoint again.',
-      'A run never waits for tokens. If your account has no tokens left, events are delivered in the sandbox, but wait in production (`insufficient_tokens`). The report contains the number of tokens that production would charge.',
-      'Attempts are signed, but the report does not include the signatures, because the endpoint would accept them.',
+      'The sandbox does not call endpoints. It cannot show how fast an endpoint responds or whether its address is allowed. It also ignores `maxPerSecond` and the circuit breaker. Events for a disabled endpoint are held as in production. You can see this in the report.',
+      'A run reads the gate, subscriptions, and endpoints from production when it routes events or makes attempts. If you change one of them while a run is in progress, this change may only affect some of its events.',
+      'Status 410 is reported as `disablesEndpoint`. After that, retries will continue as if you had enabled the endpoint again.',
+      'A run never waits for tokens. If your account has no tokens left, events will be delivered in the sandbox but wait in production (`insufficient_tokens`). You can find the number of tokens that production would charge in the report.',
+      'Attempts are signed. The report does not include the signatures since the endpoint would accept them.',
       `Each run is limited to ${SANDBOX_LIMITS.eventsOfRun.toLocaleString('en')} events and ${SANDBOX_LIMITS.deliveriesOfRun.toLocaleString('en')} deliveries. An event that isn't routed because of this limit has the reason \`run_full\`. In 24 hours, a workspace can create ${SANDBOX_LIMITS.runs.toLocaleString('en')} runs with a combined maximum of ${SANDBOX_LIMITS.events.toLocaleString('en')} events, ${SANDBOX_LIMITS.bytes / 1024 ** 2} MiB, and ${SANDBOX_LIMITS.deliveries.toLocaleString('en')} deliveries.`,
-      'Production has priority: a dispatcher processes one run at a time, in up to a quarter of its time. If a dispatcher crashes, another one continues the run after ten seconds.',
+      'Production has priority. A dispatcher processes one run at a time using up to a quarter of its time. If a dispatcher crashes, another one will continue the run after ten seconds.',
     ]
       .map(line => `- ${line}`)
       .join('\n'),

@@ -18,10 +18,10 @@ import {
 import { ROLE_DEFINITIONS } from '../roles.ts';
 
 const NAMESPACED = [
-  `By default, the controller can read the Secrets in all namespaces, because the ClusterRole \`${secretsRoleOf(DEFAULT_INSTALLATION)}\` is bound in the whole cluster. To limit it to workspace namespaces, set \`secrets.access=namespaced\` in the Helm chart, or add the component \`config/components/namespaced-secrets\` to your overlay. We recommend this for up to 200 workspaces, because each namespace needs its own watch.`,
-  `The controller then creates a RoleBinding in the namespace of each workspace, restores it within seconds if you change or remove it, and removes it together with the workspace. This requires the ClusterRole below. The policy \`${DEFAULT_INSTALLATION.prefix}-controller-bindings\` keeps the controller from creating RoleBindings for itself anywhere else.`,
-  `If you don't want to grant this permission, remove the ClusterRoleBinding \`${roleForBindings(DEFAULT_INSTALLATION).name}\` and create the RoleBindings yourself. The controller may then take up to six minutes to notice that one was removed, because Kubernetes only checks permissions when a watch starts. A workspace whose Secrets can't be read has the reason \`SecretsForbidden\`. Other workspaces are not affected.`,
-  `If you return to the whole cluster, the RoleBindings remain, because the controller then has no permission for them. They grant nothing beyond the ClusterRoleBinding, and [uninstalling](install.md#uninstall) removes them. Before you limit the controller again, remove those of former workspaces: \`kubectl delete rolebindings --all-namespaces --field-selector metadata.name=${secretsRoleOf(DEFAULT_INSTALLATION)}\`. The controller creates the others again.`,
+  `By default, the controller can read the Secrets in all namespaces. This is because the ClusterRole \`${secretsRoleOf(DEFAULT_INSTALLATION)}\` is bound in the whole cluster. To limit it to workspace namespaces, set \`secrets.access=namespaced\` in the Helm chart or add the component \`config/components/namespaced-secrets\` to your overlay. We recommend this for up to 200 workspaces since each namespace needs its own watch.`,
+  `The controller will then create a RoleBinding in the namespace of each workspace. If you change or remove it, the controller will restore it within seconds. It is removed together with the workspace. This requires the ClusterRole below. The policy \`${DEFAULT_INSTALLATION.prefix}-controller-bindings\` keeps the controller from creating RoleBindings for itself anywhere else.`,
+  `If you don't want to grant this permission, remove the ClusterRoleBinding \`${roleForBindings(DEFAULT_INSTALLATION).name}\` and create the RoleBindings yourself. The controller may then take up to six minutes to notice that one was removed. This is because Kubernetes only checks permissions when a watch starts. A workspace whose Secrets can't be read will have the reason \`SecretsForbidden\`. Other workspaces are not affected.`,
+  `If you return to the whole cluster, the RoleBindings will remain since the controller then has no permission for them. They grant nothing beyond the ClusterRoleBinding. [Uninstalling](install.md#uninstall) will remove them. Before you limit the controller again, you need to remove those of former workspaces: \`kubectl delete rolebindings --all-namespaces --field-selector metadata.name=${secretsRoleOf(DEFAULT_INSTALLATION)}\`. The controller will create the others again.`,
 ];
 
 /**
@@ -29,7 +29,7 @@ const NAMESPACED = [
  * objects.
  */
 const NAMES_OF_WORKSPACES = [
-  '`sluice-admin` can create a Workspace whose namespace does not exist yet. The controller creates the namespace, and `sluice-admin` can then get access to its Secrets. For this reason, do not install other software in the namespace of a workspace. To reserve names for other software, require a prefix for workspaces, such as `ws-`. The policy below does not limit users who can create namespaces themselves, and accepts the `partner-*` workspaces that are created when invitations are accepted:',
+  '`sluice-admin` can create a Workspace whose namespace does not exist yet. The controller will create the namespace. This allows `sluice-admin` to get access to its Secrets. For this reason, you should not install other software in the namespace of a workspace. To reserve names for other software, require a prefix for workspaces (such as `ws-`). The policy below does not limit users who can create namespaces themselves and accepts the `partner-*` workspaces that are created when invitations are accepted:',
   `\`\`\`yaml
 apiVersion: admissionregistration.k8s.io/v1
 kind: ValidatingAdmissionPolicy
@@ -58,16 +58,16 @@ export function renderPermissions(): string {
   const ofAccounts = ROLE_DEFINITIONS.flatMap(role => rolesOfAccount(role, DEFAULT_INSTALLATION));
   return [
     '# Permissions',
-    `Use this page to give your users access to Sluice, and to see what each component of Sluice is permitted to do. [Installing](install.md) Sluice creates all of these roles, with the name of the Helm release instead of \`sluice\`. To create only the roles, apply the CustomResourceDefinitions in \`crds\`, create the namespace \`${DEFAULT_INSTALLATION.namespace}\`, and run \`kubectl apply -f config/rbac\`. The admission policies require Kubernetes 1.30 or later. Only the controller can write the status of an object.`,
+    `Use this page to give your users access to Sluice and to see what each component of Sluice is permitted to do. When you [install](install.md) Sluice, all of these roles are created with the name of the Helm release instead of \`sluice\`. To create only the roles, apply the CustomResourceDefinitions in \`crds\`, create the namespace \`${DEFAULT_INSTALLATION.namespace}\`, and run \`kubectl apply -f config/rbac\`. The admission policies require Kubernetes 1.30 or later. Only the controller can write the status of an object.`,
     '## Roles for users and tools',
-    'Bind these roles to your own users. For example, give a team access to its workspace, an auditor read access to the same workspace, and the platform team access to the whole cluster:',
+    'You can bind these roles to your own users. For example, you can give a team access to its workspace, an auditor read access to the same workspace, and the platform team access to the whole cluster:',
     '```sh\nkubectl create rolebinding acme-team -n acme --clusterrole=sluice-tenant-edit --group=acme-team\nkubectl create rolebinding acme-secrets -n acme --clusterrole=sluice-tenant-secrets --group=acme-team\nkubectl create rolebinding acme-audit -n acme --clusterrole=sluice-tenant-view --user=auditor\nkubectl create clusterrolebinding sluice-platform --clusterrole=sluice-admin --group=platform\n```',
     ...forUsers.flatMap(describeRole),
-    'Only bind `sluice-tenant-secrets` to users who create ingress keys or headers as Secrets, or read signing secrets. Users with `sluice-tenant-edit` cannot read Secrets, but they can send them to an endpoint (see [below](#limits-beyond-rbac)).',
-    'For users with only `sluice-tenant-view`, `kubectl get waas` lists all resources except integrations, for which it shows an error. The Kubernetes roles `edit` and `view` have no permissions for Sluice unless you set `rbac.aggregate` in the Helm chart. `sluice-tenant-secrets` is never aggregated, because `edit` includes Secrets anyway.',
+    'You should only bind `sluice-tenant-secrets` to users who create ingress keys or headers as Secrets or read signing secrets. Note that users with `sluice-tenant-edit` cannot read Secrets but can send them to an endpoint (see [below](#limits-beyond-rbac)).',
+    'For users with only `sluice-tenant-view`, `kubectl get waas` will list all resources except integrations. For these, it will show an error. By default, the Kubernetes roles `edit` and `view` have no permissions for Sluice. To change this, set `rbac.aggregate` in the Helm chart. `sluice-tenant-secrets` is never aggregated since `edit` includes Secrets anyway.',
     '### What sluice-admin can do',
-    "`sluice-admin` cannot read Secrets. It can bind the tenant roles to any user, including itself, but only in workspace namespaces, which have the label `sluice.dev/workspace=<name of the namespace>`. In any other namespace, the policy `sluice-tenant-bindings` denies new subjects for these roles, whoever adds them. `sluice-admin` can't add the label, because it can't change namespaces, and it can't create ClusterRoleBindings, to which the policy does not apply.",
-    'To give a team access, create the Workspace, wait for its namespace, and create the RoleBindings. If you create the namespace yourself, add the label, which requires permission to label namespaces. To take access away, remove all `subjects` from the RoleBinding. RBAC cannot limit the permission to delete RoleBindings to specific ones, so `sluice-admin` does not have it.',
+    "`sluice-admin` cannot read Secrets. It can bind the tenant roles to any user (including itself) but only in workspace namespaces. These have the label `sluice.dev/workspace=<name of the namespace>`. In any other namespace, the policy `sluice-tenant-bindings` denies new subjects for these roles, whoever adds them. `sluice-admin` can't add the label since it can't change namespaces. It also can't create ClusterRoleBindings, to which the policy does not apply.",
+    'To give a team access, create the Workspace, wait for its namespace, and create the RoleBindings. If you create the namespace yourself, you need to add the label. This requires permission to label namespaces. To take access away, remove all `subjects` from the RoleBinding. Since RBAC cannot limit the permission to delete RoleBindings to specific ones, `sluice-admin` does not have it.',
     ...NAMES_OF_WORKSPACES,
     '## Roles of the Sluice components',
     table(
@@ -82,24 +82,24 @@ export function renderPermissions(): string {
     '### Secrets by namespace',
     ...NAMESPACED,
     ...describeRole(roleForBindings(DEFAULT_INSTALLATION)),
-    'With `mode=all` in the Helm chart, all roles run in a single process, for evaluation. The service account `sluice-all` is bound to the roles of both the controller and the facade, and has most of the policies below. `sluice-all-objects` replaces the two policies that would stop one of these roles from working. If you run `sluice all` without the chart, create a similar service account and its policies yourself.',
+    'For evaluation, you can set `mode=all` in the Helm chart to run all roles in a single process. The service account `sluice-all` is bound to the roles of both the controller and the facade and has most of the policies below. `sluice-all-objects` replaces the two policies that would stop one of these roles from working. If you run `sluice all` without the chart, you need to create a similar service account and its policies yourself.',
     '## Uninstalling',
     'The service account `sluice-uninstall` and these permissions only exist while [uninstalling](install.md#uninstall) Sluice.',
     ...rolesOfUninstall(DEFAULT_INSTALLATION).flatMap(describeRole),
     '## Limits beyond RBAC',
-    'RBAC cannot express every limit, so ValidatingAdmissionPolicies deny some requests that RBAC permits. They only apply to the service accounts of Sluice, except for `sluice-tenant-bindings` and `sluice-leases`. These apply to everybody who writes RoleBindings for the tenant roles, or the Lease of a controller.',
+    'Since RBAC cannot express every limit, ValidatingAdmissionPolicies deny some requests that RBAC permits. They only apply to the service accounts of Sluice (except for `sluice-tenant-bindings` and `sluice-leases`). These apply to everybody who writes RoleBindings for the tenant roles or the Lease of a controller.',
     table(['Policy', 'Limits', 'Rules'], SHIPPED_POLICIES.map(policyRow)),
     '### The facade',
-    'Within these limits, the service account of the facade can access all workspaces. The facade itself checks the owners of Workspaces and Accounts, so that callers of `/waas` only get access to their own objects. Whoever takes over the facade:',
+    'Within these limits, the service account of the facade can access all workspaces. The facade itself checks the owners of Workspaces and Accounts. This makes sure that callers of `/waas` only get access to their own objects. Whoever takes over the facade:',
     [
-      'could become an owner of the accounts named `free-*`, but of no account that you have created. The facade creates these accounts when invitations are accepted, and changes their owners so that partners can add [members](rest.md#accounts). Check the owners of `free-*` accounts after such an incident.',
-      'could grant a workspace access to a package, by creating an invitation and then setting its `spec.workspace`. The facade does the same when an invitation is accepted.',
+      'could become an owner of the accounts named `free-*` but of no account that you have created. The facade creates these accounts when invitations are accepted and changes their owners to allow partners to add [members](rest.md#accounts). After such an incident, check the owners of `free-*` accounts.',
+      'could grant a workspace access to a package by creating an invitation and then setting its `spec.workspace`. The facade does the same when an invitation is accepted.',
     ]
       .map(line => `- ${line}`)
       .join('\n'),
     '### Secrets',
-    `The controller can list all Secrets in the cluster, unless it reads them [by namespace](#secrets-by-namespace), because RBAC does not distinguish between types of Secrets. It only keeps digests and mirrors of ingress keys and signing secrets. Of all other Secrets, it requests the metadata (by namespace, it reads them, but only keeps their names and versions).`,
-    `If a header of a Subscription refers to a Secret in the same namespace, the controller reads it and keeps the fields that are referred to. Anyone who can write Subscriptions can therefore send the Secrets of the namespace to an endpoint, just as anyone who can create pods can mount them. Secrets of these types are never sent: ${NEVER_SENT_SECRET_TYPES.map(type => `\`${type}\``).join(', ')}. Headers set through \`/waas\` cannot refer to Secrets at all.`,
+    `The controller can list all Secrets in the cluster unless it reads them [by namespace](#secrets-by-namespace). This is because RBAC does not distinguish between types of Secrets. It only keeps digests and mirrors of ingress keys and signing secrets. Of all other Secrets, it requests the metadata (by namespace, it reads them but only keeps their names and versions).`,
+    `If a header of a Subscription refers to a Secret in the same namespace, the controller reads it and keeps the fields that are referred to. This means that anyone who can write Subscriptions can send the Secrets of the namespace to an endpoint, just as anyone who can create pods can mount them. Secrets of these types are never sent: ${NEVER_SENT_SECRET_TYPES.map(type => `\`${type}\``).join(', ')}. Headers set through \`/waas\` cannot refer to Secrets at all.`,
   ].join('\n\n');
 }
 

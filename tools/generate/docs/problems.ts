@@ -24,7 +24,7 @@ function renderProblem(code: ProblemCode): string {
     escapeMarkup(remedy),
     ...(status === 429 || status === 503
       ? [
-          'Wait for the number of seconds specified in `Retry-After` before repeating the request. Some calls are not safe to repeat, which are listed in the [REST interface](../rest.md).',
+          'Before you repeat the request, wait for the number of seconds specified in `Retry-After`. Some calls are not safe to repeat. You can find them in the [REST interface](../rest.md).',
         ]
       : []),
     '## Where it occurs',
@@ -38,7 +38,7 @@ function renderProblem(code: ProblemCode): string {
 
 function answeredBy(code: ProblemCode): string {
   if (WITHOUT_ROUTE.includes(code))
-    return 'A request using an unknown path, or a method that the path does not support.';
+    return 'A request using an unknown path or a method that the path does not support.';
   if (OF_EVERY_CALL.includes(code)) return 'All calls.';
   const line = (method: string, path: string, page: string) => `- [\`${method} ${path}\`](../${page})`;
   const ofEvents = EVENT_ROUTES.filter(({ problems }) => problems.includes(code));
@@ -62,7 +62,7 @@ export function renderProblems(): string {
   const byStatus = CODES.toSorted((a, b) => PROBLEMS[a].status - PROBLEMS[b].status);
   return [
     '# Problems',
-    `All errors are problem documents (RFC 9457, \`${PROBLEM_CONTENT_TYPE}\`) with a \`type\`, \`title\`, \`status\`, \`detail\`, and \`code\`. Handle errors by their \`code\`: codes may be added, but their meaning never changes. \`detail\` tells people what to do. If fields are not valid, \`errors\` lists them with the reasons. \`type\` is the path of a page about the code (\`/problems/<code>\`) on the server that sent the response. \`/problems/\` lists all codes. A problem document never contains values from your request.`,
+    `All errors are problem documents (RFC 9457, \`${PROBLEM_CONTENT_TYPE}\`) with a \`type\`, \`title\`, \`status\`, \`detail\`, and \`code\`. You should handle errors by their \`code\`. Codes may be added, but their meaning will never change. In \`detail\`, you can find out what to do. If fields are not valid, \`errors\` will list them with the reasons. \`type\` is the path of a page about the code (\`/problems/<code>\`) on the server that sent the response. \`/problems/\` lists all codes. A problem document never contains values from your request.`,
     table(
       ['Status', 'Code', 'Description', 'What to do'],
       byStatus.map(code => [
