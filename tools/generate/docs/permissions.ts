@@ -98,7 +98,7 @@ export function renderPermissions(): string {
       .map(line => `- ${line}`)
       .join('\n'),
     '### Secrets',
-    `The controller can list all Secrets in the cluster unless it reads them [by namespace](#secrets-by-namespace). This is because RBAC does not distinguish between types of Secrets. It only keeps digests and mirrors of ingress keys and signing secrets. Of all other Secrets, it requests the metadata (by namespace, it reads them but only keeps their names and versions).`,
+    `The controller can list all Secrets in the cluster unless it reads them [by namespace](#secrets-by-namespace). This is because RBAC does not distinguish between types of Secrets. It only keeps the hashes of ingress keys and invitation tokens and the values of signing secrets. Of all other Secrets, it requests the metadata (by namespace, it reads them but only keeps their names and versions).`,
     `If a header of a Subscription refers to a Secret in the same namespace, the controller reads it and keeps the fields that are referred to. This means that anyone who can write Subscriptions can send the Secrets of the namespace to an endpoint, just as anyone who can create pods can mount them. Secrets of these types are never sent: ${NEVER_SENT_SECRET_TYPES.map(type => `\`${type}\``).join(', ')}. Headers set through \`/waas\` cannot refer to Secrets at all.`,
   ].join('\n\n');
 }

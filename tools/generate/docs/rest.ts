@@ -62,7 +62,7 @@ export function renderRest(): string {
       '**Paused workspaces** (`sluice.dev/paused`): Changes will be rejected with a 409 `workspace_paused` except for calls that close access: blocking, deactivating, revoking an integration, unsubscribing, and deleting an ingress key.',
     ]),
     '## Repeating a call',
-    '**All calls are safe to repeat.** If you repeat a call, it will succeed again and change nothing. Its response describes the repeated call. For example, skipping events again will return `skipped: 0` and subscribing again will return a 200 instead of a 201. There are four exceptions: sending a test event, creating an ingress key, enabling an endpoint, and recovering events. To repeat these safely, send an `Idempotency-Key` header with 1 to 255 visible ASCII characters (such as a UUID):',
+    '**Calls are safe to repeat**, with four exceptions. If you repeat a call, it will succeed again and change nothing. Its response describes the repeated call. For example, skipping events again will return `skipped: 0` and subscribing again will return a 200 instead of a 201. The exceptions are sending a test event, creating an ingress key, enabling an endpoint, and recovering events. To repeat these safely, send an `Idempotency-Key` header with 1 to 255 visible ASCII characters (such as a UUID):',
     bullets([
       'For 24 hours, a request with the same key and content will return the status and body of the first response, even after a restart of the facade. Responses are stored in Redis and encrypted with the root key.',
       'A key is valid for one operation and for the workspace or integration in the path. For each of them, you can use 5,000 keys at the same time.',
