@@ -105,6 +105,15 @@ describe('the resolver of deliveries', () => {
     expect(asked().length).toBe(2 * (denied.length + 1));
   });
 
+  test('fails before the connect timeout if no name server responds', { timeout: 30_000 }, async () => {
+    const servers = await Promise.all([serve(() => undefined), serve(() => undefined), serve(() => undefined)]);
+    const { resolve } = await serve(() => undefined, { nameServers: servers.map(({ names }) => names.address) });
+    const startedMs = performance.now();
+    expect(await resolve('partner.example')).toBe('EAI_AGAIN');
+    expect(performance.now() - startedMs).toBeLessThan(5_000);
+    expect(servers.every(({ asked }) => asked().length > 0)).toBe(true);
+  });
+
   test('repeats a lost query', async () => {
     const { resolve } = await serve(({ nth }) => (nth === 1 ? undefined : FOUND));
     expect(await resolve('partner.example')).toEqual(['127.0.0.2', '::1']);

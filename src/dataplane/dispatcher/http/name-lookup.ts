@@ -12,6 +12,11 @@ import { type ResolverConfig, readResolverConfig } from './resolver-config.ts';
  * longer timeouts when most answers are fast (nodejs/node#57839).
  */
 const QUERY = { timeout: 1_000, maxTimeout: 1_000, tries: 4 };
+/**
+ * The maximum time for all name servers and search domains of a name. Otherwise, each of them would add its own 4 s, and
+ * the attempt would end with `connect_timeout` before the lookup has failed.
+ */
+const LOOKUP_MS = 4_500;
 /** How long the other address family is waited for once there are addresses of the preferred one (RFC 8305, 3). */
 const OTHER_FAMILY_MS = 500;
 const CONFIG_MS = 10_000;
@@ -94,6 +99,14 @@ async function resolveBy(machine: Machine, hostname: string): Promise<LookupAddr
   throw new NameLookupError('ENODATA');
 }
 
+async function withinTime<T>(lookup: Promise<T>): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  const tooLate = new Promise<never>((_resolve, reject) => {
+    timer = setTimeout(() => reject(new NameLookupError('EAI_AGAIN')), LOOKUP_MS).unref();
+  });
+  return await Promise.race([lookup, tooLate]).finally(() => clearTimeout(timer));
+}
+
 /**
  * Creates a resolver which does not need any threads. If a name server is not responding, `dns.lookup` will block one
  * of the four threads in the pool. This means that the names of a single partner could delay all of the others. For the
@@ -130,7 +143,7 @@ export function createNameResolver(
     const failure = failures.get(hostname);
     if (failure !== undefined) throw failure.error;
     try {
-      return await resolveBy(readMachine(), hostname);
+      return await withinTime(resolveBy(readMachine(), hostname));
     } catch (error) {
       failures.set(hostname, { error });
       throw error;
