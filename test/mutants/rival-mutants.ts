@@ -35,6 +35,20 @@ export const RIVAL_MUTANTS: readonly Mutant[] = [
     test: ELECTION,
   },
   {
+    name: 'a Lease edited by hand is held for an hour',
+    file: 'src/kube/lease.ts',
+    from: 'Math.min(leaseDurationSeconds, LONGEST_LEASE_SECONDS)',
+    to: 'leaseDurationSeconds',
+    test: ELECTOR,
+  },
+  {
+    name: 'a silent holder of the Lease is not reported',
+    file: 'src/controller/election.ts',
+    from: 'if (silentMs() < SILENT_MS) return [];',
+    to: 'return [];',
+    test: ELECTION,
+  },
+  {
     name: 'there is no check after the write',
     file: 'src/controller/engine/lease-hold.ts',
     from: "return await isAdmitted('after', signal);",

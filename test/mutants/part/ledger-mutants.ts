@@ -100,6 +100,9 @@ export const LEDGER_MUTANTS: readonly Mutant[] = [
     ['a recreated subscription does not delay the removal', "if redis.call('HEXISTS', KEY_SUBS, slot) == 0 then", 'do'],
     ['only one page of deleted subscriptions is read', "#slots == PAGE and 'd' .. (from + PAGE) or '0'", "'0'"],
   ]),
+  ...mutantsOf(`${PART}sweep/sweep.ts`, [
+    ['a wrong clock of Redis expires events', 'if (Math.abs(offsetMs) > LARGEST_OFFSET_MS)', 'if (false)'],
+  ]),
   ...mutantsOf(`${PART}sweep/expire.lua`, [
     [
       'events that expire before they are routed are not counted',
