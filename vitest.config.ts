@@ -44,6 +44,8 @@ const LONGEST = [
   'readiness',
   'limits',
   'tokens',
+  'one-slot.slow',
+  'installations.slow',
   'fence.redis',
   'model/histories.redis',
   'chaos/cluster.redis',
