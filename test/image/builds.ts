@@ -18,6 +18,7 @@ const INPUTS = [
   'package-lock.json',
   'src',
   'test/support/node',
+  'tools/cache.ts',
   'tools/image',
 ];
 
