@@ -17,7 +17,10 @@ end
 -- them, this returns 1.
 local function countSkips()
   local PAGE, LISTS, CLOSED = 256, 500, 99
-  local field, till = unpack(redis.call('HSCAN', KEY_SKIPS, '0', 'COUNT', 1)[2], 1, 2)
+  -- If many slots have skipped events, most of the pages are empty in the end.
+  local cursor, found = '0', nil
+  repeat cursor, found = unpack(redis.call('HSCAN', KEY_SKIPS, cursor, 'COUNT', 16)) until found[1] or cursor == '0'
+  local field, till = found[1], found[2]
   if not field then return 0 end
   local slot, last = string.sub(field, 1, 8), string.sub(field, 9)
   redis.call('HDEL', KEY_SKIPS, field)

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { event, startPart, type TestPart } from '../../../test/support/part/part.ts';
+import { event, row, startPart, type TestPart } from '../../../test/support/part/part.ts';
 import { onEachRedis } from '../../redis/testing/each-redis.ts';
+import type { SubscriptionRow } from '../gate/subscription-row.ts';
 import { HOUR_MS } from '../keys.ts';
 import { sweepAll } from '../sweep/testing/sweep-all.ts';
 import { createPartTrafficReader } from './traffic-reader.ts';
@@ -70,6 +71,23 @@ onEachRedis(redis => {
       expect(await reasonsOf(t)).toEqual({ missing_group_key: 120, not_activated: 2 * 120, skipped_to_now: 121 });
       // When the events were stored, they waited for this subscription.
       expect(await unrouted(t)).toBe(240);
+      expect(await redis().call('exists', t.keys.skips)).toBe(0);
+    });
+
+    test('that skips is counted, together with many others', async () => {
+      const { t } = await startPart(redis(), {}, []);
+      const slots = Array.from({ length: 800 }, (_, n) => t.slot(`s${n}`));
+      const setRows = async (fields: Partial<SubscriptionRow>, how?: 'skip') => {
+        for (let at = 0; at < slots.length; at += 200) {
+          const some = slots.slice(at, at + 200);
+          await t.change(...some.map(slot => ({ kind: 'row' as const, slot, row: row(fields), ...(how && { how }) })));
+        }
+      };
+      await setRows(PAUSED);
+      await t.send('other');
+      await setRows({}, 'skip');
+      while (((await t.advance()) as { more: boolean }).more);
+      expect(await reasonsOf(t)).toEqual({ not_activated: slots.length });
       expect(await redis().call('exists', t.keys.skips)).toBe(0);
     });
 

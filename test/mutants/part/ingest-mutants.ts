@@ -145,6 +145,7 @@ export const INGEST_MUTANTS: readonly Mutant[] = [
     ['a skip only counts one page', "redis.call('HSET', KEY_SKIPS, slot .. last, till)", ''],
     ['a skip counts events from before the activation', 'if since and since < last then', 'if since then'],
     ['a skip counts closed subscriptions', 'if route and route ~= CLOSED then', 'if true then'],
+    ['a skip is not found among many', "until found[1] or cursor == '0'", 'until true'],
   ]),
   ...mutantsOf(`${PART}lanes/set-back.lua`, [
     [
