@@ -65,7 +65,7 @@ export function partKeys(part: Part) {
     pending: key('pend'),
     /** ZSET by lex: slot, class, due, rest of the lane, of lanes that may be claimed. */
     waiting: key('wait'),
-    /** ZSET: slot with waiting lanes → when it was served last, ms. */
+    /** ZSET: slot with waiting lanes → when it was served last, or got its turn, ms. The first one is served next. */
     turns: key('turn'),
     /** ZSET: lane that waits for a retry → due, ms. Also slot and \2 → when it may be served again. */
     retries: key('retry'),

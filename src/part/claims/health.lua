@@ -37,11 +37,18 @@ local function healthOf(slot)
 end
 
 -- Slots that are only stopped for a moment would otherwise be stopped for as long as the clock went back. For this
--- reason, each of them is checked again now.
+-- reason, each of them is checked again now. For the same time, slots that were given a turn before would wait for those
+-- that are given one now.
 local function restartSlots()
+  local nowText, turns = string.format('%.0f', now), {}
   for _, field in ipairs(redis.call('HKEYS', KEY_HEALTH)) do
-    redis.call('ZADD', KEY_RETRIES, 'XX', 'LT', string.format('%.0f', now), string.sub(field, 1, 8) .. '\2')
+    redis.call('ZADD', KEY_RETRIES, 'XX', 'LT', nowText, string.sub(field, 1, 8) .. '\2')
   end
+  for _, slot in ipairs(redis.call('ZRANGEBYSCORE', KEY_TURNS, '(' .. nowText, '+inf')) do
+    turns[#turns + 1] = nowText
+    turns[#turns + 1] = slot
+  end
+  inSlices('ZADD', KEY_TURNS, turns)
 end
 
 -- Counts failed attempts, none of which succeeded. `entries`: those of their claims. Returns the health of the endpoint, with

@@ -111,10 +111,12 @@ local function retryLane(lane, due)
   retried[#retried + 1] = lane
 end
 
+-- Adds a slot behind all slots that already have a turn. A slot at its limit loses its turn and is given another one when
+-- a claim ends. If it were the first one each time, such slots could prevent others from being served.
 local function giveTurn(slot)
   if turns[slot] then return end
   turns[slot] = true
-  turns[#turns + 1] = '0'
+  turns[#turns + 1] = string.format('%d', now)
   turns[#turns + 1] = slot
 end
 

@@ -7,6 +7,14 @@ export const CLAIM_MUTANTS: readonly Mutant[] = [
   ...mutantsOf(`${PART}claims/claiming.lua`, [
     ['a removed first event is claimed', 'scores and scores[entryAt[i]] and entries', 'scores and entries'],
   ]),
+  ...mutantsOf(`${PART}claims/health.lua`, [
+    [
+      'subscriptions have no turn after the clock was set back',
+      "  inSlices('ZADD', KEY_TURNS, turns)\n",
+      '',
+      'test/part/claims/clock-set-back.redis.test.ts',
+    ],
+  ]),
   ...mutantsOf(`${PART}claims/completing.lua`, [
     [
       'any dispatcher can end an attempt',

@@ -66,6 +66,12 @@ export const INGEST_MUTANTS: readonly Mutant[] = [
   ]),
   ...mutantsOf(`${PART}lanes/lanes.lua`, [
     ['a lane waits with an outdated first event', 'if #state > NO_HEAD then setState', 'if false then setState'],
+    [
+      'subscriptions at their limit are always served first',
+      "turns[#turns + 1] = string.format('%d', now)",
+      "turns[#turns + 1] = '0'",
+      'test/part/claims/fairness.redis.test.ts',
+    ],
   ]),
   ...mutantsOf(`${PART}log/sender-ids.lua`, [
     ['an id is remembered forever', 'if ref and now - msOf(ref) < DAY_MS then', 'if ref then'],

@@ -103,4 +103,23 @@ onEachRedis(redis => {
     const delays = due.filter((_, i) => i % 2 === 1).map(each => Number(each) - t.clock.ms);
     expect(delays.toSorted((a, b) => a - b)).toEqual(claims.map((_, i) => delayOf(i)).toSorted((a, b) => a - b));
   });
+
+  test('all subscriptions with waiting events continue to take turns', async () => {
+    const names = Array.from({ length: 40 }, (_, n) => `s${n}`);
+    const subs = Object.fromEntries(names.map(name => [name, { cap: 100, unordered: true }]));
+    const { t, d } = await startPart(redis(), subs, ['k']);
+    await d.exchange(0, NOT_PUSHED);
+    for (let n = 0; n < 20; n++) await t.send('k', 'k');
+    const serve = async () => {
+      const { claims } = await d.exchange(32, NOT_PUSHED);
+      for (const claim of claims) d.end(claim);
+      t.clock.ms += 10;
+      return claims.map(({ slot }) => slot);
+    };
+    for (let n = 0; n < 4; n++) await serve();
+    t.clock.ms -= HOUR_MS;
+    const served = new Set<string>();
+    for (let n = 0; n < 4; n++) for (const slot of await serve()) served.add(slot);
+    expect(served.size).toBe(names.length);
+  });
 });

@@ -86,4 +86,21 @@ onEachRedis(redis => {
     expect(claims.some(({ slot }) => slot === t.slot('calm'))).toBe(true);
     expect(claims).toHaveLength(4 - 1);
   });
+
+  test.each([1, 100])('each of many subscriptions is served at least by every second call, cap %i', async cap => {
+    const names = Array.from({ length: 40 }, (_, n) => `s${n}`);
+    const subs = Object.fromEntries(names.map(name => [name, { cap, unordered: true }]));
+    const { t, d } = await startPart(redis(), subs, ['k']);
+    for (let n = 0; n < 20; n++) await t.send('k', 'k');
+    let before = new Set<string>();
+    for (let n = 0; n < 10; n++) {
+      t.clock.ms += 10;
+      const { claims } = await d.exchange(64, NOT_PUSHED);
+      expect(claims).toHaveLength(64);
+      for (const claim of claims) d.end(claim);
+      const now = new Set(claims.map(({ slot }) => slot));
+      if (n > 0) expect(new Set([...now, ...before]).size).toBe(names.length);
+      before = now;
+    }
+  });
 });
