@@ -19,6 +19,12 @@ export const ROUTING_MUTANTS: readonly Mutant[] = [
     ['a new subscription is live before its keys', "row: { ...wanted.row, route: 'paused' } }", 'row: wanted.row }'],
     ['an unwanted subscription stays in its part', "...drops.map(slot => ({ kind: 'drop' as const, slot })),", ''],
     ['damaged activations are used for routing', "...(isDamaged ? [{ kind: 'unmark' as const }] : []),", ''],
+    [
+      'lanes stay parked after a crash of the controller',
+      '= unparking.map(',
+      '= unparking.slice(0, 0).map(',
+      'src/part/control/unparking.redis.test.ts',
+    ],
   ]),
   ...mutantsOf(`${PART}control/part-writer.ts`, [
     [

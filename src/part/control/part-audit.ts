@@ -22,6 +22,7 @@ const KINDS = {
   clear: 'part-activation',
   on: 'part-activation',
   off: 'part-activation',
+  unpark: 'part-activation',
 } as const satisfies Record<GateChange['kind'], PartDifference['what']>;
 
 /** The number of subscriptions that are read by a command. */

@@ -26,6 +26,7 @@ const EMPTY: StoredPart = {
   isMarked: false,
   activations: NONE,
   damaged: [],
+  unparking: [],
 };
 
 /**
@@ -78,11 +79,15 @@ function slotChanges(
 
 /** If the stored activations are unknown, only writes activations of new slots. */
 function activationChanges(
-  { activations: known, rows }: StoredPart,
+  { activations: known, rows, unparking }: StoredPart,
   { slots }: WantedPart,
   openKeys: OpenKeys,
 ): PartChanges['activations'] {
-  const changes: (GateChange & { readonly slot: string })[] = [];
+  const changes: (GateChange & { readonly slot: string })[] = unparking.map(active => ({
+    kind: 'unpark',
+    slot: active.slice(0, 8),
+    groupKey: active.slice(8),
+  }));
   const activations = known ?? NONE;
   const wanted = new Set<string>();
   for (const [slot, { integration }] of slots) {
@@ -108,6 +113,7 @@ export function storedAs({ part, meta, slots }: WantedPart): StoredPart {
     isMarked: true,
     activations: undefined,
     damaged: [],
+    unparking: [],
   };
 }
 

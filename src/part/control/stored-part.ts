@@ -17,6 +17,11 @@ export interface StoredPart {
   readonly activations: ReadonlySet<string> | undefined;
   /** The fields of activations which need to be written again. */
   readonly damaged: readonly string[];
+  /**
+   * The activations whose lanes are still parked, because the process that has activated them was stopped. The slot,
+   * followed by the group key.
+   */
+  readonly unparking: readonly string[];
 }
 
 const READ_PAGE = readNamedScript(new URL('read-page.lua', import.meta.url));
@@ -38,15 +43,16 @@ export async function readPart(redis: ScriptClient, part: Part, pace?: () => Pro
   const endpoints = new Map<string, string>();
   let meta: StoredPart['meta'] = {};
   let isMarked = false;
-  let cursors: readonly string[] = ['0', '0', '0'];
+  const unparking: string[] = [];
+  let cursors: readonly string[] = ['0', '0', '0', '0'];
   while (cursors.some(cursor => cursor !== '-')) {
     await pace?.();
-    const [keys, subs, ends] = cursors as [string, string, string];
-    const args = { keys, subs, endpoints: ends, count: PAGE };
+    const [keys, subs, ends, off] = cursors as [string, string, string, string];
+    const args = { keys, subs, endpoints: ends, off, count: PAGE };
     const [, ...page] = await callScript(redis, READ_PAGE, { keys: partKeys(part), args });
-    const [fields, keysNext, lines, subsNext, rowTexts, endsNext, endpointTexts] = page as [
+    const [fields, keysNext, lines, subsNext, rowTexts, endsNext, endpointTexts, offNext, marks] = page as [
       string[],
-      ...[string, string[], string, string[], string, string[]],
+      ...[string, string[], string, string[], string, string[], string, string[]],
     ];
     meta = Object.fromEntries(pairsOf(fields));
     for (const [field, list] of pairsOf(lines)) {
@@ -55,9 +61,10 @@ export async function readPart(redis: ScriptClient, part: Part, pace?: () => Pro
     }
     for (const [slot, text] of pairsOf(rowTexts)) rows.set(slot, text);
     for (const [slot, text] of pairsOf(endpointTexts)) endpoints.set(slot, text);
-    cursors = [keysNext, subsNext, endsNext];
+    unparking.push(...marks);
+    cursors = [keysNext, subsNext, endsNext, offNext];
   }
-  return { meta, rows, endpoints, isMarked, ...lists.read() };
+  return { meta, rows, endpoints, isMarked, unparking, ...lists.read() };
 }
 
 /** Returns all old generations that need to be removed before this generation can be started or continued. */

@@ -16,6 +16,7 @@
 --                       retention, or at once if `how` is delete. inbox: '' if unknown
 --   on     slot key since  activates a group key. since: '' for the ref of the tail
 --   off    slot key    deactivates a group key
+--   unpark slot key    continues to unpark the lanes of an activated group key
 -- Returns {OK, number of changes, ref of the tail, 1 if the call must be repeated to unpark more}, or one word: FENCED (a
 --         newer controller leads), GONE (another generation).
 -- If a slot is paused, its position is the tail, or the part position if the part is held back. If a slot is
@@ -200,14 +201,15 @@ local function unpark(slot, groupKey)
   end
 end
 
+-- If not all of the lanes have been unparked by an earlier call, this unparks more of them.
+local function continueUnparking(slot, groupKey)
+  if string.byte(redis.call('HGET', KEY_OFF, slot .. groupKey) or '') == 50 then unpark(slot, groupKey) end
+end
+
 local function activate(slot, groupKey, since)
   local key = readKey(groupKey)
   local lists = key.lists
-  if findIn(key, slot) then
-    -- Not all of them have been unparked by an earlier call.
-    if string.byte(redis.call('HGET', KEY_OFF, slot .. groupKey) or '') == 50 then unpark(slot, groupKey) end
-    return
-  end
+  if findIn(key, slot) then return continueUnparking(slot, groupKey) end
   local number = 1
   while lists[number] and #lists[number] >= ENTRY * GROUP do number = number + 1 end
   lists[number] = (lists[number] or '') .. slot .. (since ~= '' and since or tail)
@@ -266,6 +268,7 @@ for i = FIRST, #ARGV, 4 do
     rowsChanged = true
   elseif operation == 'on' then activate(a, b, c)
   elseif operation == 'off' then deactivate(a, b)
+  elseif operation == 'unpark' then continueUnparking(a, b)
   end
   -- The next operation for the same key needs to read what was written by this one.
   writeLanes()

@@ -54,7 +54,9 @@ export type GateChange =
   | { readonly kind: 'drop'; readonly slot: string; readonly how?: 'delete'; readonly inbox?: string }
   /** `since`: absent for now; else a position. */
   | { readonly kind: 'on'; readonly slot: string; readonly groupKey: string; readonly since?: string }
-  | { readonly kind: 'off'; readonly slot: string; readonly groupKey: string };
+  | { readonly kind: 'off'; readonly slot: string; readonly groupKey: string }
+  /** Continues with the lanes that are still parked after an activation, because it was not repeated. */
+  | { readonly kind: 'unpark'; readonly slot: string; readonly groupKey: string };
 
 export type GateAnswer =
   | {
@@ -94,6 +96,7 @@ function argumentsOf(change: GateChange): [string, string, string, string] {
     case 'on':
       return [change.kind, change.slot, change.groupKey, change.since ?? ''];
     case 'off':
+    case 'unpark':
       return [change.kind, change.slot, change.groupKey, ''];
   }
 }
