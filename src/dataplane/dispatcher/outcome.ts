@@ -32,7 +32,7 @@ export const ATTEMPT_REASONS = {
   unreachable: 'There is no network route to the address.',
   connect_timeout: 'The connection was not established within 5 seconds. This includes DNS, TCP and TLS.',
   tls_error:
-    'The TLS handshake failed. The certificate has expired, does not match the host name, or has an unknown issuer, or the endpoint does not support HTTP/1.1 or requires a client certificate.',
+    'The TLS handshake failed. The certificate has expired, does not match the host name, or has an unknown issuer, or the endpoint does not support HTTP/1.1, requires a client certificate, or sends too many session tickets or key updates.',
   connect_failed: 'The connection failed for another reason.',
   invalid_request: 'Sluice could not create the request because a header contains characters that HTTP does not allow.',
   aborted: 'The dispatcher stopped during the attempt.',

@@ -55,6 +55,13 @@ export interface TlsSession {
 /** The maximum time after which a certificate is checked again. */
 const CHECKED_MS = 60 * 60_000;
 
+/**
+ * The maximum number of secrets and session tickets of a connection. A handshake creates up to five secrets, and servers
+ * usually send up to four tickets. Each key update creates another secret. These messages contain no data, so nothing
+ * else limits them, but each of them takes 10 to 20 µs.
+ */
+const TLS_MESSAGES_MAX = 64;
+
 const REASON_BY_CODE: Readonly<Record<string, ConnectFailure>> = {
   ERR_IP_BLOCKED: 'address_refused',
   SLUICE_ADDRESS_REFUSED: 'address_refused',
@@ -132,8 +139,16 @@ export function createConnector(options: {
         ...(session.ticket !== undefined && Date.now() < (session.untilMs ?? 0) ? { session: session.ticket } : {}),
         ALPNProtocols: ['http/1.1'],
       });
+      let messages = 0;
+      const countMessage = () => {
+        const code = 'ERR_SSL_TOO_MANY_MESSAGES';
+        if (++messages > TLS_MESSAGES_MAX) tls.destroy(Object.assign(new Error(code), { code }));
+      };
+      // There is no event for key updates, but for the secrets they create.
+      tls.on('keylog', countMessage);
       tls.on('session', ticket => {
         session.ticket = ticket;
+        countMessage();
       });
       tls.on('error', error => finish(error, null, 'tls_error'));
       tls.once('secureConnect', () => {
