@@ -27,7 +27,7 @@ import { AS_IN_A_CONTAINER, CONTAINER_MIB, readResident } from './process-memory
 import { type CommandRecorder, recordCommands } from './redis-commands.ts';
 
 /** The size, as a fraction of the largest documented tenant. `make test-scale` uses 1. */
-const SHARE = Number(process.env.SCALE ?? 0.05);
+const SHARE = Number(process.env.SCALE ?? 0.025);
 const SIZE: Size = { activations: 100_000 * SHARE, subscriptions: 10_000 * SHARE };
 /** The maximum memory for this size. An empty controller uses less than half of `CONTAINER_MIB`. */
 const MOST_MEMORY_MIB = (CONTAINER_MIB / 2) * (1 + SHARE);
