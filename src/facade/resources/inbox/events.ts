@@ -150,7 +150,7 @@ const listEvents = defineRoute({
   tag: 'Inbox',
   summary: 'List all events for a subscription',
   description:
-    'Returns events in the order in which they were accepted, free of charge. To follow the inbox, request the next page with `resumeCursor`. With `wait`, the request returns when there is an event, or after this time. Replays are only included if `state` is limited to open states, or to dead, skipped, and expired. Test events are never listed, but you can retrieve them by id. If none of the first 1,000 events match, up to 19,000 more are searched. Every 1,000 of them cost 10 more points, and the search stops if you have none left.',
+    'Returns events in the order in which they were accepted, free of charge. To follow the inbox, request the next page with `resumeCursor`. With `wait`, the request returns when there is an event, or after this time. Replays are only included if `state` is limited to open states, or to dead, skipped, and expired. If more than 1,000 deliveries of the subscription are open, open replays are not included. Test events are never listed, but you can retrieve them by id. If none of the first 1,000 events match, up to 19,000 more are searched. Every 1,000 of them cost 10 more points, and the search stops if you have none left.',
   query: EventQuery,
   cost: 5,
   answers: {
