@@ -20,7 +20,7 @@ export const ATTEMPT_REASONS = {
   http_5xx: 'The endpoint returned a status from 500 to 599.',
   invalid_response: 'The response is not a valid HTTP/1.1 response, or its status is below 100, 101, or 600 and above.',
   headers_too_large:
-    'The response headers are larger than 16 KiB, or they do not end within the first 128 KiB of the response.',
+    'The response headers are larger than 16 KiB, or they do not end within the first 128 KiB or 8,192 parts of the response.',
   timeout: 'The endpoint did not send a status line within its timeout. The default timeout is 15 seconds.',
   connection_reset: 'The connection was closed before the status line and the headers were complete.',
   endpoint_refused:

@@ -87,6 +87,13 @@ describe('limits', () => {
     expect(read(...many(128 * 1024 + 100), ANSWER)).toMatchObject({ progress: 'headers_too_large', status: 0 });
   });
 
+  test('a response is limited to 8,192 parts', () => {
+    const hints = (count: number) => [...'HTTP/1.1 103 Early Hints\r\n\r\n'.repeat(count)];
+    const [most, more] = [Math.floor((8_192 - ANSWER.length) / 28), Math.ceil(8_193 / 28)];
+    expect(read(...hints(most), ...ANSWER)).toMatchObject({ progress: 'end', status: 200 });
+    expect(read(...hints(more), ANSWER)).toMatchObject({ progress: 'headers_too_large', status: 0 });
+  });
+
   test.each([
     ['a header', 'HTTP/1.1 200 OK\r\n'],
     ['a trailer', 'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n0\r\n'],
