@@ -133,6 +133,19 @@ describe('a signature that is not valid', () => {
     expect(world.reads).toBe(3);
   });
 
+  test('does not refuse a new key before its look has ended, or if it has failed', async () => {
+    const { world, tried } = await start();
+    world.kids = ['a', 'b'];
+    const looking = world.keys.findNewer('a', tried);
+    expect(await world.keys.find('b')).toEqual(set('a', 'b'));
+    const newer = (await looking) as KeySet;
+    expect(world.reads).toBe(2);
+    world.nowMs += 5_000;
+    world.kids = undefined;
+    expect(await world.keys.findNewer('a', newer)).toBeUndefined();
+    await expect(world.keys.find('c')).rejects.toThrow(IssuerUnavailableError);
+  });
+
   test('is no reason to ask an issuer that is down more than once a second', async () => {
     const { world, tried } = await start();
     world.kids = undefined;

@@ -103,9 +103,12 @@ export function createIssuerKeys(options: {
       if (held?.set === tried) {
         const isRecent = nowMs() - Math.max(held.readMs, missedMs) < limits.cooldownMs;
         if (reading === undefined && (isRecent || isResting())) return undefined;
-        missedMs = nowMs();
-        // If this fails, the signature is not valid as far as we know.
-        await refresh().catch(() => {});
+        // If this fails, the signature is not valid as far as we know. Calls with an unknown key still wait or try again.
+        const isRead = await refresh().then(
+          () => true,
+          () => false,
+        );
+        if (isRead) missedMs = nowMs();
       }
       return held !== undefined && held.set !== tried && hasKey(held.set, kid) ? held.set : undefined;
     },
