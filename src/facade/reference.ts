@@ -27,10 +27,11 @@ const PAGE_POLICY = {
  * never asked for the document, and creating it would take a tenth of their CPU time to start.
  */
 export async function registerReference(app: FastifyInstance, version: string): Promise<void> {
-  let document: OpenApiDocument | undefined;
-  const read = () => (document ??= describeRoutes(ROUTES, version));
+  const document: Partial<OpenApiDocument> = {};
+  const read = () =>
+    document.paths === undefined ? Object.assign(document, describeRoutes(ROUTES, version)) : document;
   serveOpenApi(app, read);
-  await app.register(swagger, { mode: 'static', specification: { document: {} as never } });
+  await app.register(swagger, { mode: 'static', specification: { document: document as never } });
   await app.register(swaggerUi, {
     routePrefix: '/docs',
     staticCSP: PAGE_POLICY,
@@ -40,7 +41,12 @@ export async function registerReference(app: FastifyInstance, version: string): 
     },
     // The other layout adds a bar with a foreign logo and a field for the address of a document.
     uiConfig: { layout: 'BaseLayout', tryItOutEnabled: false },
-    transformSpecification: read as never,
-    transformSpecificationClone: false,
+    // `transformSpecification` would print the YAML again for each request.
+    uiHooks: {
+      onRequest: (_request, _reply, done) => {
+        read();
+        done();
+      },
+    },
   });
 }
