@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { driftedFiles, OUT_OF_DATE, renderCrds } from '../../tools/generate/generate.ts';
-import { describeCrd } from '../kube/crds.ts';
+import { describeCrd } from '../kube/definitions/crds.ts';
 import type { buildCrd } from './crd.ts';
 import type { KindDefinition } from './kind.ts';
 import { KINDS } from './kinds/kinds.ts';

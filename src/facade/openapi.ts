@@ -10,8 +10,7 @@ import { SCOPES } from './auth/scopes.ts';
 import { type ExampleSchema, exampleOf } from './contract/body-example.ts';
 import { PATH_PARAMETERS, type PathParameter } from './contract/fields.ts';
 import { problemsOf } from './contract/problem-codes.ts';
-import { bodyLimitOf, type Route, roleOf } from './contract/route.ts';
-import { TAGS } from './contract/tags.ts';
+import { bodyLimitOf, type Route, roleOf, TAGS } from './contract/route.ts';
 import {
   createProblemResponses,
   type ProblemResponses,

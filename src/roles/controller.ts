@@ -9,7 +9,7 @@ import { createNetworkPolicy, judgeEndpoint } from '../core/delivery/network.ts'
 import { controllerProbe } from '../kube/access/policy-probes.ts';
 import { CONTROLLER_RULES, LEASE_RULES, SECRETS_RULES } from '../kube/access/rights.ts';
 import { connect } from '../kube/client.ts';
-import { createCrdGate } from '../kube/crds.ts';
+import { createCrdGate } from '../kube/definitions/crds.ts';
 import { leaseNamespace } from '../kube/lease-namespace.ts';
 import { readSmtpCertificateEnd } from '../mail/certificate.ts';
 import { createInvitationMailer } from '../mail/mailer.ts';

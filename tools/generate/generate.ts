@@ -4,7 +4,7 @@ import { stringify } from 'yaml';
 import { GROUP } from '../../src/api/group-version.ts';
 import { KINDS } from '../../src/api/kinds/kinds.ts';
 import { SCHEMA_ANNOTATION } from '../../src/api/well-known.ts';
-import { describeCrd } from '../../src/kube/crds.ts';
+import { describeCrd } from '../../src/kube/definitions/crds.ts';
 import { renderAlerts } from './alerts/alerts.ts';
 import { renderArgocd } from './argocd/argocd.ts';
 import { renderChart } from './chart/chart.ts';
@@ -38,7 +38,10 @@ function renderSchemaHashes(): GeneratedFile {
     kind.kind,
     describeCrd(kind).metadata.annotations[SCHEMA_ANNOTATION],
   ]);
-  return { path: 'src/kube/schema-hashes.json', text: `${JSON.stringify(Object.fromEntries(hashes), null, 2)}\n` };
+  return {
+    path: 'src/kube/definitions/schema-hashes.json',
+    text: `${JSON.stringify(Object.fromEntries(hashes), null, 2)}\n`,
+  };
 }
 
 /** The message of a test that found outdated files. */

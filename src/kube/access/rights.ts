@@ -1,7 +1,7 @@
 import { GROUP } from '../../api/group-version.ts';
 import { KINDS, type KindName } from '../../api/kinds/kinds.ts';
 import { QUOTA_NAME } from '../../api/well-known.ts';
-import { CRD_NAMES } from '../crds.ts';
+import { CRD_NAMES } from '../definitions/crds.ts';
 import { LEASE_NAME } from '../lease.ts';
 
 /** A rule that can be used in an RBAC role. */

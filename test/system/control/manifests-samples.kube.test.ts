@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { KINDS } from '../../../src/api/kinds/kinds.ts';
-import { describeCrd } from '../../../src/kube/crds.ts';
+import { describeCrd } from '../../../src/kube/definitions/crds.ts';
 import { type Cluster, startCluster } from '../../support/kubernetes/cluster.ts';
 import { ESTABLISHED, untilEstablished } from '../../support/kubernetes/crds.ts';
 import { eventually } from '../support/deadline.ts';

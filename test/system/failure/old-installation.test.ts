@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { KINDS } from '../../../src/api/kinds/kinds.ts';
-import { describeCrd } from '../../../src/kube/crds.ts';
+import { describeCrd } from '../../../src/kube/definitions/crds.ts';
 import { type Issuer, startIssuer } from '../../support/issuer.ts';
 import { applyPermissions, kubeconfigOf } from '../../support/kubernetes/permissions.ts';
 import type { Sluice } from '../../support/sluice.ts';

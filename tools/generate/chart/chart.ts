@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { KINDS } from '../../../src/api/kinds/kinds.ts';
 import { VERSION } from '../../../src/config/version.ts';
-import { describeCrd } from '../../../src/kube/crds.ts';
+import { describeCrd } from '../../../src/kube/definitions/crds.ts';
 import type { GeneratedFile } from '../generate.ts';
 import { redisClientCertificate, servedCertificate } from '../manifests/certificates.ts';
 import { podMonitor } from '../manifests/monitoring.ts';

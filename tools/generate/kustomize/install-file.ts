@@ -1,6 +1,6 @@
 import { KINDS } from '../../../src/api/kinds/kinds.ts';
 import { VERSION } from '../../../src/config/version.ts';
-import { describeCrd } from '../../../src/kube/crds.ts';
+import { describeCrd } from '../../../src/kube/definitions/crds.ts';
 import { REGISTRY, Values } from '../chart/values.ts';
 import { DEFAULT_INSTALLATION } from '../installation.ts';
 import { systemNamespace } from '../manifests/namespace.ts';

@@ -1,16 +1,16 @@
 import { createHash } from 'node:crypto';
-import { buildCrd } from '../api/crd.ts';
-import { GROUP, VERSION } from '../api/group-version.ts';
-import type { KindDefinition } from '../api/kind.ts';
-import { KINDS } from '../api/kinds/kinds.ts';
-import { SCHEMA_ANNOTATION } from '../api/well-known.ts';
-import type { Logger } from '../telemetry/log.ts';
-import type { Impairment } from '../telemetry/role-health.ts';
-import { type Clock, sleep } from '../time/clock.ts';
-import type { KubeClient } from './client.ts';
-import { isKubeError } from './kube-error.ts';
-import type { AnyObject } from './object.ts';
-import type { Resource } from './resource.ts';
+import { buildCrd } from '../../api/crd.ts';
+import { GROUP, VERSION } from '../../api/group-version.ts';
+import type { KindDefinition } from '../../api/kind.ts';
+import { KINDS } from '../../api/kinds/kinds.ts';
+import { SCHEMA_ANNOTATION } from '../../api/well-known.ts';
+import type { Logger } from '../../telemetry/log.ts';
+import type { Impairment } from '../../telemetry/role-health.ts';
+import { type Clock, sleep } from '../../time/clock.ts';
+import type { KubeClient } from '../client.ts';
+import { isKubeError } from '../kube-error.ts';
+import type { AnyObject } from '../object.ts';
+import type { Resource } from '../resource.ts';
 import hashes from './schema-hashes.json' with { type: 'json' };
 
 const CRDS: Resource = {

@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest';
-import { createManualClock } from '../../test/support/manual-clock.ts';
-import { KINDS } from '../api/kinds/kinds.ts';
-import { createLogger } from '../telemetry/log.ts';
-import type { KubeClient } from './client.ts';
+import { createManualClock } from '../../../test/support/manual-clock.ts';
+import { KINDS } from '../../api/kinds/kinds.ts';
+import { createLogger } from '../../telemetry/log.ts';
+import type { KubeClient } from '../client.ts';
+import { KubeError } from '../kube-error.ts';
 import { createCrdGate, describeCrd, type LiveCrd, lackOf } from './crds.ts';
-import { KubeError } from './kube-error.ts';
 
 // biome-ignore lint/suspicious/noExplicitAny: the tests change any part of a schema.
 type Any = any;
