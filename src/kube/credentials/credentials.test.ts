@@ -1,9 +1,13 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import type { RequestOptions } from 'node:https';
+import { copyFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer, type RequestOptions } from 'node:https';
+import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type { TLSSocket } from 'node:tls';
 import { KubeConfig } from '@kubernetes/client-node';
+import { request } from 'undici';
 import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
+import { type Authority, createAuthority } from '../../../test/support/certificates.ts';
 import { createAuthentication } from './authentication.ts';
 import { openCredentials } from './credentials.ts';
 import { readKubeContext } from './kubeconfig.ts';
@@ -153,5 +157,44 @@ describe('credentials', () => {
     write('ca.crt', 'second');
     pass(10_000);
     expect((await credentials.access()).calls).not.toBe(calls);
+  });
+
+  test('use a replaced authority and client certificate for new connections', async () => {
+    const [first, second] = [await createAuthority(folder, 'one'), await createAuthority(folder, 'two')] as const;
+    const both = [readFileSync(first.ca), readFileSync(second.ca)];
+    const optionsOf = async (authority: Authority, name: string) => {
+      const { cert, key } = await authority.issue(name, 'IP:127.0.0.1');
+      return { cert: readFileSync(cert), key: readFileSync(key), ca: both };
+    };
+    const server = createServer({ ...(await optionsOf(first, 'server-1')), requestCert: true }, (call, response) => {
+      response.end((call.socket as TLSSocket).getPeerCertificate().subject.CN);
+    });
+    await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve));
+    onTestFinished(() => void server.close());
+    const place = async (authority: Authority, name: string) => {
+      const { cert, key } = await authority.issue(name);
+      for (const [from, to] of [
+        [authority.ca, 'ca'],
+        [cert, 'cert'],
+        [key, 'key'],
+      ] as const) {
+        copyFileSync(from, join(folder, to));
+      }
+    };
+    await place(first, 'client-1');
+    const address = `https://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    const cluster = { server: address, 'certificate-authority': 'ca' };
+    const kubeconfig = writeKubeconfig({ 'client-certificate': 'cert', 'client-key': 'key' }, cluster);
+    const { credentials, pass } = open({ kubeconfig });
+    const ask = async () => {
+      const { calls, watches } = await credentials.access();
+      const answers = [calls, watches, watches].map(dispatcher => request(address, { dispatcher }));
+      return new Set(await Promise.all(answers.map(async answer => (await answer).body.text())));
+    };
+    expect(await ask()).toEqual(new Set(['client-1']));
+    server.setSecureContext(await optionsOf(second, 'server-2'));
+    await place(second, 'client-2');
+    pass(10_000);
+    expect(await ask()).toEqual(new Set(['client-2']));
   });
 });
