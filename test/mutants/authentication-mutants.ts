@@ -73,6 +73,12 @@ export const AUTHENTICATION_MUTANTS: readonly Mutant[] = [
       `${AUTH}issuer-keys.test.ts`,
     ],
     ['a withdrawn key is trusted forever', ' && ageMs < limits.trustMs', '', `${AUTH}issuer-keys.test.ts`],
+    [
+      'new keys are refused because an issuer did not respond',
+      'if (isRead) missedMs = nowMs();',
+      'missedMs = nowMs();',
+      `${AUTH}issuer-keys.test.ts`,
+    ],
   ]),
   ...mutantsOf(`${AUTH}authentication.ts`, [
     [
