@@ -186,7 +186,9 @@ export function createExchangeLoop(options: {
     const sentMs = monotonicMs();
     const caller = { dispatcher: name, number: ++calls, readyMs: READY_MS };
     const holding = { ...caller, limit, held: holds, holdsAlone: book.holdsAlone() };
-    const seen = { pushed: count.pushed(), bytes: count.bytes(), roomBytes: ROOM_BYTES };
+    // Nothing should be pushed while it would be lost.
+    const roomBytes = options.isListening() ? ROOM_BYTES : 0;
+    const seen = { pushed: count.pushed(), bytes: count.bytes(), roomBytes };
     let answer: ExchangeAnswer;
     try {
       answer = await deps.exchange(part, { ...holding, ...seen }, completing, isStopping ? 0 : CLAIMS_AT_ONCE);

@@ -41,7 +41,7 @@ export interface PartWorkerDeps extends SlotOpening, PartCalls, Omit<DeliverDeps
    * blanks.
    */
   readonly name: string;
-  readonly pushes: Pick<PushConnection, 'listen' | 'fence' | 'leave'>;
+  readonly pushes: Pick<PushConnection, 'listen' | 'fence' | 'isListening' | 'leave'>;
   readonly room: Room;
   /** The memory that this process may use for large bodies during attempts, in bytes. */
   readonly bodyRoom: Room;

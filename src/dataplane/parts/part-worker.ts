@@ -72,7 +72,7 @@ export function createPartWorker(given: PartWorkerDeps, part: Part): PartWorker 
   }
   let version = '0';
   let advancedVersion: string | undefined;
-  let isListening = false;
+  let hasListened = false;
   let isStopping = false;
   let dueTimer: NodeJS.Timeout | undefined;
   const evicting = new Set<string>();
@@ -122,7 +122,7 @@ export function createPartWorker(given: PartWorkerDeps, part: Part): PartWorker 
     count,
     sending: queues.sending,
     fence: () => pushes.fence(channel),
-    isListening: () => isListening,
+    isListening: () => pushes.isListening(channel),
     onAnswer,
     onMissing: missControlData,
     onFailure: fail,
@@ -256,8 +256,8 @@ export function createPartWorker(given: PartWorkerDeps, part: Part): PartWorker 
     onMessage,
     onListening() {
       clock.reset();
-      if (isListening) loop.reclaim();
-      isListening = true;
+      if (hasListened) loop.reclaim();
+      hasListened = true;
       loop.want();
     },
   });

@@ -26,6 +26,8 @@ export interface PushConnection {
    * because the connection was lost.
    */
   readonly fence: (channel: string) => Promise<void>;
+  /** Whether the subscription is active. */
+  readonly isListening: (channel: string) => boolean;
   readonly leave: (channel: string) => void;
   readonly close: () => void;
 }
@@ -143,29 +145,32 @@ export function createPushConnection(connections: RedisConnections, log: Logger)
     if (isWanted(channel)) channel.listener.onListening();
   }
 
+  async function fence(name: string): Promise<void> {
+    const channel = channels.get(name);
+    const node = channel?.node;
+    if (channel === undefined || node === undefined) throw new Error(`${name} has no subscription`);
+    try {
+      // The reply is only sent after all earlier messages.
+      await node.redis.ssubscribe(name);
+    } catch (error) {
+      if (parseMoved(error, node.address) === undefined) drop(node);
+      else {
+        node.refused++;
+        replace(channel);
+      }
+      throw error;
+    }
+    if (channel.node !== node) throw new Error(`${name} has been resubscribed`);
+  }
+
   return {
+    isListening: name => channels.get(name)?.node !== undefined,
     listen(name, listener) {
       const channel: Channel = { name, listener, node: undefined, placing: false };
       channels.set(name, channel);
       void place(channel);
     },
-    async fence(name) {
-      const channel = channels.get(name);
-      const node = channel?.node;
-      if (channel === undefined || node === undefined) throw new Error(`${name} has no subscription`);
-      try {
-        // The reply is only sent after all earlier messages.
-        await node.redis.ssubscribe(name);
-      } catch (error) {
-        if (parseMoved(error, node.address) === undefined) drop(node);
-        else {
-          node.refused++;
-          replace(channel);
-        }
-        throw error;
-      }
-      if (channel.node !== node) throw new Error(`${name} has been resubscribed`);
-    },
+    fence,
     leave(name) {
       const channel = channels.get(name);
       if (channel === undefined) return;
