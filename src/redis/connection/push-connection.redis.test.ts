@@ -1,6 +1,7 @@
 import { expect, onTestFinished, test, vi } from 'vitest';
+import { startProxy } from '../../../test/chaos/proxy.ts';
 import { masterOfSlot, startRedisCluster } from '../../../test/support/redis/cluster.ts';
-import { redisCommand } from '../../../test/support/redis/server.ts';
+import { redisCommand, startRedis } from '../../../test/support/redis/server.ts';
 import { redisClusterUrl, redisUrl } from '../../../test/support/redis/shared.ts';
 import { createLogger } from '../../telemetry/log.ts';
 import { connectRedis } from '../client.ts';
@@ -59,6 +60,21 @@ onEachRedis(redis => {
     await expect(pushes.fence(left)).rejects.toThrow('has no subscription');
   });
 });
+
+test('leaves a server that does not respond while there are no messages', async () => {
+  const [first, second] = [await startRedis(), await startRedis()];
+  for (const server of [first, second]) onTestFinished(server.stop);
+  const proxy = await startProxy(first.port);
+  onTestFinished(proxy.stop);
+  const channels = names(3);
+  const { of } = await start(proxy.url, channels);
+  proxy.hang();
+  proxy.forwardTo(second.port);
+  const isAgain = () => expect(channels.map(channel => of(channel).listening)).toEqual([2, 2, 2]);
+  await vi.waitFor(isAgain, { timeout: 25_000, interval: 50 });
+  await second.command('SPUBLISH', channels[0] as string, 'there');
+  await vi.waitFor(() => expect(of(channels[0] as string).messages).toEqual(['there']), soon);
+}, 60_000);
 
 test('follows a channel whose slot moves to another node', async () => {
   const cluster = await startRedisCluster();

@@ -49,6 +49,8 @@ interface Channel {
 }
 
 const WAIT = { firstMs: 100, mostMs: 1_000 };
+/** The interval for checking connections. It is longer than the time after which a command fails. */
+const CHECK_MS = 10_000;
 const MOVED = /^MOVED \d+ (.*):(\d+)$/;
 /** How often to follow a redirection without a delay. */
 const MOST_HOPS = 3;
@@ -163,6 +165,15 @@ export function createPushConnection(connections: RedisConnections, log: Logger)
     if (channel.node !== node) throw new Error(`${name} has been resubscribed`);
   }
 
+  /** Leaves servers that hang. They don't close their connections, and idle parts don't send anything. */
+  function checkNodes(): void {
+    for (const node of nodes.values()) {
+      const [channel] = node.channels;
+      if (channel !== undefined) fence(channel.name).catch(() => {});
+    }
+  }
+  const checking = setInterval(checkNodes, CHECK_MS).unref();
+
   return {
     isListening: name => channels.get(name)?.node !== undefined,
     listen(name, listener) {
@@ -180,6 +191,7 @@ export function createPushConnection(connections: RedisConnections, log: Logger)
     },
     close() {
       closed = true;
+      clearInterval(checking);
       channels.clear();
       for (const node of nodes.values()) node.redis.disconnect();
       nodes.clear();
