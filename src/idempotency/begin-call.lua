@@ -15,7 +15,7 @@ if known[1] then
   -- If a time is further in the future, the clock was set back.
   local left = math.min(tonumber(known[3]) - now, tonumber(ARG_TURN_MS))
   if left > 0 then return { 'BUSY', left } end
-  redis.call('HSET', KEY_CALL, 'turn', ARG_TURN, 'untilMs', untilMs)
+  redis.call('HSET', KEY_CALL, 'turn', ARG_TURN, 'untilMs', untilMs, 'repeated', '1')
   return { 'RUN', known[2] }
 end
 redis.call('ZREMRANGEBYSCORE', KEY_CALLS, '-inf', ARG_NOW)

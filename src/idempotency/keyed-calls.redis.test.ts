@@ -65,15 +65,35 @@ onEachRedis(redis => {
       expect(await one.begin(call)).toEqual({ answer: 'DONE', text: 'of the second' });
     });
 
-    test('continues after a failure, and releases its key if it was refused', async () => {
+    test('releases its key if it was refused', async () => {
+      const { one, call } = start();
+      const first = running(await one.begin(call));
+      await first.end('forget');
+      const second = running(await one.begin({ ...call, request: '{"id":2}' }));
+      expect(second.seed).not.toBe(first.seed);
+    });
+
+    test('continues after a failure, even if a repetition was refused in the meantime', async () => {
       const { one, two, call } = start();
       const first = running(await one.begin(call));
       await first.end('release');
       const second = running(await two.begin(call));
       expect(second.seed).toBe(first.seed);
+      // The first attempt may have had an effect, so another seed would have a second one.
       await second.end('forget');
-      const third = running(await one.begin({ ...call, request: '{"id":2}' }));
-      expect(third.seed).not.toBe(first.seed);
+      expect(await one.begin({ ...call, request: '{"id":2}' })).toEqual({ answer: 'CONFLICT' });
+      const third = running(await one.begin(call));
+      expect(third.seed).toBe(first.seed);
+      await third.end('done', 'text');
+      expect(await two.begin(call)).toEqual({ answer: 'DONE', text: 'text' });
+    });
+
+    test('continues after a crash, even if a repetition was refused in the meantime', async () => {
+      const { clock, one, two, call } = start();
+      const first = running(await one.begin(call));
+      clock.ms += TURN_MS;
+      await running(await two.begin(call)).end('forget');
+      expect(running(await one.begin(call)).seed).toBe(first.seed);
     });
 
     test('is not delayed after the clock was set back', async () => {

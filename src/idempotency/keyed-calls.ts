@@ -37,8 +37,9 @@ export type Begun =
   | { readonly answer: 'CONFLICT' };
 
 /**
- * Ends a call. done: `text` is the response for repeated calls. forget: the call had no effect, and the key can be used
- * again. release: the call may have had an effect, and is performed again when it is repeated.
+ * Ends a call. done: `text` is the response for repeated calls. forget: this attempt had no effect, and the key can be
+ * used again unless an earlier attempt was interrupted. release: the call may have had an effect, and is performed again
+ * when it is repeated.
  */
 export type EndCall = (how: 'done' | 'forget' | 'release', text?: string) => Promise<void>;
 

@@ -37,7 +37,8 @@ export function keyedCallOf(
 
 /**
  * Performs a call that has an Idempotency-Key a single time. Repeated calls return the same response. If a call was
- * interrupted, repeating it will complete the call. To do this, it uses the same seed. Refused calls free their key.
+ * interrupted, repeating it will complete the call. To do this, it uses the same seed. A refused call frees its key,
+ * unless an earlier attempt was interrupted.
  *
  * @throws Refusal 422 `idempotency_conflict` if the key belongs to another request, 409 `idempotency_in_progress` while
  *   the call is being performed, and 429 `rate_limited` if the owner has used too many keys

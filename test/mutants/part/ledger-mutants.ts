@@ -13,6 +13,11 @@ export const LEDGER_MUTANTS: readonly Mutant[] = [
   ]),
   ...mutantsOf('src/idempotency/end-call.lua', [
     [
+      'a refused repetition frees the key of an interrupted call',
+      " and redis.call('HEXISTS', KEY_CALL, 'repeated') == 0",
+      '',
+    ],
+    [
       'a replica that lost its turn ends the call',
       "if redis.call('HGET', KEY_CALL, 'turn') ~= ARG_TURN then return 'LOST' end",
       '',
