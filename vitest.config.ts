@@ -151,8 +151,8 @@ export default defineConfig({
           ],
           // Exhaustive and random tests take seconds, more on a machine that others use as well.
           testTimeout: 30_000,
-          // One less than there are cores would be one alone on a small machine.
-          maxWorkers: Math.max(2, availableParallelism() - 1),
+          // Some files mostly wait for timers.
+          maxWorkers: Math.max(3, availableParallelism() - 1),
         },
       },
       {
