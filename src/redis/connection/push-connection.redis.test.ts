@@ -61,6 +61,23 @@ onEachRedis(redis => {
   });
 });
 
+test('has no subscription for a channel that was left before it was subscribed', async () => {
+  const server = await startRedis();
+  onTestFinished(server.stop);
+  const [left = '', kept = ''] = names(2);
+  const { pushes } = await start(server.url, []);
+  const listener = { onMessage: () => {}, onListening: vi.fn() };
+  pushes.listen(left, listener);
+  pushes.leave(left);
+  pushes.listen(kept, listener);
+  pushes.leave(kept);
+  pushes.listen(kept, listener);
+  const count = () => server.command('PUBSUB', 'SHARDNUMSUB', left, kept);
+  await vi.waitFor(() => expect(listener.onListening).toHaveBeenCalledOnce(), soon);
+  await pushes.fence(kept);
+  await vi.waitFor(async () => expect(await count()).toEqual([left, 0, kept, 1]), { timeout: 2_000, interval: 10 });
+});
+
 test('leaves a server that does not respond while there are no messages', async () => {
   const [first, second] = [await startRedis(), await startRedis()];
   for (const server of [first, second]) onTestFinished(server.stop);

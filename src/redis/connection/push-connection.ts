@@ -129,6 +129,7 @@ export function createPushConnection(connections: RedisConnections, log: Logger)
       try {
         await node.connected;
         await node.redis.ssubscribe(channel.name);
+        if (!channels.has(channel.name)) node.redis.sunsubscribe(channel.name).catch(() => {});
         if (nodes.get(node.address) !== node || !isWanted(channel)) continue;
         channel.node = node;
         node.channels.add(channel);
