@@ -66,7 +66,7 @@ test('has no subscription for a channel that was left before it was subscribed',
   onTestFinished(server.stop);
   const [left = '', kept = ''] = names(2);
   const { pushes } = await start(server.url, []);
-  const listener = { onMessage: () => {}, onListening: vi.fn() };
+  const listener = { onMessage: () => {}, onListening: vi.fn<() => void>() };
   pushes.listen(left, listener);
   pushes.leave(left);
   pushes.listen(kept, listener);
