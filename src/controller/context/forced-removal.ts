@@ -17,7 +17,7 @@ const NOTES = {
   draining: {
     reason: 'FinalizerRemovedWhileDraining',
     message:
-      'the finalizer was removed by someone else while the stream was delivering its remaining events. These events are not delivered any more',
+      'the finalizer was removed by someone else while the stream was delivering its remaining events. They will not be delivered',
   },
 } as const;
 

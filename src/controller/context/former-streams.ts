@@ -7,7 +7,7 @@ import type { EventRecorder } from '../engine/event-recorder.ts';
 export type OnEventsRemoved = (stream: { readonly tenant: string; readonly queue: string }, left: DrainState) => void;
 
 const MESSAGE =
-  'A CatalogStream with this name existed before, and was removed without its finalizer. This is a new object, so the undelivered events of the former one were removed';
+  'Another CatalogStream with this name was deleted without its finalizer. Its undelivered events were removed because this is a new object';
 
 /** Returns a listener that logs the removal and records an Event on the stream. */
 export function createRemovalReport(deps: {

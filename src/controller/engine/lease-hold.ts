@@ -94,9 +94,9 @@ function askFor(admits: Admission, release: () => Promise<void>) {
 
 /**
  * Creates a view of a lease for a single process. A lease held by another process expires if we don't see it change for
- * the lease duration, or for one minute. Since the times inside the lease are ignored for this purpose, clocks don't need to be
- * synchronized between processes, although they must run at about the same speed. Our own deadline is based on when the
- * last renewal was sent.
+ * the lease duration, or for one minute. Since the times inside the lease are ignored for this purpose, clocks don't
+ * need to be synchronized between processes, although they must run at about the same speed. Our own deadline is based
+ * on when the last renewal was sent.
  */
 export function createLeaseHold(options: {
   readonly leases: LeaseStore;

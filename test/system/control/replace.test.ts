@@ -109,7 +109,7 @@ test('a CatalogStream whose finalizer is removed by hand reports that its undeli
   await observer.apply(stream(PRODUCER, QUEUE));
   await observer.untilEvent(`CatalogStream/${QUEUE} EventsRemoved`);
   const lines = (await world.sluice.logLines()).filter(({ msg }) =>
-    String(msg).startsWith('A CatalogStream with this'),
+    String(msg).startsWith('Another CatalogStream with this name was deleted'),
   );
   expect(lines).toMatchObject([{ queue: QUEUE, unrouted: 0, open: 1 }]);
   answer();

@@ -291,13 +291,8 @@ describe.each(TENANTS)('the owner of %s', tenant => {
           // A filter only applies to the inbox of the caller, which contains the event of one of the others.
           const isFilter = each.position.kind === 'published' && each.position.where === 'query';
           if (isFilter && idsOf[other].published === `for ${tenant}`) continue;
-          const wanted = isScope(each.route, each.position)
-            ? [403]
-            : isEvent
-              ? [404, 422]
-              : isFilter
-                ? [200]
-                : [204, 403, 404];
+          const elsewhere = isEvent ? [404, 422] : [204, 403, 404];
+          const wanted = isScope(each.route, each.position) ? [403] : isFilter ? [200] : elsewhere;
           const same =
             foreign.status === unknown.status && JSON.stringify(foreign.body) === JSON.stringify(unknown.body);
           const isFound = isFilter && (foreign.body as { data: unknown[] }).data.length > 0;
