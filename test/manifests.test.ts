@@ -58,7 +58,7 @@ test('each value that a template of the chart reads exists, so that users can se
   expect(paths.length).toBeGreaterThan(50);
   expect(
     paths.filter(path => !hasPath(values, path)),
-    'tools/generate/chart/values.ts must have these values',
+    'tools/generate/chart/values/values.ts must have these values',
   ).toEqual([]);
 });
 

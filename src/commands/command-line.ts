@@ -1,6 +1,9 @@
 import { parseArgs } from 'node:util';
 import { ConfigError } from '../config/config.ts';
 
+/** Runs a command with the given arguments and returns its exit code. */
+export type Command = (argv: readonly string[], env: Readonly<Record<string, string | undefined>>) => Promise<number>;
+
 type Options = NonNullable<NonNullable<Parameters<typeof parseArgs>[0]>['options']>;
 
 /**

@@ -1,7 +1,5 @@
 import type { COMMAND_NAMES } from '../config/config.ts';
-
-/** Runs a command with the given arguments and returns its exit code. */
-export type Command = (argv: readonly string[], env: Readonly<Record<string, string | undefined>>) => Promise<number>;
+import type { Command } from './command-line.ts';
 
 /** Unlike roles, commands exit when they are done. Each command only loads the required modules. */
 export const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {

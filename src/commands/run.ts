@@ -1,5 +1,6 @@
 import { ConfigError } from '../config/config.ts';
-import { COMMANDS, type Command } from './commands.ts';
+import type { Command } from './command-line.ts';
+import { COMMANDS } from './commands.ts';
 
 /**
  * Runs the command specified by the first argument. The exit code is 1 if it fails, with the reason on standard error.

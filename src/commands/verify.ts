@@ -4,8 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { RunReport } from '../api/sandbox.ts';
 import { ConfigError } from '../config/config.ts';
 import { tenantId } from '../core/ids/ids.ts';
-import { parseCommandLine, print } from './command-line.ts';
-import type { Command } from './commands.ts';
+import { type Command, parseCommandLine, print } from './command-line.ts';
 
 const USAGE =
   'sluice verify --url <URL of ingress> --workspace <name> --stream <name> --key-file <path> [--timeout <seconds>]';

@@ -37,7 +37,7 @@ export const ROUTING_MUTANTS: readonly Mutant[] = [
     ['a block of a package has no effect', 'packages === undefined ? []', 'true ? []'],
     ['a block of a stream has no effect', "of(integration, 'CatalogStream', stream)", '[] as Placed<B>'],
   ]),
-  ...mutantsOf('src/controller/routes/tenant.ts', [
+  ...mutantsOf('src/controller/routes/versions.ts', [
     ['routes with and without the salt have the same version', "=== undefined ? '' : '+'", "=== undefined ? '' : ''"],
   ]),
   ...mutantsOf('src/core/routing/subscription-route.ts', [

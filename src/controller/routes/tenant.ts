@@ -1,7 +1,6 @@
 import type { CompiledTenant } from '../../core/routing/compile-routes.ts';
 import type { TenantRoutes } from '../../core/routing/routes.ts';
 import type { Steps } from '../../core/routing/steps.ts';
-import type { AnyObject } from '../../kube/object.ts';
 import type { StoredRoutes } from '../../record/control-plan.ts';
 import type { Clock } from '../../time/clock.ts';
 import type { Closing } from './closing.ts';
@@ -59,19 +58,6 @@ export function forgetStored(tenant: Tenant): void {
 /** Returns true unless the routes need to be read from Redis. */
 export function isKnown({ stored, isWriting }: Tenant): boolean {
   return stored !== undefined || isWriting;
-}
-
-/** A Subscription that requires a salt for its endpoint. */
-type Salted = AnyObject & { readonly status?: { readonly signing?: { readonly salt?: string } } };
-
-/**
- * Returns the object version. The version changes with the spec, the deletion timestamp, or the finalizers, and when a
- * salt is added to a Subscription.
- */
-export function versionOf(object: AnyObject): string {
-  const { uid, generation, deletionTimestamp, finalizers } = object.metadata;
-  const salt = (object as Salted).status?.signing?.salt === undefined ? '' : '+';
-  return `${uid}@${generation ?? 0}${deletionTimestamp === undefined ? '' : '-'}${finalizers?.length ?? 0}${salt}`;
 }
 
 /** Returns true if there are no routes for this tenant. */

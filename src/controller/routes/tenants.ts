@@ -10,7 +10,8 @@ import { inSlices } from '../../time/slices.ts';
 import type { InForce } from './closing.ts';
 import { type Drop, type Leaves, removeData } from './removal.ts';
 import { type SyncDeps, syncTenant } from './sync.ts';
-import { createTenant, forgetStored, isEmpty, isKnown, type Tenant, versionOf } from './tenant.ts';
+import { createTenant, forgetStored, isEmpty, isKnown, type Tenant } from './tenant.ts';
+import { versionOf } from './versions.ts';
 
 export interface TenantsDeps extends Omit<SyncDeps, 'gather' | 'compile'> {
   readonly gather: (name: string, isRemoved: (uid: string) => boolean) => Steps<TenantSnapshot>;

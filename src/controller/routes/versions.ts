@@ -1,7 +1,19 @@
 import type { Steps } from '../../core/routing/steps.ts';
 import type { AnyObject } from '../../kube/object.ts';
 import { inSlices } from '../../time/slices.ts';
-import { versionOf } from './tenant.ts';
+
+/** A Subscription that requires a salt for its endpoint. */
+type Salted = AnyObject & { readonly status?: { readonly signing?: { readonly salt?: string } } };
+
+/**
+ * Returns the object version. The version changes with the spec, the deletion timestamp, or the finalizers, and when a
+ * salt is added to a Subscription.
+ */
+export function versionOf(object: AnyObject): string {
+  const { uid, generation, deletionTimestamp, finalizers } = object.metadata;
+  const salt = (object as Salted).status?.signing?.salt === undefined ? '' : '+';
+  return `${uid}@${generation ?? 0}${deletionTimestamp === undefined ? '' : '-'}${finalizers?.length ?? 0}${salt}`;
+}
 
 /**
  * Runs a calculation, and also returns the versions of all objects that it takes into account. Both must have been

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { stringifyOne } from '../manifests/yaml.ts';
 import { type Row, table } from '../markdown.ts';
-import { Values } from './values.ts';
+import { Values } from './values/values.ts';
 
 /** The parts of JSON Schema used for the values. */
 interface Node {

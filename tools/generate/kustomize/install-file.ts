@@ -1,7 +1,7 @@
 import { KINDS } from '../../../src/api/kinds/kinds.ts';
 import { VERSION } from '../../../src/config/version.ts';
 import { describeCrd } from '../../../src/kube/definitions/crds.ts';
-import { REGISTRY, Values } from '../chart/values.ts';
+import { REGISTRY, Values } from '../chart/values/values.ts';
 import { DEFAULT_INSTALLATION } from '../installation.ts';
 import { systemNamespace } from '../manifests/namespace.ts';
 import { createPlainTarget } from '../manifests/plain-target.ts';

@@ -1,5 +1,5 @@
 import { VERSION } from '../../../src/config/version.ts';
-import { Values } from '../chart/values.ts';
+import { Values } from '../chart/values/values.ts';
 import type { GeneratedFile } from '../generate.ts';
 import { DEFAULT_INSTALLATION } from '../installation.ts';
 import { podMonitor } from '../manifests/monitoring.ts';

@@ -1,4 +1,4 @@
-import type { Values } from '../chart/values.ts';
+import type { Values } from '../chart/values/values.ts';
 import { DEFAULT_INSTALLATION } from '../installation.ts';
 import type { Target } from './target.ts';
 

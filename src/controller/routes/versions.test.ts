@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { AnyObject } from '../../kube/object.ts';
-import { versionOf } from './tenant.ts';
+import { versionOf } from './versions.ts';
 
 const metadata = { name: 'orders', uid: 'u', resourceVersion: '1', generation: 1, finalizers: ['f'] };
 const of = (more: object, status?: object) =>

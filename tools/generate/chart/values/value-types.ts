@@ -1,5 +1,8 @@
 import { z } from 'zod';
 
+/** A network in CIDR notation, e.g. 10.0.0.0/8. The roles check the numbers. */
+export const NETWORK = /^[0-9a-fA-F.:]+\/[0-9]{1,3}$/;
+
 /** A group of values. Misspelled keys in the group are refused. */
 export function section<const Shape extends z.core.$ZodLooseShape>(description: string, shape: Shape) {
   return z
