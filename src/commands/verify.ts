@@ -4,6 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { RunReport } from '../api/sandbox.ts';
 import { ConfigError } from '../config/config.ts';
 import { tenantId } from '../core/ids/ids.ts';
+import { isFieldValue } from '../core/ids/ingress-key.ts';
 import { type Command, parseCommandLine, print } from './command-line.ts';
 
 const USAGE =
@@ -28,7 +29,10 @@ export const verify: Command = async argv => {
   const known = { url: text, workspace: text, stream: text, 'key-file': text, timeout: { ...text, default: TIMEOUT } };
   const { url, workspace, stream, 'key-file': keyFile, timeout } = parseCommandLine(argv, known, USAGE);
   if (!url || !workspace || !stream || !keyFile || !(Number(timeout) > 0)) throw new ConfigError(`usage: ${USAGE}`);
-  const key = (await readFile(keyFile, 'utf8')).trim();
+  if (!/^https?:$/.test(URL.parse(url)?.protocol ?? '')) {
+    throw new ConfigError('--url must be the URL of ingress, e.g. https://events.example.com');
+  }
+  const key = await readKey(keyFile);
   const sandbox = new URL(`/events/sandbox/${tenantId(workspace)}/`, url).href;
   const headers = { authorization: `Bearer ${key}` };
   const endMs = performance.now() + Number(timeout) * 1_000;
@@ -72,6 +76,17 @@ async function publishOnce(sandbox: string, stream: string, headers: Readonly<Re
     if (verdicts.length > 0 && verdicts.every(({ verdict }) => verdict === 'not_routed')) break;
   }
   return `The event was accepted, but not delivered: ${last}`;
+}
+
+/**
+ * Reads an ingress key from a file, without spaces and newlines around it. Keys are compared byte by byte.
+ *
+ * @throws ConfigError if the key can't be sent. Otherwise, `fetch` would report the key as part of its error message
+ */
+async function readKey(path: string): Promise<string> {
+  const key = (await readFile(path, 'latin1')).replace(/^[ \t\r\n]+|[ \t\r\n]+$/g, '');
+  if (isFieldValue(Buffer.from(key, 'latin1'))) return key;
+  throw new ConfigError(`--key-file: ${path} must contain a single ingress key`);
 }
 
 function reasonOf(error: unknown): string {

@@ -30,6 +30,11 @@ const INGRESS_KEY_MAX_BYTES = 512;
 /** A header field value without control characters or leading and trailing spaces (RFC 9110, 5.5). */
 const FIELD_VALUE = /^[\x21-\x7e\x80-\xff](?:[\x20-\x7e\x80-\xff]*[\x21-\x7e\x80-\xff])?$/;
 
+/** Returns true if the key can be sent in a header. */
+export function isFieldValue(key: Buffer): boolean {
+  return FIELD_VALUE.test(key.toString('latin1'));
+}
+
 /**
  * Returns an error message if a key in a Secret is invalid. Otherwise, it returns undefined. The message does not
  * contain the key.
@@ -39,6 +44,6 @@ export function faultOfIngressKey(key: Buffer): string | undefined {
     return `it has ${key.length} bytes; use ${INGRESS_KEY_MIN_BYTES} or more random characters`;
   }
   if (key.length > INGRESS_KEY_MAX_BYTES) return `it has ${key.length} bytes; use ${INGRESS_KEY_MAX_BYTES} at most`;
-  if (FIELD_VALUE.test(key.toString('latin1'))) return undefined;
+  if (isFieldValue(key)) return undefined;
   return 'it contains characters that headers do not allow. Remove line breaks, control characters and leading or trailing spaces';
 }
