@@ -34,6 +34,11 @@ export function readBinaryCloudEvent(
   for (const name of REQUIRED_ATTRIBUTES) {
     if (headers[PREFIX + name] === undefined) errors.push({ header: PREFIX + name, detail: faultOfMissing(name) });
   }
+  // Only the limit is reported then. Checking thousands of headers, and naming each of them, would take too long.
+  if (sent.length > ATTRIBUTES_MAX) {
+    errors.push({ detail: 'a CloudEvent can have at most 64 attributes, including extensions' });
+    return undefined;
+  }
   const attributes: BinaryAttributes = {};
   let total = 0;
   for (const header of sent) {
@@ -48,8 +53,6 @@ export function readBinaryCloudEvent(
     if (fault === undefined) attributes[name] = value;
     else errors.push({ header, detail: fault });
   }
-  if (sent.length > ATTRIBUTES_MAX)
-    errors.push({ detail: 'a CloudEvent can have at most 64 attributes, including extensions' });
   if (total > ATTRIBUTES_TOTAL_MAX_LENGTH) {
     errors.push({ detail: 'the names and values of all ce- headers are longer than 8,192 bytes' });
   }

@@ -121,6 +121,9 @@ describe('binary mode: invalid attributes are refused by name', () => {
       code: 'malformed_cloudevent',
       errors: [{ detail: expect.stringContaining('64 attributes') }],
     });
+    // Only the limit is reported, not each of very many invalid names.
+    const invalid = Object.fromEntries(Array.from({ length: 1_000 }, (_, i) => [`ce-x-${i}`, 'v']));
+    expect(extract({ ...REQUIRED, ...invalid })).toMatchObject({ errors: { length: 1 } });
     const used = Object.entries(REQUIRED).flat().join('').length + 'ce-x'.length;
     const left = ATTRIBUTES_TOTAL_MAX_LENGTH - used;
     expect(faultsOf({ ...REQUIRED, 'ce-x': 'v'.repeat(left) })).toBe('taken');

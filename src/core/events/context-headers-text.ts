@@ -41,7 +41,8 @@ export function decodeCloudEventHeader(latin1: string): string | undefined {
 export function isHeaderRepeated(rawHeaders: readonly string[], name: string): boolean {
   let seen = 0;
   for (let index = 0; index < rawHeaders.length; index += 2) {
-    if (rawHeaders[index]?.toLowerCase() === name) seen += 1;
+    const raw = rawHeaders[index];
+    if (raw?.length === name.length && raw.toLowerCase() === name) seen += 1;
   }
   return seen > 1;
 }

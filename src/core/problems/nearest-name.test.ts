@@ -12,3 +12,13 @@ test.each([
 ])('for %s, the suggestion is %s', (name, meant) => {
   expect(nearestName(name, KNOWN)).toBe(meant);
 });
+
+test('does not compare a name that is much longer than all others', () => {
+  const letters = new Proxy(Object('x'.repeat(10_000)) as object, {
+    get(target, key) {
+      if (key === '0') throw new Error('compared');
+      return Reflect.get(target, key) as unknown;
+    },
+  });
+  expect(nearestName(letters as unknown as string, KNOWN)).toBeUndefined();
+});

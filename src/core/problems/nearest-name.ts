@@ -6,6 +6,8 @@ export function nearestName(name: string, known: readonly string[]): string | un
   let best: string | undefined;
   let fewest = MOST_SLIPS + 1;
   for (const each of known) {
+    // Each additional letter is a difference. Without this, comparing a name that fills a request would take seconds.
+    if (Math.abs(name.length - each.length) > MOST_SLIPS) continue;
     const distance = editDistance(name, each);
     if (distance < fewest) [best, fewest] = [each, distance];
   }
