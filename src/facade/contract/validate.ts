@@ -6,6 +6,23 @@ import { messageOf, messageOfMissing, messageOfUnknown } from './validation-mess
 
 type Place = 'body' | 'query';
 
+/** The maximum number of errors in a response. */
+const MOST_ERRORS = 20;
+/** The maximum number of items and fields of a body, including nested ones. The largest valid bodies have about 1,000. */
+const MOST_MEMBERS = 10_000;
+
+/** Returns true if a body has too many members. Describing each invalid one would block the process for seconds. */
+function hasTooManyMembers(body: unknown): boolean {
+  const parts: unknown[] = [body];
+  for (const part of parts) {
+    if (typeof part !== 'object' || part === null) continue;
+    const members = Object.values(part);
+    if (parts.length + members.length > MOST_MEMBERS) return true;
+    parts.push(...members);
+  }
+  return false;
+}
+
 function pointer(path: readonly PropertyKey[]): string {
   return path.map(word => `/${String(word).replaceAll('~', '~0').replaceAll('/', '~1')}`).join('');
 }
@@ -30,11 +47,11 @@ function valueAt(value: unknown, path: readonly PropertyKey[]): unknown {
  * values from the request.
  */
 function errorsOf(where: Place, schema: z.ZodType, value: unknown, issues: readonly z.core.$ZodIssue[]) {
-  return issues.flatMap((issue): ProblemError[] => {
+  const errors = issues.slice(0, MOST_ERRORS).flatMap((issue): ProblemError[] => {
     if (issue.code === 'unrecognized_keys') {
       const known = issue.path.length === 0 ? fieldsOf(schema) : [];
       const sort = where === 'body' ? 'field' : 'parameter';
-      return issue.keys.map(key => ({
+      return issue.keys.slice(0, MOST_ERRORS).map(key => ({
         ...place(where, [...issue.path, key]),
         detail: messageOfUnknown(sort, key, known),
       }));
@@ -45,10 +62,17 @@ function errorsOf(where: Place, schema: z.ZodType, value: unknown, issues: reado
     const missing = issue.path.length > 0 && valueAt(value, issue.path) === undefined;
     return [{ ...place(where, issue.path), detail: missing ? messageOfMissing(issue.message) : issue.message }];
   });
+  return errors.slice(0, MOST_ERRORS);
 }
 
-/** Validates a body or a query. @throws Refusal 422 `invalid_request`, which contains all errors */
+/** Validates a body or a query. @throws Refusal 422 `invalid_request`, which contains the first 20 errors */
 export function validate<S extends z.ZodType>(where: Place, schema: S, value: unknown): z.output<S> {
+  if (hasTooManyMembers(value)) {
+    throw new Refusal(
+      'invalid_request',
+      `The body has more than ${MOST_MEMBERS.toLocaleString('en')} items and fields.`,
+    );
+  }
   const parsed = schema.safeParse(value, { error: messageOf });
   if (parsed.success) return parsed.data;
   throw new Refusal('invalid_request', { errors: errorsOf(where, schema, value, parsed.error.issues) });
