@@ -5,6 +5,7 @@ import {
   INTEGRATION,
   JSON_BODY,
   type StartedFacade,
+  TENANT,
 } from '../../test/support/facade/facade-server.ts';
 import { startIssuer, type TestIssuer } from '../../test/support/facade/issuer.ts';
 import { exchange } from '../../test/support/facade/raw-exchange.ts';
@@ -49,6 +50,21 @@ test('a call without access is audited with its reason, network and route', asyn
   for (const { requestId } of audited) expect(requestId).toMatch(/^[0-9a-f-]{36}$/);
   const metric = await registry.getSingleMetric('sluice_facade_forbidden_total')?.get();
   expect(metric?.values.find(({ labels }) => labels['code'] === 'forbidden')?.value).toBe(1);
+});
+
+test('an event id in the path of a call without access is hidden if it may be an email address', async () => {
+  const { port, audited } = await start(async () => {
+    throw new Refusal('forbidden');
+  });
+  for (const id of ['order-1', 'ada@example.com', 'https://user:secret@shop.example/?token=secret']) {
+    const path = `/waas/producer/${TENANT}/events/${encodeURIComponent(id)}`;
+    expect((await send(port, await facades.request(`GET ${path}`, ['Connection: close']))).status).toBe(403);
+  }
+  expect(audited.map(({ params }) => (params as { eventId: string }).eventId)).toEqual([
+    'order-1',
+    expect.stringMatching(/^hmac:[0-9a-f]{32}$/),
+    'https://shop.example',
+  ]);
 });
 
 test('without trusted proxies, no network is written', async () => {

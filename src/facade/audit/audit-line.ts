@@ -85,7 +85,7 @@ export function callLine(facts: CallFacts, redact: Redact): object {
     ...callerFields(identity, redact),
     ...(access === undefined ? {} : { access }),
     operation,
-    params,
+    params: redactValue(params, redact),
     ...(body === undefined ? {} : { request: redactValue(body, redact) }),
     ...aboutFields(facts),
     ...(changes.length === 0 ? {} : { changes }),

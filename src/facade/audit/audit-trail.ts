@@ -1,7 +1,7 @@
 import type { Clock } from '../../time/clock.ts';
 import type { Identity } from '../auth/identity.ts';
 import { type CallFacts, callerFields, callLine, traceFields } from './audit-line.ts';
-import { createRedact } from './redaction.ts';
+import { createRedact, redactValue } from './redaction.ts';
 import { createRefusedCalls, type RefusedCall } from './refused-calls.ts';
 
 /** The information available about a call rejected with 401 or 403. */
@@ -47,7 +47,9 @@ export function createAuditTrail(options: {
       refusedCalls.note(facts, () => ({
         msg: 'refused call',
         ...(facts.identity === undefined ? {} : callerFields(facts.identity, redact)),
-        ...(facts.operation === undefined ? {} : { operation: facts.operation, params: facts.params }),
+        ...(facts.operation === undefined
+          ? {}
+          : { operation: facts.operation, params: redactValue(facts.params, redact) }),
         status: facts.status,
         reason: facts.reason,
         ...(facts.network === undefined ? {} : { network: facts.network }),

@@ -1,6 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect, test } from 'vitest';
+import { MOST_MEMBERS } from '../resources/workspaces/members.ts';
 import { type Change, collectChanges, describeChange, noteChange } from './changes.ts';
+import { createRedact } from './redaction.ts';
 
 const plain = (text: string) => text;
 const metadata = { name: 'shop', namespace: 'acme' };
@@ -41,6 +43,42 @@ test('of a list, only the items that differ are shown', () => {
     before: { streams: [{ name: 's0' }] },
     after: { streams: [{ name: 'new' }] },
   });
+});
+
+test('all owners that were added are shown, even if there are as many as an account can have', () => {
+  const owner = (n: number) => ({
+    issuer: `https://login.example.com/${'i'.repeat(480)}`,
+    subject: `s${n}`,
+    role: 'Admin',
+  });
+  const owners = Array.from({ length: MOST_MEMBERS }, (_, n) => owner(n));
+  const changed = change({ owners: [owner(-1)] }, { owners });
+  expect(describeChange(changed, plain)).toEqual({ ...about, before: { owners: [owner(-1)] }, after: { owners } });
+});
+
+test('the new URL of an endpoint is shown, even if all of its fields are as long as possible', () => {
+  const headers = Array.from({ length: 16 }, (_, n) => ({ name: `x-${n}`, valueSealed: `s2.${'a'.repeat(2_000)}` }));
+  const secrets = Array.from({ length: 16 }, (_, n) => ({
+    name: `x-${n}-${'n'.repeat(120)}`,
+    valueFrom: { secretKeyRef: { name: 's'.repeat(253), key: 'k'.repeat(253) } },
+  }));
+  const retrySchedule = Array.from({ length: 16 }, () => '1h'.repeat(16));
+  const endpoint = (host: string, more: object) => ({
+    url: `https://${host}/${'p'.repeat(1_900)}`,
+    retrySchedule,
+    ...more,
+  });
+  const redact = createRedact(Buffer.alloc(32, 7));
+  for (const fields of [{ headers }, { headers: secrets }]) {
+    const changed = change(
+      { endpoint: endpoint('partner.example.com', fields) },
+      { endpoint: endpoint('thief.example.com', fields) },
+    );
+    expect(describeChange(changed, redact)).toMatchObject({
+      before: { endpoint: { url: 'https://partner.example.com' } },
+      after: { endpoint: { url: 'https://thief.example.com' } },
+    });
+  }
 });
 
 test('changes belong to the call that makes them, also if it fails', async () => {

@@ -1,6 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { isDeepStrictEqual } from 'node:util';
-import { type Redact, redactValue } from './redaction.ts';
+import { MOST_CHANGED_ITEMS, type Redact, redactValue } from './redaction.ts';
 
 /** The parts of an object used to find changes. */
 interface Changed {
@@ -56,7 +56,10 @@ export function describeChange({ kind, before, after }: Change, redact: Redact):
       : Object.fromEntries(
           fields
             .filter(field => own[field] !== undefined)
-            .map(field => [field, redactValue(difference(own[field], other?.[field]), redact, field)]),
+            .map(field => [
+              field,
+              redactValue(difference(own[field], other?.[field]), redact, field, MOST_CHANGED_ITEMS),
+            ]),
         );
   return {
     kind,

@@ -72,5 +72,9 @@ test('values keep their structure, up to a limit', () => {
       redact,
     ),
   ).toHaveLength(21);
-  expect(redactValue({ schema: { text: 'x'.repeat(3_000) } }, redact)).toBe('[too large]');
+  expect(redactValue({ schema: { text: 'x'.repeat(3_000) } }, redact)).toEqual({
+    schema: { text: `${'x'.repeat(256)}…` },
+  });
+  const large = Object.fromEntries(Array.from({ length: 100 }, (_, n) => [`f${n}`, 'x'.repeat(300)]));
+  expect(redactValue({ large }, redact)).toEqual({ large: '[too large]' });
 });

@@ -4,7 +4,10 @@ import { createHmac } from 'node:crypto';
 const LABEL = 'sluice audit v1';
 const MOST_CHARACTERS = 256;
 const MOST_ITEMS = 20;
-const MOST_JSON = 2_000;
+/** The maximum number of items in a list that was changed. A list of owners has up to as many, all of which are shown. */
+export const MOST_CHANGED_ITEMS = 64;
+/** The maximum size of an object as it is shown. An endpoint with all of its fields is smaller. */
+const MOST_JSON = 16_384;
 
 /**
  * Returns the text in a format that is safe for audit lines. `isName` specifies if the text is used to identify a
@@ -49,15 +52,19 @@ const NAMES = new Set(['subject', 'client', 'group']);
 /**
  * Returns a JSON value in a format that is safe for audit lines. The issuer can be kept because it can't contain any
  * credentials.
+ *
+ * @param mostItems the maximum number of items of each list that are shown
  */
-export function redactValue(value: unknown, redact: Redact, key = ''): unknown {
+export function redactValue(value: unknown, redact: Redact, key = '', mostItems = MOST_ITEMS): unknown {
   if (HIDDEN.has(key)) return '[hidden]';
   if (typeof value === 'string') return key === 'issuer' ? value : redact(value, NAMES.has(key));
   if (Array.isArray(value)) {
-    const items = value.slice(0, MOST_ITEMS).map(item => redactValue(item, redact));
-    return value.length > MOST_ITEMS ? [...items, `… ${value.length - MOST_ITEMS} more`] : items;
+    const items = value.slice(0, mostItems).map(item => redactValue(item, redact, '', mostItems));
+    return value.length > mostItems ? [...items, `… ${value.length - mostItems} more`] : items;
   }
   if (typeof value !== 'object' || value === null) return value;
-  if (JSON.stringify(value).length > MOST_JSON) return '[too large]';
-  return Object.fromEntries(Object.entries(value).map(([name, each]) => [name, redactValue(each, redact, name)]));
+  const shown = Object.fromEntries(
+    Object.entries(value).map(([name, each]) => [name, redactValue(each, redact, name, mostItems)]),
+  );
+  return JSON.stringify(shown).length > MOST_JSON ? '[too large]' : shown;
 }

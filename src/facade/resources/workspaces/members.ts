@@ -12,7 +12,8 @@ import { ROLE_MEANINGS, RoleField, requireRole } from '../../contract/roles.ts';
 import { defineRoute } from '../../contract/route.ts';
 import type { Facade } from '../../objects/facade.ts';
 
-const MOST_MEMBERS = 64;
+/** The maximum number of members of an account. */
+export const MOST_MEMBERS = 64;
 const ONE_OF = 'must have exactly one of subject, group and client';
 
 const { issuer, subject, group, client } = Owner.shape;
