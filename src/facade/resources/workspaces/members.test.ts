@@ -66,3 +66,22 @@ test.each<[string, Owner[], string]>([
   const call = { identity: ada, account: { name: 'acme' }, body } as unknown as Parameters<Route['handle']>[1];
   await expect(replace?.handle(facade, call)).rejects.toMatchObject({ code });
 });
+
+test('the members of an account that is being deleted cannot be replaced, because this would create it again', async () => {
+  const metadata = { name: 'acme', deletionTimestamp: '2026-01-31T12:00:00Z' };
+  const account = { metadata, spec: { plan: 'Free', owners: [owner({ subject: 'ada' })] } };
+  const applied: unknown[] = [];
+  const facade = {
+    caches: { live: async () => account },
+    writer: {
+      edit: (attempt: () => unknown) => attempt(),
+      apply: async (...args: unknown[]) => (applied.push(args), account),
+      waitFor: async () => account,
+    },
+  } as unknown as Facade;
+  const replace = MEMBER_ROUTES.find(({ operation }) => operation === 'replaceMembers');
+  const body = { members: [owner({ subject: 'ada' }), owner({ subject: 'eve' })] };
+  const call = { identity: ada, account: { name: 'acme' }, body } as unknown as Parameters<Route['handle']>[1];
+  await expect(replace?.handle(facade, call)).rejects.toMatchObject({ code: 'being_deleted' });
+  expect(applied).toEqual([]);
+});

@@ -89,7 +89,10 @@ export function checkMembers(identity: Identity, wanted: readonly Owner[]): void
   );
 }
 
-/** @throws Refusal 403 if the caller is no longer an Owner, 409 `field_managed` if another manager has the list */
+/**
+ * @throws Refusal 403 if the caller is no longer an Owner, 409 `field_managed` if another manager has the list, or 409
+ *   `being_deleted`
+ */
 async function replaceMembers(
   { caches, writer, instance }: Facade,
   identity: Identity,
@@ -102,6 +105,10 @@ async function replaceMembers(
     const role = before && mayActForAccount(identity, before);
     if (before === undefined || role === undefined) throw new Refusal('forbidden');
     requireRole(role, 'Owner');
+    // Otherwise, the account would be created again as soon as it is gone.
+    if (before.metadata.deletionTimestamp !== undefined) {
+      throw new Refusal('being_deleted', 'The account is being deleted, and its members can no longer be changed.');
+    }
     // Don't apply the same list again, because we would become an owner of a field that is managed by another manager.
     if (isDeepStrictEqual(membersOf(before.spec.owners), wanted)) return before;
     // Keeps the limits set when an invitation was accepted.
