@@ -91,6 +91,24 @@ describe('a mail server', () => {
     });
   });
 
+  test('is given time to check the message, because it would otherwise receive an accepted email again', async () => {
+    const checksFor = (ms: number): SMTPServerOptions => ({
+      onData: (stream, _session, answer) => void stream.resume().once('end', () => setTimeout(answer, ms)),
+    });
+    const slow = await startMailServer({ more: checksFor(600) });
+    await mailerFor(slow.port, { stepTimeoutMs: 300, timeoutMs: 400 })(mail);
+    const error = await failure(mailerFor(slow.port, { acceptTimeoutMs: 100 })(mail));
+    expect(error).toMatchObject({ code: 'ETIMEDOUT', refused: false, unsent: false });
+    await slow.close();
+  });
+
+  test('that does not respond to the recipient results in a timeout', async () => {
+    const hanging = await startMailServer({ more: { onRcptTo: () => {} } });
+    const error = await failure(mailerFor(hanging.port, { timeoutMs: 200 })(mail));
+    expect(error).toMatchObject({ code: 'ETIMEDOUT', refused: false, unsent: false });
+    await hanging.close();
+  });
+
   const failing = (responseCode: number) => Object.assign(new Error('not now'), { responseCode });
   test.each<[string, SMTPServerOptions, boolean]>([
     ['connection', { onConnect: (_session, answer) => answer(failing(421)) }, true],

@@ -1,3 +1,4 @@
+import { Readable } from 'node:stream';
 import { hashInvitationToken } from '../core/ids/invitation.ts';
 import { isPlainAddress, type Mailbox } from './address.ts';
 import { type InvitationMail, writeInvitation } from './invitation-message.ts';
@@ -41,27 +42,41 @@ export interface MailerOptions {
   readonly acceptUrl: string | undefined;
   /** Whether to allow `smtp://` without TLS if a server on another machine doesn't support it. Defaults to false. */
   readonly plainText?: boolean;
-  /** The timeout of each SMTP step in milliseconds. Defaults to 10,000. */
+  /** The timeout for each step before the first command, in milliseconds. Defaults to 10,000. */
   readonly stepTimeoutMs?: number;
-  /** The timeout for the entire conversation in milliseconds. Defaults to 60,000. */
+  /** The timeout for the conversation up to the message, in milliseconds. Defaults to 60,000. */
   readonly timeoutMs?: number;
+  /** The time in which the server must accept the message, in milliseconds. Defaults to 10 minutes. */
+  readonly acceptTimeoutMs?: number;
 }
+
+/**
+ * A server may check the message before it responds. If we didn't wait for this time (RFC 5321, 4.5.3.2.6), we would send
+ * the email again although the server has accepted it.
+ */
+const ACCEPT_TIMEOUT_MS = 10 * 60 * 1_000;
 
 /**
  * Creates a mailer, which opens a new connection for each email. We don't reuse connections because invitations are
  * rare.
  */
 export function createInvitationMailer(options: MailerOptions): SendInvitation {
-  const { from, acceptUrl, timeoutMs = 60_000 } = options;
+  const { from, acceptUrl, timeoutMs = 60_000, acceptTimeoutMs = ACCEPT_TIMEOUT_MS } = options;
   const domain = from.address.slice(from.address.lastIndexOf('@') + 1);
 
   return async (mail, signal) => {
     // All other addresses are rejected by the CRD. A line break in an address could be used to add headers.
     if (!isPlainAddress(mail.to)) throw new MailError('EENVELOPE', true);
     const { subject, text } = writeInvitation(mail, acceptUrl);
-    const deadline = AbortSignal.timeout(timeoutMs);
+    const deadline = new AbortController();
+    const expire = () => deadline.abort();
+    let timer = setTimeout(expire, timeoutMs);
+    const onMessage = () => {
+      clearTimeout(timer);
+      timer = setTimeout(expire, acceptTimeoutMs);
+    };
     try {
-      const transport = await openTransport(options);
+      const transport = await openTransport(options, acceptTimeoutMs, onMessage);
       await transport.sendMail({
         from,
         to: { name: '', address: mail.to },
@@ -71,19 +86,26 @@ export function createInvitationMailer(options: MailerOptions): SendInvitation {
         // Use a stable id so that most email clients will only show one email if we send it again after a crash.
         messageId: `<invitation.${hashInvitationToken(mail.token).slice(0, 32)}@${domain}>`,
         headers: { 'Auto-Submitted': 'auto-generated' },
-        signal: signal === undefined ? deadline : AbortSignal.any([signal, deadline]),
+        signal: signal === undefined ? deadline.signal : AbortSignal.any([signal, deadline.signal]),
       });
     } catch (error) {
-      throw deadline.aborted ? new MailError('ETIMEDOUT', false) : toMailError(error);
+      throw deadline.signal.aborted ? new MailError('ETIMEDOUT', false) : toMailError(error);
+    } finally {
+      clearTimeout(timer);
     }
   };
 }
 
-async function openTransport({ server, plainText = false, stepTimeoutMs = 10_000 }: MailerOptions) {
+/** @param onMessage called when the server is ready to receive the message */
+async function openTransport(
+  { server, plainText = false, stepTimeoutMs = 10_000 }: MailerOptions,
+  socketTimeout: number,
+  onMessage: () => void,
+) {
   const { host, port, secure, credentials } = server;
   // This is loaded for the first email because many installations don't send any emails.
   const { default: nodemailer } = await import('nodemailer');
-  return nodemailer.createTransport({
+  const transport = nodemailer.createTransport({
     host,
     port,
     secure,
@@ -92,11 +114,22 @@ async function openTransport({ server, plainText = false, stepTimeoutMs = 10_000
     ...(credentials === undefined ? {} : { auth: { user: credentials.user, pass: credentials.password } }),
     connectionTimeout: stepTimeoutMs,
     greetingTimeout: stepTimeoutMs,
-    socketTimeout: stepTimeoutMs,
+    socketTimeout,
     dnsTimeout: stepTimeoutMs,
     disableFileAccess: true,
     disableUrlAccess: true,
   });
+  transport.use('stream', ({ message }, done) => {
+    message.processFunc(content => Readable.from(tellOnRead(content, onMessage)));
+    done(null);
+  });
+  return transport;
+}
+
+/** Nothing is read before the server has responded to `DATA`. */
+async function* tellOnRead(content: Readable, onRead: () => void) {
+  onRead();
+  yield* content;
 }
 
 /** Error codes that only occur before the recipient is submitted to the server. */
