@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
@@ -20,6 +21,9 @@ const password = file('password', 'secret\n');
 const empty = file('empty', ' \n');
 const garbage = file('garbage', '-----BEGIN CERTIFICATE-----\nnone\n-----END CERTIFICATE-----\n');
 const missing = join(folder.path, 'missing');
+const short = { cert: join(folder.path, 'short.crt'), key: join(folder.path, 'short.key') };
+const SHORT = ['-newkey', 'rsa:1024', '-nodes', '-subj', '/CN=short', '-keyout', short.key, '-out', short.cert];
+execFileSync('openssl', ['req', '-x509', ...SHORT], { stdio: 'ignore' });
 
 const TLS = { SLUICE_REDIS_URL: 'rediss://a' };
 const CLIENT = { SLUICE_REDIS_CERT_FILE: client.cert, SLUICE_REDIS_KEY_FILE: client.key };
@@ -82,6 +86,10 @@ describe('the settings of Redis', () => {
     [{ ...TLS, ...CLIENT, SLUICE_REDIS_CERT_FILE: garbage }, 'SLUICE_REDIS_CERT_FILE: '],
     [{ ...TLS, ...CLIENT, SLUICE_REDIS_KEY_FILE: garbage }, 'SLUICE_REDIS_KEY_FILE: '],
     [{ ...TLS, ...CLIENT, SLUICE_REDIS_KEY_FILE: other.key }, 'is not the key of the first certificate in'],
+    [
+      { ...TLS, SLUICE_REDIS_CERT_FILE: short.cert, SLUICE_REDIS_KEY_FILE: short.key },
+      /^SLUICE_REDIS_CERT_FILE: cannot be used for TLS: .*key too small: .*short\.crt$/,
+    ],
     [
       { SLUICE_REDIS_CA_FILE: authority.ca },
       'SLUICE_REDIS_CA_FILE: requires TLS. Change SLUICE_REDIS_URL to rediss://',

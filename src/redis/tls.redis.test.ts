@@ -1,4 +1,5 @@
-import { copyFileSync } from 'node:fs';
+import { copyFileSync, rmSync } from 'node:fs';
+import { type AddressInfo, createServer } from 'node:net';
 import { afterAll, expect, onTestFinished, test, vi } from 'vitest';
 import { type Authority, createAuthority, tlsArguments } from '../../test/support/certificates.ts';
 import { freePort } from '../../test/support/free-port.ts';
@@ -6,6 +7,7 @@ import { clusterArguments, formCluster } from '../../test/support/redis/cluster.
 import { type RedisServer, startRedis } from '../../test/support/redis/server.ts';
 import { temporaryFolder } from '../../test/support/temporary-folder.ts';
 import { createLogger } from '../telemetry/log.ts';
+import { findRedis } from './connection/connections.ts';
 import type { RedisSettings } from './connection/redis-settings.ts';
 import { type LateRedis, openRedis } from './late-client.ts';
 import { hearNews } from './testing/heard.ts';
@@ -113,3 +115,26 @@ test('connects to a Cluster with TLS using the names of its nodes, and subscribe
   await redis.client.publish('news', 'x');
   await vi.waitFor(() => expect(heard).toEqual(['listening', 'x']), SOON);
 }, 60_000);
+
+test('never connects without TLS if the files cannot be used for the first connection', async () => {
+  const heard: string[] = [];
+  const server = createServer(socket => {
+    socket.on('error', () => {});
+    socket.on('data', data => {
+      heard.push(data.toString('latin1'));
+      socket.destroy();
+    });
+  });
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve));
+  onTestFinished(() => void server.close());
+  const { cert: certFile, key: keyFile } = await authority.issue('vanishing');
+  rmSync(certFile);
+  const { port } = server.address() as AddressInfo;
+  const settings = { url: `rediss://sluice:secret@127.0.0.1:${port}`, certFile, keyFile };
+  const missing = `SLUICE_REDIS_CERT_FILE: ENOENT: ${certFile}`;
+  await expect(findRedis(settings, log)).rejects.toThrow(missing);
+  const redis = open(settings);
+  await untilReported(redis, `(SLUICE_REDIS_URL) cannot be used: ${missing}.`);
+  expect(redis.impairments()[0]?.message.match(/ENOENT/g)).toHaveLength(1);
+  expect(heard).toEqual([]);
+});

@@ -1,5 +1,6 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
+import { createSecureContext } from 'node:tls';
 
 /** A file whose path is given by an environment variable. */
 export interface NamedFile {
@@ -59,6 +60,19 @@ export function checkKey(
     problems.push(
       `${variable}: ${path} must contain a private key in PEM format, not encrypted (-----BEGIN PRIVATE KEY-----)`,
     );
+  }
+}
+
+/**
+ * Returns the reason why OpenSSL does not accept the certificate, for example because the key is too short. Undefined
+ * if it is accepted.
+ */
+export function whyUnusable(certificate: { readonly cert: string; readonly key: string }): string | undefined {
+  try {
+    createSecureContext(certificate);
+    return undefined;
+  } catch (error) {
+    return (error as Error).message;
   }
 }
 

@@ -1,7 +1,6 @@
 import { X509Certificate } from 'node:crypto';
-import { createSecureContext } from 'node:tls';
 import type { Logger } from '../telemetry/log.ts';
-import { checkKey, type NamedFile, readCertificates, readText } from './pem-files.ts';
+import { checkKey, type NamedFile, readCertificates, readText, whyUnusable } from './pem-files.ts';
 
 /** A certificate (which can be followed by intermediate certificates) and its key, in PEM format. */
 export interface Certificate {
@@ -28,19 +27,6 @@ export function readCertificate(files: ServedCertificate['files'], problems: str
   }
   problems.push(...found);
   return undefined;
-}
-
-/**
- * Returns the reason why OpenSSL does not accept the certificate, for example because the key is too short. Undefined
- * if it is accepted.
- */
-function whyUnusable(certificate: Certificate): string | undefined {
-  try {
-    createSecureContext(certificate);
-    return undefined;
-  } catch (error) {
-    return (error as Error).message;
-  }
 }
 
 /** Returns the reason why clients do not accept the certificate at this time, or undefined if they do. */

@@ -9,7 +9,12 @@ type AccessOptions = Pick<CommonRedisOptions, 'username' | 'password'> &
   Pick<SentinelConnectionOptions, 'tls' | 'sentinelUsername' | 'sentinelPassword' | 'sentinelTLS'>;
 
 export interface RedisAccess {
-  /** Returns the options for a new connection. */
+  /**
+   * Returns the options for a new connection.
+   *
+   * @throws an Error with the required change if the files could not be used yet. Without them, the password would be
+   * sent unencrypted
+   */
   readonly options: () => AccessOptions;
   /**
    * Ensures that a client reads its files again for each connection. This works because ioredis reads these options
@@ -65,7 +70,7 @@ export function createRedisAccess(settings: RedisSettings, log: Logger): RedisAc
     try {
       read(problems);
     } catch (error) {
-      problems.push(`SLUICE_REDIS_CERT_FILE: ${(error as Error).message}`);
+      problems.push(`SLUICE_REDIS_CA_FILE: ${(error as Error).message}`);
     }
     readMs = performance.now();
     const now = problems.length === 0 ? undefined : problems.join('; ');
@@ -76,6 +81,7 @@ export function createRedisAccess(settings: RedisSettings, log: Logger): RedisAc
 
   function options(): AccessOptions {
     refresh();
+    if (secrets === NOTHING) throw new Error(problem);
     const username = userOf(settings);
     const password = settings.passwordFile === undefined ? url.password : secrets.password;
     if (url.sentinel === undefined) return defined({ username, password, tls });

@@ -1,4 +1,4 @@
-import { checkKey, readCertificates, readText } from '../../tls/pem-files.ts';
+import { checkKey, readCertificates, readText, whyUnusable } from '../../tls/pem-files.ts';
 import { parseRedisUrl } from './redis-url.ts';
 
 /**
@@ -101,6 +101,12 @@ export function readRedisSecrets(settings: RedisSettings, problems: string[]): R
   const cert = readCertificates(files.certificates, found);
   const key = readText(files.key, found);
   if (key !== undefined) checkKey(key, cert, files, found);
+  if (found.length === 0 && cert !== undefined && key !== undefined) {
+    const problem = whyUnusable({ cert, key });
+    if (problem !== undefined) {
+      found.push(`SLUICE_REDIS_CERT_FILE: cannot be used for TLS: ${problem}: ${settings.certFile}`);
+    }
+  }
   problems.push(...found);
   return found.length > 0 ? undefined : { password, sentinelPassword, ca, cert, key };
 }

@@ -59,6 +59,10 @@ export function redisImpairment(
     const message = `Redis at ${place} does not answer any more.${also}`;
     return { reason: 'RedisUnavailable', cause: 'dependency', message };
   }
+  if (error.message === fileProblem) {
+    const message = `Redis at ${place} cannot be used: ${fileProblem}.`;
+    return { reason: 'RedisUnavailable', cause: 'dependency', message };
+  }
   const { code, message: text } = causeOf(error) as NodeJS.ErrnoException;
   // A connection is closed if there has been no response to its commands for a longer time.
   const message = text.startsWith('Socket timeout') ? 'Command timed out' : text;
