@@ -36,7 +36,7 @@ const RULES: Readonly<Record<string, Rule>> = {
   tls: { rooms: 'telemetry' },
   http: { rooms: 'core/delivery core/problems time telemetry tls', packages: 'fastify' },
   mail: { rooms: 'api core/ids', packages: 'nodemailer' },
-  'kube/credentials': { rooms: '', packages: '@kubernetes/client-node js-yaml undici' },
+  'kube/credentials': { rooms: 'time', packages: '@kubernetes/client-node js-yaml undici' },
   kube: { rooms: 'api api/kinds time telemetry kube/credentials', packages: 'undici' },
 
   'redis/connection': { rooms: 'time telemetry tls', packages: 'ioredis' },

@@ -184,6 +184,23 @@ describe('client', () => {
     await expect(client.get(NAMESPACES, NAME)).rejects.toMatchObject({ status: 0, reason: 'CredentialsFailed' });
   });
 
+  it('does not wait longer than its timeout for an exec plugin, which is only run once at a time', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'sluice-exec-'));
+    closing.push(() => rm(folder, { recursive: true }));
+    const runs = join(folder, 'runs');
+    const { client } = await serve((_request, response) => answer(response, 200, OBJECT), {
+      exec: { command: 'sh', args: ['-c', 'echo run >> "$0"; exec sleep 3', runs] },
+    });
+    const read = () => client.get(NAMESPACES, NAME, { timeoutMs: 200 });
+    await expect(read()).rejects.toMatchObject({ status: 0, reason: 'CredentialsFailed' });
+    await expect(read()).rejects.toMatchObject({ status: 0, reason: 'CredentialsFailed' });
+    const stop = new AbortController();
+    const watch = client.watch(NAMESPACES, { signal: stop.signal }).next();
+    setTimeout(() => stop.abort(new Error('stopped')), 50);
+    await expect(watch).rejects.toThrow('stopped');
+    expect(await readFile(runs, 'utf8')).toBe('run\n');
+  });
+
   it('starts a list again if it expires between two chunks', async () => {
     const paths: string[] = [];
     let expired = false;

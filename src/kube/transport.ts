@@ -60,7 +60,7 @@ const LONGEST_RETRY_AFTER_SECONDS = 5;
 /** Sends the request a single time. Resolves as soon as the response headers have been received. */
 async function send(credentials: Credentials, what: Call, over: keyof Dispatchers, bodyTimeout: number) {
   const { method, path, query = {}, body, contentType = 'application/json', timeoutMs = TIMEOUT_MS } = what;
-  const access = await credentials.access().catch((cause: unknown) => {
+  const access = await orAborted(credentials.access(), what.signal).catch((cause: unknown) => {
     throw new KubeError({ call: nameOf(what), status: NO_ANSWER, reason: 'CredentialsFailed', cause });
   });
   const url = new URL(credentials.server + path);
@@ -80,6 +80,20 @@ async function send(credentials: Credentials, what: Call, over: keyof Dispatcher
     headersTimeout: timeoutMs,
     bodyTimeout,
   });
+}
+
+/** Returns the result, or rejects with the reason of the signal if it is aborted before that. */
+async function orAborted<T>(result: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+  if (signal === undefined) return result;
+  const early = Promise.withResolvers<never>();
+  const abort = () => early.reject(signal.reason);
+  if (signal.aborted) abort();
+  signal.addEventListener('abort', abort, { once: true });
+  try {
+    return await Promise.race([result, early.promise]);
+  } finally {
+    signal.removeEventListener('abort', abort);
+  }
 }
 
 /**

@@ -25,10 +25,7 @@ export function createAuthentication(context: KubeContext): () => Promise<Authen
  */
 function readPlain(context: KubeContext, user: PlainUser): Authentication {
   const headers: Record<string, string> = {};
-  // Token files may end with a newline, which is not allowed in a header.
-  const token = (user.token ?? (user.tokenFile && readFileSync(user.tokenFile, 'utf8')))?.trim();
-  // Without a token, this would be an anonymous request, and look like a missing permission.
-  if (token === '' && user.tokenFile !== undefined) throw new Error(`${user.tokenFile} is empty`);
+  const token = readToken(user);
   if (token) headers.authorization = `Bearer ${token}`;
   if (user.username !== undefined) headers.authorization = basic(`${user.username}:${user.password ?? ''}`);
   const tls = {
@@ -39,6 +36,21 @@ function readPlain(context: KubeContext, user: PlainUser): Authentication {
     rejectUnauthorized: context.skipTlsVerify ? false : undefined,
   };
   return { tls: defined(tls), headers };
+}
+
+/** Reads the token file. As for kubectl, `token` is only used if the file can't be read. */
+function readToken({ token, tokenFile }: PlainUser): string | undefined {
+  if (tokenFile === undefined) return token?.trim();
+  try {
+    // Token files may end with a newline, which is not allowed in a header.
+    const read = readFileSync(tokenFile, 'utf8').trim();
+    // Without a token, this would be an anonymous request, and look like a missing permission.
+    if (read === '') throw new Error(`${tokenFile} is empty`);
+    return read;
+  } catch (error) {
+    if (token === undefined) throw error;
+    return token.trim();
+  }
 }
 
 function readMaterial(material: Material | undefined): Buffer | undefined {

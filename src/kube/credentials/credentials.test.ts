@@ -138,6 +138,31 @@ describe('credentials', () => {
     expect(await authorization()).toBe('Bearer second');
   });
 
+  test('use the token in a kubeconfig only while its token file cannot be read, as kubectl does', async () => {
+    const { authorization, pass } = open({ kubeconfig: writeKubeconfig({ token: 'old', tokenFile: 'token' }) });
+    expect(await authorization()).toBe('Bearer old');
+    write('token', 'rotated\n');
+    pass(10_000);
+    expect(await authorization()).toBe('Bearer rotated');
+    write('token', '');
+    pass(10_000);
+    expect(await authorization()).toBe('Bearer old');
+  });
+
+  test('are not replaced by those of an exec plugin that was started before', async () => {
+    const plugin = (name: string, seconds: number) => {
+      const status = { token: name, clientCertificateData: name, clientKeyData: name };
+      return { exec: { command: 'sh', args: ['-c', `sleep ${seconds}; echo '${JSON.stringify({ status })}'`] } };
+    };
+    const { credentials } = open({ kubeconfig: writeKubeconfig(plugin('slow', 0.3)) });
+    const slow = credentials.access();
+    writeKubeconfig(plugin('quick', 0));
+    credentials.renew();
+    const { calls } = await credentials.access();
+    expect((await slow).calls).toBe(calls);
+    expect((await credentials.access()).calls).toBe(calls);
+  });
+
   test('keep working if a kubeconfig is incomplete while it is written', async () => {
     const { authorization, credentials } = open({ kubeconfig: writeKubeconfig({ token: 'first' }) });
     write('config', '{"clusters": [');

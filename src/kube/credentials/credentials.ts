@@ -1,5 +1,6 @@
 import { createSecureContext, type SecureContext, type TLSSocket } from 'node:tls';
 import { Agent, buildConnector, type Dispatcher, ProxyAgent } from 'undici';
+import { withDeadline } from '../../time/deadline.ts';
 import { createAuthentication } from './authentication.ts';
 import { type KubeSource, readKubeContext } from './kubeconfig.ts';
 
@@ -24,6 +25,9 @@ export type Dispatchers = {
  * How long credentials are cached, in milliseconds. Saves us from reading certificate and token files on every request.
  */
 const FRESH_MS = 10_000;
+
+/** The timeout for an exec plugin, in milliseconds. It is not stopped, but it will be run again. */
+const READ_WITHIN_MS = 60_000;
 
 /** Connections to the API server, along with the headers needed to authenticate. */
 export type Access = Dispatchers & { readonly headers: Readonly<Record<string, string>> };
@@ -55,14 +59,18 @@ export function openCredentials(source: KubeSource, nowMs: () => number): Creden
   let authenticate = createAuthentication(context);
   let material = '';
   let dispatchers: Dispatchers | undefined;
-  let current: { readonly access: Promise<Access>; readonly untilMs: number } | undefined;
+  let current: { readonly access: Promise<Access>; untilMs: number } | undefined;
+  let reads = 0;
   let opened = 0;
 
   async function read(): Promise<Access> {
     const { proxy } = context;
-    const { tls, headers } = await authenticate();
+    const number = ++reads;
+    const { tls, headers } = await withDeadline(READ_WITHIN_MS, authenticate);
     const fingerprint = JSON.stringify([tls, proxy]);
-    if (dispatchers === undefined || fingerprint !== material) {
+    // An exec plugin may end after a later one.
+    const isLatest = number === reads;
+    if (dispatchers === undefined || (fingerprint !== material && isLatest)) {
       // Let requests on the old connections finish. Watches will end after their timeout.
       const old = dispatchers;
       dispatchers = createDispatchers(tls, proxy, () => opened++);
@@ -77,13 +85,19 @@ export function openCredentials(source: KubeSource, nowMs: () => number): Creden
     namespace,
     access: () => {
       if (current === undefined || nowMs() >= current.untilMs) {
-        const access = read();
-        current = { access, untilMs: nowMs() + FRESH_MS };
-        // If this fails, e.g. because of an exec plugin, only the current request is affected. We will try again for
-        // the next one.
-        access.catch(() => {
-          if (current?.access === access) current = undefined;
-        });
+        // While an exec plugin is running, all requests wait for it.
+        const reading = { access: read(), untilMs: Number.POSITIVE_INFINITY };
+        current = reading;
+        reading.access.then(
+          () => {
+            reading.untilMs = nowMs() + FRESH_MS;
+          },
+          () => {
+            // If this fails, e.g. because of an exec plugin, only the current requests are affected. We will try again
+            // for the next one.
+            if (current === reading) current = undefined;
+          },
+        );
       }
       return current.access;
     },

@@ -24,8 +24,9 @@ export type Material = { readonly file: string } | { readonly data: string };
 export interface PlainUser {
   readonly cert?: Material | undefined;
   readonly key?: Material | undefined;
+  /** Only used if `tokenFile` is not set or can't be read. */
   readonly token?: string | undefined;
-  /** Path. Only used if there is no `token`. */
+  /** Path. */
   readonly tokenFile?: string | undefined;
   readonly username?: string | undefined;
   readonly password?: string | undefined;
