@@ -1,6 +1,7 @@
 import { Cluster, type Redis } from 'ioredis';
 import type { Logger } from '../telemetry/log.ts';
-import { connectFirst, findRedis, nameNode } from './connection/connections.ts';
+import { followConnectionErrors } from './connection/connection-errors.ts';
+import { connectFirst, findRedis } from './connection/connections.ts';
 import type { RedisSettings } from './connection/redis-settings.ts';
 import { rememberDenials, rememberRejections, watchAsking } from './connection/refusals.ts';
 import { createReplicas, type Replicas } from './connection/replicas.ts';
@@ -68,23 +69,6 @@ export interface RedisClient {
   /** The number of commands sent so far. Each script counts as one command. */
   readonly commandsSent: () => number;
   readonly close: () => Promise<void>;
-}
-
-/** Remembers the reason why connecting to Redis (or to any node of a Cluster) has failed, until it succeeds. */
-function followConnectionErrors(redis: Redis | Cluster): () => Error | undefined {
-  let last: Error | undefined;
-  const failed = (error: Error) => (last = error);
-  const succeeded = () => (last = undefined);
-  if (redis instanceof Cluster) {
-    // The error returned by the Cluster is less helpful because it only states that all nodes have failed.
-    redis.on('node error', (error: Error, node: string) => failed(nameNode(error, node)));
-    redis.on('+node', (node: Redis) => node.on('ready', succeeded));
-  } else {
-    redis.on('error', failed);
-    redis.on('sentinelError', failed);
-    redis.on('ready', succeeded);
-  }
-  return () => last;
 }
 
 /** The delay before a client that has given up connects again, in milliseconds. */

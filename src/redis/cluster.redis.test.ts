@@ -4,6 +4,8 @@ import type { RedisServer } from '../../test/support/redis/server.ts';
 import { redisClusterUrl } from '../../test/support/redis/shared.ts';
 import { createLogger } from '../telemetry/log.ts';
 import { connectRedis, type RedisClient } from './client.ts';
+import { followConnectionErrors } from './connection/connection-errors.ts';
+import { connectFirst, findRedis } from './connection/connections.ts';
 import { keySlot } from './key-slot.ts';
 import { openRedis } from './late-client.ts';
 
@@ -22,6 +24,19 @@ test('connects even if the names of some nodes cannot be resolved', async () => 
   expect(redis.masters()).toHaveLength(3);
   const keys = Array.from({ length: 30 }, (_, n) => `none:${n}`);
   expect(new Set(await Promise.all(keys.map(key => redis.call('exists', key))))).toEqual(new Set([0]));
+});
+
+test('forgets the error of a node that is not needed while the Cluster is being used', async () => {
+  const cluster = (await findRedis({ url: redisClusterUrl() }, log)).create();
+  onTestFinished(() => cluster.disconnect());
+  let nowMs = 0;
+  const error = followConnectionErrors(cluster, () => nowMs);
+  await connectFirst(cluster);
+  // Such as a connection that reads the slots while the password is rotated.
+  cluster.emit('node error', new Error('WRONGPASS'), '127.0.0.1:1');
+  expect(error()?.message).toBe('127.0.0.1:1: WRONGPASS');
+  nowMs = 60_001;
+  expect(error()).toBeUndefined();
 });
 
 test('a user who may not follow a slot that is being moved does not end the process', async () => {

@@ -183,6 +183,35 @@ test('reports a Redis that hangs while its connections are open', async () => {
   await vi.waitFor(() => expect(reasonsOf(redis)).toEqual([]), SOON_MS);
 });
 
+test('reports that Redis is loading its data, at the start and after a restart', async () => {
+  const slow = ['--key-load-delay', '2000', '--loading-process-events-interval-bytes', '1024'];
+  const server = await start({ extra: ['--enable-debug-command', 'yes', ...slow] });
+  await server.command('DEBUG', 'POPULATE', '2000');
+  const redis = open(server.url);
+  await redis.opened;
+  await server.command('SAVE');
+  const restarted = server.restart();
+  const early = open(server.url);
+  await vi.waitFor(() => expect(early.waiting()[0]?.message).toMatch(/does not answer: LOADING/), SOON_MS);
+  expect(redis.impairments()[0]?.message).toMatch(/is still loading its data or does not respond$/);
+  await Promise.all([restarted, early.opened]);
+  await vi.waitFor(() => expect([...redis.impairments(), ...early.impairments()]).toEqual([]), SOON_MS);
+});
+
+test('reports a permission that is missing since the connection was lost', async () => {
+  const server = await start();
+  await server.command('ACL', 'SETUSER', 'sluice', 'on', '>secret', '~*', '&*', '+@all');
+  const redis = open(server.url.replace('//', '//sluice:secret@'));
+  await redis.opened;
+  await server.command('ACL', 'SETUSER', 'sluice', '-hgetall');
+  await server.command('CLIENT', 'KILL', 'USER', 'sluice');
+  await vi.waitFor(() => expect(reasonsOf(redis)).toEqual(['RedisAccessDenied/dependency']), SOON_MS);
+  expect(redis.impairments()[0]?.message).toMatch(/NOPERM.*'hgetall'.*Give user sluice the permissions/);
+  await expect(redis.client.call('get', 'a')).rejects.toThrow('NOPERM');
+  await server.command('ACL', 'SETUSER', 'sluice', '+hgetall');
+  await vi.waitFor(() => expect(redis.client.call('get', 'a')).resolves.toBeNull(), SOON_MS);
+});
+
 test('a client that is closed while it waits stops trying', async () => {
   const server = await start();
   await server.kill();

@@ -114,16 +114,36 @@ export function openRedis(
   /** Returns the client if its data may be used. */
   const usable = () => (marker?.isUsable() === true ? inner : undefined);
 
-  /** Returns the reason why a Redis that has responded is not being used. */
+  /** Returns the reason why Redis, or a Redis that has responded, is not being used. */
   function whyUnused(): Impairment {
-    const refusal = marker?.refusal();
-    return refusal === undefined ? problem : problemOf(refusal);
+    if (inner === undefined) return problem;
+    const error = marker?.refusal() ?? marker?.failure();
+    if (error !== undefined) return problemOf(error);
+    const message = `Redis at ${place} has responded, but its data has not been checked or used yet.`;
+    return { reason: 'RedisUnavailable', cause: 'dependency', message };
   }
 
   function away(): Promise<never> {
     const error = new Error(`Connection is closed: ${whyUnused().message}`);
     metrics?.failed(error);
     return Promise.reject(error);
+  }
+
+  function impairments(): readonly Impairment[] {
+    if (inner === undefined || (inner.isReady() && usable() === undefined)) return [whyUnused()];
+    const connectionError = inner.connectionError();
+    // A Cluster is ready even if one of its nodes denies access. A user may lack the rights for some commands only.
+    const error = isDenied(connectionError) ? connectionError : (inner.deniedCommand() ?? connectionError);
+    const silence = marker?.silence();
+    if (silence === undefined && !isDenied(error) && (inner.isReady() || error === undefined)) {
+      const unsuitable = suitability?.problem();
+      const rejection = inner.rejectedWrite();
+      // The role keeps working, so it stays ready.
+      if (unsuitable !== undefined) return [{ ...problemOf(unsuitable), cause: 'dependency' }];
+      if (rejection !== undefined) return [writesRejected(place, rejection)];
+      if (inner.isReady()) return notReplicated(place, inner.unconfirmedWrite());
+    }
+    return [redisImpairment(settings, place, error ?? silence, readFileProblem(settings))];
   }
 
   const opened = new Promise<void>((resolve, reject) => {
@@ -163,24 +183,11 @@ export function openRedis(
     },
     nowMs: () => clock?.nowMs() ?? Date.now(),
     opened,
-    waiting: () => [whyUnused()],
-    impairments: () => {
-      if (inner === undefined) return [problem];
-      if (inner.isReady() && usable() === undefined) return [whyUnused()];
-      const connectionError = inner.connectionError();
-      // A Cluster is ready even if one of its nodes denies access. A user may lack the rights for some commands only.
-      const error = isDenied(connectionError) ? connectionError : (inner.deniedCommand() ?? connectionError);
-      const silence = marker?.silence();
-      if (silence === undefined && !isDenied(error) && (inner.isReady() || error === undefined)) {
-        const unsuitable = suitability?.problem();
-        const rejection = inner.rejectedWrite();
-        // The role keeps working, so it stays ready.
-        if (unsuitable !== undefined) return [{ ...problemOf(unsuitable), cause: 'dependency' }];
-        if (rejection !== undefined) return [writesRejected(place, rejection)];
-        if (inner.isReady()) return notReplicated(place, inner.unconfirmedWrite());
-      }
-      return [redisImpairment(settings, place, error ?? silence, readFileProblem(settings))];
+    waiting: () => {
+      const current = impairments();
+      return current.length > 0 ? current : [whyUnused()];
     },
+    impairments,
     close: async () => {
       closed.abort();
       clock?.stop();

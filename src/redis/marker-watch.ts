@@ -10,6 +10,8 @@ export interface MarkerWatch {
   readonly isUsable: () => boolean;
   /** Returns the reason why the data must not be used. Undefined if this is not known yet. */
   readonly refusal: () => Error | undefined;
+  /** Returns the error of the last check if the data could not be read. */
+  readonly failure: () => Error | undefined;
   /**
    * Returns the error of the last check, if several checks in a row have failed without a response. This also happens if
    * Redis hangs, or in a Redis Cluster that is down, although the connections are open.
@@ -78,6 +80,7 @@ export function watchMarker(
   return {
     isUsable: () => isUsable,
     refusal: () => refusal,
+    failure: () => silence?.error,
     silence: () => (silence !== undefined && silence.checks >= SILENT_AFTER_CHECKS ? silence.error : undefined),
     stop: () => {
       connection++;

@@ -209,7 +209,9 @@ async function isCluster(url: RedisUrl, access: RedisAccess): Promise<boolean> {
   let last: unknown;
   for (const node of url.nodes) {
     try {
-      const info = await ask({ ...node, ...access.options() }, probe => probe.info('cluster'));
+      // Otherwise, ioredis would wait until Redis has loaded its data, without a reason.
+      const info = await ask({ ...node, ...access.options(), enableReadyCheck: false }, probe => probe.info());
+      if (/^loading:1/m.test(info)) throw new Error('LOADING Redis is loading the dataset in memory');
       return info.includes('cluster_enabled:1');
     } catch (error) {
       last = error;
