@@ -18,6 +18,7 @@ import { messageOfUnknown } from './contract/validation-messages.ts';
 import { createWaiter, createWaitingCalls, type WaitingCalls } from './contract/waiting-calls.ts';
 import type { Facade } from './objects/facade.ts';
 import { useShareOf } from './objects/redis-shares.ts';
+import type { RunningCalls } from './running-calls.ts';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -221,11 +222,13 @@ export function registerRoutes(
   {
     rateLimit,
     turns,
+    calls,
     audit,
     requireScopes,
   }: {
     readonly rateLimit: RateLimit;
     readonly turns: Turns;
+    readonly calls: RunningCalls;
     readonly audit: AuditTrail;
     readonly requireScopes: boolean;
   },
@@ -241,44 +244,45 @@ export function registerRoutes(
       config: { cost: route.cost ?? 1, operation: route.operation },
       // Fastify adds a HEAD route to each GET route. These methods do not read a body.
       ...(route.method === 'GET' ? {} : { preParsing: prepareBody }),
-      handler: async (request, reply) => {
-        const gone = new AbortController();
-        // The client may have left while it was authenticated.
-        if (reply.raw.closed) gone.abort(GONE);
-        else reply.raw.once('close', () => gone.abort(GONE));
-        const seen: Seen = { changes: [] };
-        const write = createAudit(facade, audit, route, request, seen);
-        let leave = () => {};
-        const checks = {
-          requireScopes,
-          waiting,
-          closing: closing.signal,
-          chargeLookup: () => rateLimit.chargeLookup(request, reply),
-          charge: (account: string | undefined) =>
-            account === undefined ? undefined : rateLimit.chargeAccount(request, reply, account),
-          spend: (account: string | undefined, points: number) => rateLimit.spend(request, reply, account, points),
-          chargeMore: (account: string | undefined, more: AdditionalPoints) =>
-            rateLimit.chargeMore(request, reply, account, more),
-          async takeTurn(account: string | undefined) {
-            const [identity, closes] = [identityOf(request), route.closes === true];
-            const turn = await turns.take({ account, identity, closes, signal: gone.signal });
-            leave = turn.leave;
-            return turn.hasWaited;
-          },
-          leaveTurn: () => leave(),
-        };
-        try {
-          const answer = await perform(facade, route, request as Incoming, gone.signal, checks, seen);
-          write({ status: answer.status, about: answer.about });
-          return send(reply, answer);
-        } catch (error) {
-          const code = error instanceof Refusal ? error.code : 'internal';
-          write({ status: PROBLEMS[code].status, code });
-          throw error;
-        } finally {
-          leave();
-        }
-      },
+      handler: (request, reply) =>
+        calls.run(async () => {
+          const gone = new AbortController();
+          // The client may have left while it was authenticated.
+          if (reply.raw.closed) gone.abort(GONE);
+          else reply.raw.once('close', () => gone.abort(GONE));
+          const seen: Seen = { changes: [] };
+          const write = createAudit(facade, audit, route, request, seen);
+          let leave = () => {};
+          const checks = {
+            requireScopes,
+            waiting,
+            closing: closing.signal,
+            chargeLookup: () => rateLimit.chargeLookup(request, reply),
+            charge: (account: string | undefined) =>
+              account === undefined ? undefined : rateLimit.chargeAccount(request, reply, account),
+            spend: (account: string | undefined, points: number) => rateLimit.spend(request, reply, account, points),
+            chargeMore: (account: string | undefined, more: AdditionalPoints) =>
+              rateLimit.chargeMore(request, reply, account, more),
+            async takeTurn(account: string | undefined) {
+              const [identity, closes] = [identityOf(request), route.closes === true];
+              const turn = await turns.take({ account, identity, closes, signal: gone.signal });
+              leave = turn.leave;
+              return turn.hasWaited;
+            },
+            leaveTurn: () => leave(),
+          };
+          try {
+            const answer = await perform(facade, route, request as Incoming, gone.signal, checks, seen);
+            write({ status: answer.status, about: answer.about });
+            return send(reply, answer);
+          } catch (error) {
+            const code = error instanceof Refusal ? error.code : 'internal';
+            write({ status: PROBLEMS[code].status, code });
+            throw error;
+          } finally {
+            leave();
+          }
+        }),
     });
   }
 }

@@ -377,6 +377,24 @@ describe('closing', () => {
     servers.splice(0);
   });
 
+  test('waits for a call whose client has disconnected, so that it is audited', async () => {
+    const { promise: released, resolve: release } = Promise.withResolvers<void>();
+    const { promise: begun, resolve: begin } = Promise.withResolvers<void>();
+    const { server, port, audited } = await start({}, async () => {
+      begin();
+      await released;
+    });
+    const client = await open(port);
+    client.write(await request(`DELETE /waas/producer/${TENANT}/ingress-keys/old`));
+    await begun;
+    client.destroy();
+    const auditedAtEnd = server.close().then(() => audited.map(({ operation }) => operation));
+    await delay(50);
+    release();
+    expect(await auditedAtEnd).toEqual(['deleteIngressKey']);
+    servers.splice(0);
+  });
+
   test('aborts calls that do not end in time', async () => {
     const { promise: begun, resolve: begin } = Promise.withResolvers<void>();
     const { server, port } = await start({ drainTimeoutMs: 200 }, () => {

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { setTimeout as delay } from 'node:timers/promises';
 import helmet from '@fastify/helmet';
 import underPressure from '@fastify/under-pressure';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
@@ -29,6 +30,7 @@ import type { Facade } from './objects/facade.ts';
 import { registerReference } from './reference.ts';
 import { registerRoutes, wellFormed } from './registration.ts';
 import { ROUTES } from './routes.ts';
+import { createRunningCalls } from './running-calls.ts';
 
 /** Limits for the facade's HTTP server. */
 export interface FacadeLimits extends HttpLimits {
@@ -124,6 +126,7 @@ export function createFacadeServer(options: {
     onError: noteRefusals(options, paceRefusals(addressOf, createErrorHandler(facade.log))),
   });
   const { app } = server;
+  const calls = createRunningCalls();
   observe(server, metrics);
   receiveInTurns(server, { ...rates, addressOf, metrics });
   app.removeAllContentTypeParsers();
@@ -154,7 +157,7 @@ export function createFacadeServer(options: {
     scope.setNotFoundHandler(server.answerUnrouted);
     const { requireScopes = false } = options.authentication;
     const turns = createTurns({ onWaiting: metrics.waiting, onRefused: metrics.limited });
-    registerRoutes(scope, ROUTES, facade, { rateLimit, turns, audit, requireScopes });
+    registerRoutes(scope, ROUTES, facade, { rateLimit, turns, calls, audit, requireScopes });
   }
 
   return {
@@ -162,6 +165,12 @@ export function createFacadeServer(options: {
     async listen(port, host) {
       await registerShared();
       return server.listen(port, host);
+    },
+    async close() {
+      const late = delay(limits.drainTimeoutMs, undefined, { ref: false });
+      await server.close();
+      // The server waits for connections. A call continues without its client, and is audited when it ends.
+      await Promise.race([calls.ended(), late]);
     },
   };
 }
