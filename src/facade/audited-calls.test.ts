@@ -9,6 +9,7 @@ import {
 } from '../../test/support/facade/facade-server.ts';
 import { startIssuer, type TestIssuer } from '../../test/support/facade/issuer.ts';
 import { exchange } from '../../test/support/facade/raw-exchange.ts';
+import { createManualClock } from '../../test/support/manual-clock.ts';
 import { Refusal } from '../http/refusal.ts';
 
 let issuer: TestIssuer;
@@ -24,8 +25,12 @@ afterAll(async () => {
   await issuer.stop();
 });
 
-async function start(hold?: () => Promise<void>, trustedProxies?: readonly string[]): Promise<StartedFacade> {
-  const facade = await facades.start({ eventLoopDelayMs: 0 }, hold, trustedProxies);
+async function start(
+  hold?: () => Promise<void>,
+  trustedProxies?: readonly string[],
+  parts?: object,
+): Promise<StartedFacade> {
+  const facade = await facades.start({ eventLoopDelayMs: 0 }, hold, trustedProxies, parts);
   started.push(facade);
   return facade;
 }
@@ -65,6 +70,29 @@ test('an event id in the path of a call without access is hidden if it may be an
     expect.stringMatching(/^hmac:[0-9a-f]{32}$/),
     'https://shop.example',
   ]);
+});
+
+test('a call that waits for events is refused and audited if its caller loses access', async () => {
+  const clock = createManualClock();
+  const subscription = { metadata: { uid: 'u' }, spec: { producer: 'shop', integration: 'shop' } };
+  let [hasAccess, reads] = [true, 0];
+  const checkAccess = async () => {
+    if (!hasAccess) throw new Refusal('forbidden');
+  };
+  const list = async () => ({ answer: 'OK', events: [], cursor: undefined, reads: ++reads });
+  const { port, audited } = await start(checkAccess, undefined, {
+    caches: { assertCurrent: () => undefined, get: () => undefined, find: async () => subscription, list: () => [] },
+    clock,
+    inboxes: { list },
+  });
+  const path = `/waas/integrations/${INTEGRATION}/events?subscription=sub_0123456789abcdefghjk&wait=20`;
+  const answer = send(port, await facades.request(`GET ${path}`, ['Connection: close']));
+  await vi.waitFor(() => expect(reads).toBe(1), { timeout: 20_000 });
+  hasAccess = false;
+  await clock.advance(500);
+  expect((await answer).status).toBe(403);
+  expect(reads).toBe(1);
+  expect(audited).toMatchObject([{ msg: 'refused call', reason: 'forbidden', operation: 'listEvents' }]);
 });
 
 test('without trusted proxies, no network is written', async () => {

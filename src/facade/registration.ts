@@ -115,8 +115,10 @@ async function perform(
     const inside = await reach(facade, route, call);
     seen.inside = inside;
     charge(accountOf(inside));
-    if (!(await takeTurn(accountOf(inside)))) return inside;
-    // The access of the caller may have changed in the meantime.
+    return (await takeTurn(accountOf(inside))) ? arriveAgain(call) : inside;
+  }
+  /** Reaches them again after the call has waited, because the access of the caller may have changed in the meantime. */
+  async function arriveAgain(call: AnyCall): Promise<Inside> {
     facade.caches.assertCurrent();
     seen.inside = await reach(facade, route, call);
     return seen.inside;
@@ -141,6 +143,7 @@ async function perform(
       closing,
       spend: spendMore,
       onWait: leaveTurn,
+      checkAccess: () => arriveAgain(call),
     }),
   };
   const handle = (seed?: string) =>

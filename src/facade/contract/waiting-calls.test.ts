@@ -69,6 +69,7 @@ test('each additional read of a waiting call costs a point, and is omitted witho
     closing: signal,
     spend,
     onWait: () => void waits++,
+    checkAccess: async () => undefined,
   });
   const ask = async () => {
     reads.push(clock.nowMs());
@@ -99,6 +100,7 @@ test('a call that does not wait is not limited, and a stopping server ends waits
     closing: closing.signal,
     spend: () => true,
     onWait: () => {},
+    checkAccess: async () => undefined,
   });
   const look = (waitSeconds: number) =>
     waitFor(
@@ -112,4 +114,36 @@ test('a call that does not wait is not limited, and a stopping server ends waits
   closing.abort();
   expect(await waiting).toBe('nothing');
   expect(clock.nowMs()).toBe(0);
+});
+
+test('a waiting call whose caller has lost access is refused before it reads again', async () => {
+  const clock = createManualClock();
+  const { signal } = new AbortController();
+  let hasAccess = true;
+  let reads = 0;
+  const waitFor = createWaiter({
+    clock,
+    waiting: createWaitingCalls(),
+    caller: 'ada',
+    signal,
+    closing: signal,
+    spend: () => true,
+    onWait: () => {},
+    async checkAccess() {
+      if (!hasAccess) throw new Refusal('forbidden');
+    },
+  });
+  const refused = refusalOf(
+    waitFor(
+      30,
+      async () => ++reads,
+      () => false,
+    ),
+  );
+  await clock.advance(1_000);
+  expect(reads).toBe(3);
+  hasAccess = false;
+  await clock.advance(500);
+  expect((await refused).code).toBe('forbidden');
+  expect(reads).toBe(3);
 });

@@ -55,12 +55,20 @@ export function createWaiter(options: {
   readonly spend: (points: number) => boolean;
   /** Called before each wait. */
   readonly onWait: () => void;
+  /** Called before each additional read. @throws Refusal if the caller has lost access in the meantime */
+  readonly checkAccess: () => Promise<unknown>;
 }): Call<'caller', string, unknown, unknown>['waitFor'] {
-  const { clock, waiting, caller, closing, spend, onWait } = options;
+  const { clock, waiting, caller, closing, spend, onWait, checkAccess } = options;
   const mayLook = () => spend(LOOK_POINTS);
   return (waitSeconds, ask, isEnough) => {
+    let hasAsked = false;
+    const look = async () => {
+      if (hasAsked) await checkAccess();
+      hasAsked = true;
+      return ask();
+    };
     const poll = (signal: AbortSignal) =>
-      longPoll({ clock, signal, waitMs: waitSeconds * 1_000, mayLook, onWait }, ask, isEnough);
+      longPoll({ clock, signal, waitMs: waitSeconds * 1_000, mayLook, onWait }, look, isEnough);
     if (waitSeconds === 0) return poll(options.signal);
     return waiting.run(caller, () => poll(AbortSignal.any([options.signal, closing])));
   };
