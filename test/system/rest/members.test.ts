@@ -141,6 +141,25 @@ test('members of an account that was created with kubectl cannot be changed usin
   expect((await at.ada.get<Members>(to)).body.members).toEqual(owners);
 });
 
+test('an account that is being deleted does not return because its members are replaced meanwhile', async () => {
+  const zoe = await at.as('zoe', 1);
+  const { accountPublicId } = (await accept((await at.invite()).token, zoe)).body;
+  const of = `/waas/accounts/${accountPublicId}`;
+  const { name } = (await zoe.get<{ name: string }>(of)).body;
+  const [workspace] = (await zoe.get<{ data: { name: string }[] }>('/waas/workspaces')).body.data;
+  await at.inCluster(['delete', 'account', name, '--wait=false']);
+  const [refused] = await Promise.all([
+    put(zoe, [member('zoe', 'Owner'), member('eve', 'Owner')], `${of}/members`),
+    at.inCluster(['delete', 'workspace', workspace?.name ?? '', '--wait=false']),
+  ]);
+  expect(refused).toMatchObject({ status: 409, body: { code: 'being_deleted' } });
+  await eventually(
+    'the account does not exist',
+    async () => (await at.inCluster(['get', 'account', name, '--ignore-not-found'])) === '',
+    { withinMs: 60_000 },
+  );
+});
+
 test('a group can be a member', async () => {
   const by = [grace, bob].find(each => each !== undefined) as RestClient;
   const token = await at.world.issuer.token({ sub: 'otto', groups: ['auditors'] });
