@@ -147,6 +147,12 @@ describe('refusedNetworks', () => {
     expect(await reachable({ networkPolicy, allowedNetworks }, Object.keys(expected))).toEqual(expected);
   });
 
+  test('can be null, as well as the allowed networks', async () => {
+    const expected = { '10.8.0.9': false, '198.51.100.9': true };
+    const values = { allowedNetworks: null, refusedNetworks: null };
+    expect(await reachable(values, Object.keys(expected))).toEqual(expected);
+  });
+
   test('can include all addresses, even if other networks are allowed', async () => {
     const values = { allowedNetworks: ['10.8.0.0/16'], refusedNetworks: ['0.0.0.0/0', '::/0'] };
     const expected = { '10.8.0.9': false, '198.51.100.9': false, '2001:db8:65::1': false };

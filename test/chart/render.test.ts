@@ -1,7 +1,9 @@
-import { readFile } from 'node:fs/promises';
+import { cp, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
+import packageJson from '../../package.json' with { type: 'json' };
+import { temporaryFolder } from '../support/temporary-folder.ts';
 import {
   CHART,
   type Helm,
@@ -188,6 +190,32 @@ interface Workload extends Manifest {
 
 const ofKind = <Kind extends Manifest = Manifest>(objects: readonly Manifest[], kind: string) =>
   objects.filter(object => object.kind === kind) as Kind[];
+
+test('a Deployment does not contain the number of pods if an autoscaler changes it', async () => {
+  const objects = await renderChart(helm, VALUE_SETS['a load balancer and an autoscaler'] ?? {});
+  const replicas = ofKind<Workload>(objects, 'Deployment').map(({ metadata, spec }) => [metadata.name, spec.replicas]);
+  expect(Object.fromEntries(replicas)).toEqual({
+    'sluice-controller': 2,
+    'sluice-dispatcher': 2,
+    'sluice-facade': undefined,
+    'sluice-ingress': undefined,
+  });
+});
+
+test('a parent chart can disable it with a condition', async () => {
+  const folder = await temporaryFolder('parent');
+  const dependencies = [{ name: 'sluice', version: packageJson.version, condition: 'sluice.enabled' }];
+  const parent = { apiVersion: 'v2', name: 'parent', version: '1.0.0', dependencies };
+  await cp(CHART, join(folder.path, 'charts', 'sluice'), { recursive: true });
+  await writeFile(join(folder.path, 'Chart.yaml'), JSON.stringify(parent));
+  const kinds = async (enabled: boolean) => {
+    const values = { sluice: { ...REQUIRED, enabled } };
+    const output = outputOf(await helm(['template', 'events', folder.path, '--skip-tests'], { values }));
+    return parseObjects(output).map(({ kind }) => kind);
+  };
+  expect(await kinds(true)).toContain('Deployment');
+  expect(await kinds(false)).toEqual([]);
+});
 
 test('names that consist of digits are rendered as text', async () => {
   const values = { ...REQUIRED, fullnameOverride: 'events' };

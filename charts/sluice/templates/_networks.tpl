@@ -28,11 +28,13 @@ root context and redis, https, smtp, or collector.
 {{/* The NetworkPolicy rules for public addresses and allowed networks, except for refused networks. */}}
 {{- define "sluice.endpointRules" -}}
 {{- $ofCluster := concat .Values.networkPolicy.clusterNetworks .Values.networkPolicy.clusterNetworksV6 -}}
-{{- $public := concat $ofCluster .Values.refusedNetworks -}}
+{{- $refused := .Values.refusedNetworks | default list -}}
+{{- $allowed := .Values.allowedNetworks | default list -}}
+{{- $public := concat $ofCluster $refused -}}
 {{- $blocks := list (dict "cidr" "0.0.0.0/0" "refused" $public) (dict "cidr" "::/0" "refused" $public) -}}
-{{- range .Values.allowedNetworks }}{{ $blocks = append $blocks (dict "cidr" . "refused" $.Values.refusedNetworks) }}{{ end -}}
+{{- range $allowed }}{{ $blocks = append $blocks (dict "cidr" . "refused" $refused) }}{{ end -}}
 {{- $bitsOf := dict -}}
-{{- range concat $public .Values.allowedNetworks (list "0.0.0.0/0" "::/0") }}{{ $_ := set $bitsOf . (include "sluice.bits" .) }}{{ end -}}
+{{- range concat $public $allowed (list "0.0.0.0/0" "::/0") }}{{ $_ := set $bitsOf . (include "sluice.bits" .) }}{{ end -}}
 {{- range $block := $blocks }}
 {{- $bits := get $bitsOf $block.cidr }}
 {{- $isRefused := false }}

@@ -98,9 +98,14 @@ export const VALUE_SETS: Readonly<Record<string, ValueSet>> = {
       replicas: null,
       service: {
         type: 'LoadBalancer',
-        extraSpec: { externalTrafficPolicy: 'Local', loadBalancerClass: 'a.example/b' },
+        extraSpec: {
+          externalTrafficPolicy: 'Local',
+          loadBalancerClass: 'a.example/b',
+          ipFamilyPolicy: 'SingleStack',
+        },
       },
     },
+    facade: { autoscaled: true },
   },
   gateway: {
     ...REQUIRED,
@@ -167,6 +172,24 @@ export const REFUSALS: readonly (readonly [name: string, values: ValueSet, sente
   ['a section that is null', { ...REQUIRED, uninstall: null }, /missing property 'uninstall'/],
   ['a choice that is null', { ...REQUIRED, secrets: { access: null } }, /at '\/secrets': missing property 'access'/],
   ['a switch that is null', { ...REQUIRED, uninstall: { enabled: null } }, /'\/uninstall': missing property 'enabled'/],
+  // Without ports, the rule would allow every connection.
+  ['ports that are null', { ...REQUIRED, networkPolicy: { smtpPorts: null } }, /missing property 'smtpPorts'/],
+  ['a number that is null', { ...REQUIRED, limits: { ingressPerKey: null } }, /missing property 'ingressPerKey'/],
+  ['a repository that is null', { ...REQUIRED, image: { repository: null } }, /missing property 'repository'/],
+  [
+    'a number of pods as a text',
+    { ...REQUIRED, ingress: { maxUnavailable: '1' } },
+    /at '\/ingress\/maxUnavailable'.*'1' does not match pattern/s,
+  ],
+  [
+    'a variable that the pod has anyway',
+    {
+      ...REQUIRED,
+      trust: { configMap: 'authorities' },
+      ingress: { extraEnv: [{ name: 'NODE_EXTRA_CA_CERTS', value: '/etc/ca/ca.crt' }] },
+    },
+    /ingress\.extraEnv has NODE_EXTRA_CA_CERTS, but the chart sets this variable as well/,
+  ],
   [
     'two passwords for Redis',
     { ...REQUIRED, redis: { url: 'redis://a', usersSecret: 'users', passwordSecret: 'password' } },

@@ -27,7 +27,11 @@ export const HELM_TARGET: Target = {
   choose: (path, yes, no) => expression(`ternary "${yes}" "${no}" (not (empty ${valueAt(path)}))`),
   tree: path => tree(valueAt(path)),
   when: (path, fields) => block(`if ${valueAt(path)}`, fields),
-  unlessNull: (path, fields) => block(`if not (kindIs "invalid" ${valueAt(path)})`, fields),
+  unlessAutoscaled: (workload, fields) =>
+    block(
+      `if not (or ${valueAt(`${workload}.autoscaled`)} (kindIs "invalid" ${valueAt(`${workload}.replicas`)}))`,
+      fields,
+    ),
   whenIs: (path, is, fields) => block(`if eq ${valueAt(path)} "${is}"`, fields),
   itemsWhen: (path, items) => [block(`if ${valueAt(path)}`, items)],
   each: (path, item) => [block(`range ${valueAt(path)}`, [item(expression('toJson .'))])],

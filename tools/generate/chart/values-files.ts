@@ -9,8 +9,9 @@ interface Node {
   readonly default?: unknown;
   readonly properties?: Readonly<Record<string, Node>>;
   readonly type?: string;
-  readonly enum?: readonly unknown[];
   readonly required?: readonly string[];
+  /** Whether null has a meaning although there is a default. */
+  readonly nullable?: boolean;
 }
 
 function schema(): Node {
@@ -26,7 +27,7 @@ export function renderSchema(): string {
 }
 
 function adapt(described: Node): Node {
-  const { default: _, properties, ...node } = described;
+  const { default: _, nullable: __, properties, ...node } = described;
   if (properties === undefined) return node;
   const required = Object.entries(properties).flatMap(([name, each]) => (isNeeded(each) ? [name] : []));
   const adapted = Object.fromEntries(Object.entries(properties).map(([name, each]) => [name, adapt(each)]));
@@ -34,11 +35,12 @@ function adapt(described: Node): Node {
 }
 
 /**
- * Returns true for sections, and for values that are compared in templates. All other values are treated as empty if
- * they are missing.
+ * Returns true for sections, and for values with a default that is not empty. Without such a value, pods would not
+ * start, or a NetworkPolicy would allow every port. Objects of Kubernetes can be missing.
  */
-function isNeeded({ properties, type, enum: choices }: Node): boolean {
-  return properties !== undefined || type === 'boolean' || choices !== undefined;
+function isNeeded({ properties, type, nullable, default: fallback }: Node): boolean {
+  if (type === 'object') return properties !== undefined;
+  return !nullable && fallback !== '' && !(Array.isArray(fallback) && fallback.length === 0);
 }
 
 /** Returns values.yaml with all values and their defaults, each below its description. */

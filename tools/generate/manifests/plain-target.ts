@@ -31,7 +31,7 @@ export function createPlainTarget(values: Values): Target {
     tree: at,
     choose: (path, yes, no) => (isSet(path) ? yes : no),
     when: (path, fields) => (isSet(path) ? fields : {}),
-    unlessNull: (path, fields) => (at(path) === null ? {} : fields),
+    unlessAutoscaled: (workload, fields) => (at(`${workload}.autoscaled`) ? {} : fields),
     whenIs: (path, is, fields) => (at(path) === is ? fields : {}),
     itemsWhen: (path, items) => (isSet(path) ? items : []),
     each: (path, item) => (at(path) as readonly unknown[]).map(item),

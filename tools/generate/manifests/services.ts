@@ -18,7 +18,6 @@ export function serviceOf({ name }: Named, port: ServedPort, target: Target): ob
     },
     spec: {
       type: target.value(`${name}.service.type`),
-      ipFamilyPolicy: 'PreferDualStack',
       selector: labelsOf(target, target.componentOf(name)),
       ports: [
         {

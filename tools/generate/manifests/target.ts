@@ -26,8 +26,8 @@ export interface Target extends Installation {
   readonly choose: (path: string, yes: string, no: string) => unknown;
   /** Returns fields that are only included if the value is neither empty nor false. */
   readonly when: (path: string, fields: object) => object;
-  /** Returns fields that are only included unless the value is null. */
-  readonly unlessNull: (path: string, fields: object) => object;
+  /** Returns fields that are only included unless an autoscaler changes the number of pods of a workload. */
+  readonly unlessAutoscaled: (workload: string, fields: object) => object;
   /** Returns fields that are only included if the value is equal to this text. */
   readonly whenIs: (path: string, is: string, fields: object) => object;
   /** Returns items that are only included if the value is neither empty nor false. */

@@ -33,7 +33,7 @@ export function workloadObjects(workload: Workload, target: Target): readonly ob
       kind: 'Deployment',
       metadata: { ...metadata, annotations: { 'kubernetes.io/description': workload.description } },
       spec: {
-        ...target.unlessNull(at('replicas'), { replicas: target.value(at('replicas')) }),
+        ...target.unlessAutoscaled(workload.name, { replicas: target.value(at('replicas')) }),
         selector: { matchLabels: labels },
         template: {
           metadata: {

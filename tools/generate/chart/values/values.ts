@@ -46,6 +46,10 @@ const image = section('The Sluice image.', {
 /** All chart values, which are the source for values.yaml, values.schema.json, and the README. */
 export const Values = z.strictObject({
   global: openObject('The values of a parent chart. Sluice does not use them.'),
+  enabled: z
+    .boolean()
+    .default(true)
+    .describe('A condition for the dependency of a parent chart, e.g. sluice.enabled. Sluice does not use it.'),
   fullnameOverride: text('Replaces the prefix in the names of all objects.', '', {
     regex: /^([a-z]([-a-z0-9]{0,30}[a-z0-9])?)?$/,
     rule: 'must be at most 32 lowercase letters, digits and hyphens, and start with a letter',

@@ -20,6 +20,7 @@ const service = section('The Service of the role.', {
   annotations: textObject('The annotations of the Service.'),
   extraSpec: openObject(
     'More fields of spec, e.g. {externalTrafficPolicy: Local}, which preserves the addresses of clients.',
+    { ipFamilyPolicy: 'PreferDualStack' },
   ),
 });
 
@@ -55,17 +56,19 @@ export function workload(of: Workload) {
             .describe('Whether to install the REST API, which requires oidc.issuers and oidc.audience.'),
         }
       : {}),
-    replicas: z
-      .int()
-      .min(0)
-      .default(of.replicas)
-      .describe('The number of pods. Set it to null if a HorizontalPodAutoscaler changes the number.'),
+    replicas: z.int().min(0).default(of.replicas).meta({ nullable: true }).describe('The number of pods.'),
+    autoscaled: z
+      .boolean()
+      .default(false)
+      .describe(
+        'Set to true if a HorizontalPodAutoscaler changes the number of pods. In this case, replicas is not used. If you set it to true in an upgrade with Helm 3, there is only one pod until the autoscaler adds more.',
+      ),
     resources: openObject(
       'The resource requests and limits. The controller and the facade use three quarters of limits.memory as heap.',
       of.resources,
     ),
     maxUnavailable: z
-      .union([z.int().min(0), z.string()])
+      .union([z.int().min(0), z.string().regex(/^[0-9]+%$/)])
       .default(1)
       .describe('The number or percentage of pods that can be evicted at the same time.'),
     podLabels: textObject('The labels of the pods.'),
@@ -73,7 +76,9 @@ export function workload(of: Workload) {
     ...nodes('pods'),
     affinity: openObject('The affinity of the pods, in addition to spreading them over hosts and zones.'),
     priorityClassName: text('The priority class of the pods.'),
-    extraEnv: openList('Environment variables, e.g. [{name: NODE_EXTRA_CA_CERTS, value: /etc/ca/ca.crt}].'),
+    extraEnv: openList(
+      'Environment variables, e.g. [{name: OTEL_SERVICE_NAME, value: events}]. They can replace variables of the ConfigMap, but not those that the pod gets in another way.',
+    ),
     extraVolumes: openList('The volumes of the pods.'),
     extraVolumeMounts: openList('The mounts for these volumes.'),
     ...(of.name !== 'all' && of.serves.length > 0 ? { service, tls, expose } : {}),
