@@ -42,8 +42,10 @@ export interface ControlSweep {
   /**
    * A part in the list that does not have a stream. This includes the remaining data of its generations. Closes it
    * first and removes it like a stream.
+   *
+   * @param look only returns whether it has to be closed, or can be removed
    */
-  readonly purgePart: (fence: number, part: ListedPart, nowMs: number) => Promise<boolean>;
+  readonly purgePart: (fence: number, part: ListedPart, nowMs: number, look: boolean) => Promise<boolean>;
 }
 
 /** Removes records without an object. The part is checked first. */

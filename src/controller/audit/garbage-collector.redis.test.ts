@@ -163,6 +163,20 @@ onEachRedis(redis => {
     expect(await exists(keys().q.meta)).toEqual([true]);
   });
 
+  test('is removed even if the data of another tenant cannot be read', async () => {
+    const damaged = tenantId('damaged');
+    const { index } = tenantKeys(damaged);
+    await redis().call('hset', index, 's:int_damaged:sub_damaged', 'n');
+    await redis().call('set', integrationKeys('int_damaged').sub('sub_damaged'), 'x');
+    await lose('stream');
+    const pass = () => t.garbage.pass(new Set([damaged, t.tenant]));
+    await pass();
+    await expect(pass()).rejects.toThrow('WRONGTYPE');
+    expect(t.swept).toEqual(['queue']);
+    await redis().call('del', index);
+    await redis().call('del', integrationKeys('int_damaged').sub('sub_damaged'));
+  });
+
   test('removes an index entry without data', async () => {
     await redis().call('hset', keys().t.index, 'q:foo', 'g', 'i:int_foo', '', 's:int_foo:sub_foo', 'n');
     await sweep();

@@ -1,29 +1,16 @@
 import { tenantId } from '../../core/ids/ids.ts';
 import type { ListedPart, StateAudit } from '../../record/control-audit.ts';
-import type { ControlStore } from '../../record/control-store.ts';
 import type { Caches } from '../caches/caches.ts';
 import type { Tenants } from '../routes/tenants.ts';
 import { createOrphanParts } from './orphan-parts.ts';
-import { type OrphanRemovalDeps, removeOrphans, type Suspect } from './orphan-removal.ts';
-import { emptyRoutes, findOrphans, namesOf, OWNS_NOTHING, ownedBy } from './orphans.ts';
-import { closeUnnamedTenant } from './unnamed-tenant.ts';
+import { createOrphanTenants, type OrphanTenantsDeps } from './orphan-tenants.ts';
 
-export interface GarbageCollectorDeps extends OrphanRemovalDeps {
-  readonly caches: Pick<Caches, 'Workspace' | 'CatalogStream' | 'Integration' | 'Subscription'>;
+export interface GarbageCollectorDeps extends OrphanTenantsDeps {
   readonly tenants: Pick<Tenants, 'names' | 'between' | 'prune'>;
   readonly store: Pick<StateAudit, 'readIndexes' | 'readRoutes' | 'probe' | 'parts'>;
-  readonly control: Pick<ControlStore, 'patch' | 'readTenant' | 'applyParts'>;
-  readonly isPaused: (tenant: string) => boolean;
-  readonly fence: () => number;
   /** Lists every object that may own data in Redis, using a quorum read. */
   readonly relist: (what: 'routes') => Promise<void>;
-  readonly enqueueTenant: (name: string) => void;
 }
-
-type Indexes = Awaited<ReturnType<StateAudit['readIndexes']>>;
-
-/** The maximum number of tenants processed in a single pass. */
-const MOST_TENANTS = 50;
 
 /**
  * Removes orphaned data from Redis. Data is orphaned if its object was deleted without a cleanup. This happens if the
@@ -33,30 +20,8 @@ const MOST_TENANTS = 50;
  */
 export function createGarbageCollector(deps: GarbageCollectorDeps) {
   const { caches, tenants, store, purger } = deps;
-  /** The orphans that were found in the previous pass, by tenant. */
-  let seen = new Map<string, ReadonlySet<string>>();
+  const orphanTenants = createOrphanTenants(deps);
   const orphanParts = createOrphanParts({ ...deps, parts: store.parts });
-
-  function suspectOf(tenant: string, names: ReadonlyMap<string, string>): Suspect {
-    const name = names.get(tenant);
-    return { tenant, name, owned: name === undefined ? OWNS_NOTHING : ownedBy(caches, name) };
-  }
-
-  /** Returns all tenants with at least one orphan that was already found in the previous pass. */
-  function findSuspects(indexes: Indexes, names: ReadonlyMap<string, string>): string[] {
-    const found = new Map<string, ReadonlySet<string>>();
-    const again: string[] = [];
-    for (const [tenant, index] of indexes) {
-      const { name, owned } = suspectOf(tenant, names);
-      if (name !== undefined && deps.isPaused(name)) continue;
-      const left = namesOf(findOrphans(index, emptyRoutes(tenant), owned));
-      if (left.length === 0) continue;
-      found.set(tenant, new Set(left));
-      if (left.some(each => seen.get(tenant)?.has(each))) again.push(tenant);
-    }
-    seen = found;
-    return again.slice(0, MOST_TENANTS);
-  }
 
   /** Whether the stream of this part has, or may have, an object. */
   function hasObject({ tenant, queue }: ListedPart, names: ReadonlyMap<string, string>): boolean {
@@ -71,23 +36,10 @@ export function createGarbageCollector(deps: GarbageCollectorDeps) {
     deps.enqueueTenant(name);
   }
 
-  async function collect(suspect: Suspect): Promise<void> {
-    if (suspect.name === undefined) await closeUnnamedTenant(deps, suspect.tenant, deps.fence());
-    if ((await removeOrphans(deps, suspect, deps.fence(), true)) === 0) return;
-    if (suspect.name === undefined) {
-      await removeOrphans(deps, suspect, deps.fence(), false);
-      return;
-    }
-    await tenants.between(suspect.name, async fence => {
-      await removeOrphans(deps, suspect, fence, false);
-    });
-    deps.enqueueTenant(suspect.name);
-  }
-
   return {
     /** Discards the results of the previous pass. Called when a term starts. */
     forget: (): void => {
-      seen = new Map();
+      orphanTenants.forget();
       orphanParts.forget();
     },
     /** Runs a single pass for all tenants that have control state in Redis. */
@@ -99,20 +51,53 @@ export function createGarbageCollector(deps: GarbageCollectorDeps) {
       }
       const indexes = await store.readIndexes([...listed]);
       const known = namesById(deps);
-      const again = findSuspects(indexes, known);
-      const parts = await orphanParts.find(part => {
+      const attempts = createAttempts();
+      const suspects = orphanTenants.find(indexes, known);
+      const again = await attempts.each(suspects, tenant => orphanTenants.isDue(tenant, known));
+      const found = await orphanParts.find(part => {
         return hasObject(part, known) || indexes.get(part.tenant)?.[`q:${part.queue}`] !== undefined;
       });
-      if (again.length + parts.length === 0) return;
-      await deps.relist('routes');
-      const names = namesById(deps);
-      for (const tenant of again) await collect(suspectOf(tenant, names));
-      for (const part of parts) if (!hasObject(part, names)) await collectPart(part, names.get(part.tenant));
+      const parts = await attempts.each(found, part => orphanParts.isDue(part, deps.fence()));
+      // Listing all objects is expensive, so this is only done if there is something to do.
+      if (again.length + parts.length > 0) {
+        await deps.relist('routes');
+        const names = namesById(deps);
+        await attempts.each(again, tenant => orphanTenants.collect(tenant, names));
+        await attempts.each(parts, async part => {
+          if (!hasObject(part, names)) await collectPart(part, names.get(part.tenant));
+        });
+      }
+      attempts.end();
     },
   };
 }
 
 export type GarbageCollector = ReturnType<typeof createGarbageCollector>;
+
+/**
+ * Calls a function for all items, one after the other. If it fails for one of them, the others are not affected, and `end`
+ * throws the first error.
+ */
+function createAttempts() {
+  const errors: unknown[] = [];
+  return {
+    /** Returns the items for which `run` returned true. */
+    async each<T>(items: readonly T[], run: (item: T) => Promise<boolean | void>): Promise<T[]> {
+      const chosen: T[] = [];
+      for (const item of items) {
+        try {
+          if (await run(item)) chosen.push(item);
+        } catch (error) {
+          errors.push(error);
+        }
+      }
+      return chosen;
+    },
+    end(): void {
+      if (errors.length > 0) throw errors[0];
+    },
+  };
+}
 
 /**
  * Returns the workspace names by their id (`ten_…`). This includes all workspaces which exist, contain objects, or are

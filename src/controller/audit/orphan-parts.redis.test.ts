@@ -46,6 +46,8 @@ onEachRedis(redis => {
     expect(await isListed(gone())).toBe(1);
     expect(await redis().call('exists', keys.log)).toBe(1);
     expect((await redis().readHash(keys.meta))['state']).toBe('closing');
+    // Since nothing could be removed, the third pass did not list all objects.
+    expect(w.t.relisted).toEqual(['routes']);
     await redis().call('del', keys.pending);
     await sweep(1);
     expect(await isListed(gone())).toBe(0);
@@ -61,6 +63,39 @@ onEachRedis(redis => {
     await sweep(3);
     expect(await isListed(gone())).toBe(1);
     expect(w.t.swept).toEqual([]);
+  });
+
+  test('does not list all objects in each pass because of a stream that has undelivered events', async () => {
+    expect(await w.send('red')).toBe('OK');
+    await w.advanceAll();
+    w.t.remove('CatalogStream', w.t.objects.stream);
+    w.t.remove('Subscription', w.t.objects.subscription);
+    w.t.tenants.forget([w.t.name]);
+    await w.t.tenants.sync(w.t.name);
+    await sweep(4);
+    expect([w.t.relisted, w.t.swept]).toEqual([[], []]);
+    await redis().call('del', w.k.log);
+    await sweep(4);
+    expect(w.t.swept).toContain('queue');
+  });
+
+  test('does not list all objects in each pass because of a tenant that has undelivered events', async () => {
+    const left = w;
+    expect(await left.send('red')).toBe('OK');
+    await left.advanceAll();
+    w = await createAuditedPart(redis());
+    w.t.fence.epoch = 2;
+    const pass = async (times: number) => {
+      for (let n = 0; n < times; n++) await w.t.garbage.pass(new Set([left.t.tenant]));
+    };
+    await pass(2);
+    expect((await redis().readHash(left.k.meta))['state']).toBe('closing');
+    expect(w.t.relisted).toEqual(['routes']);
+    await pass(3);
+    expect([w.t.relisted, w.t.swept]).toEqual([['routes'], []]);
+    await redis().call('del', left.k.log);
+    await pass(4);
+    expect(w.t.swept).toContain('queue');
   });
 
   test('removes a stream without a finalizer, and allows it to be created again', async () => {

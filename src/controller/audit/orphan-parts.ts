@@ -2,6 +2,7 @@ import type { ListedPart, PartAudit } from '../../record/control-audit.ts';
 import type { ControlSweep } from '../../record/control-sweep.ts';
 import type { Logger } from '../../telemetry/log.ts';
 import type { AuditMetrics } from './audit-metrics.ts';
+import { takeTurn } from './turn.ts';
 
 export interface OrphanPartsDeps {
   readonly parts: Pick<PartAudit, 'scan'>;
@@ -32,6 +33,7 @@ function nameOf({ tenant, queue, gen, number }: ListedPart): string {
  */
 export function createOrphanParts(deps: OrphanPartsDeps) {
   let seen: ReadonlySet<string> = new Set();
+  let turn = 0;
 
   return {
     forget: (): void => {
@@ -45,11 +47,14 @@ export function createOrphanParts(deps: OrphanPartsDeps) {
       }
       const again = [...found].filter(([name]) => seen.has(name)).map(([, part]) => part);
       seen = new Set(found.keys());
-      return again.slice(0, MOST_PARTS);
+      return takeTurn(again, MOST_PARTS, turn++);
     },
+    /** Returns whether a part has to be closed, or can be removed. */
+    isDue: (part: ListedPart, fence: number): Promise<boolean> =>
+      deps.purger.purgePart(fence, part, deps.nowMs(), true),
     /** Removes a part. Parts with undelivered data are not removed. */
     async remove(part: ListedPart, fence: number): Promise<void> {
-      if (!(await deps.purger.purgePart(fence, part, deps.nowMs()))) return;
+      if (!(await deps.purger.purgePart(fence, part, deps.nowMs(), false))) return;
       deps.metrics.swept('part');
       deps.log.info({ tenant: part.tenant, what: 'part', entry: `${part.queue}:${part.number}` }, 'removed an orphan');
     },

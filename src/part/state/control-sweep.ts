@@ -69,15 +69,17 @@ export function createPartControlSweep(
       return record.purgeQueue(fence, tenant, queue, gen, look);
     },
 
-    async purgePart(fence, part, nowMs) {
+    async purgePart(fence, part, nowMs, look) {
       const { gen, state, was } = await redis.readHash(partKeys(part).meta);
       // If the record of its stream has been lost, it is not closed by anyone else.
       if (gen !== undefined && state === 'open') {
+        if (look) return true;
         const { answer } = await gate({ ...part, gen }, fence, [{ kind: 'meta', field: 'state', value: 'closing' }]);
         if (answer === 'FENCED') throw new FencedError(`a newer controller leads ${part.queue}`);
       }
       const current = gen === undefined || gen === REMOVED ? part.gen : gen;
-      if (!(await empty(fence, { ...part, gen: current }, nowMs, false))) return false;
+      const may = await empty(fence, { ...part, gen: current }, nowMs, look);
+      if (!may || look) return may;
       for (const other of new Set([part.gen, was])) {
         if (other !== undefined && other !== current) await remove({ ...part, gen: other }, fence, nowMs);
       }
