@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { START_MS } from '../../record/testing/tenant.ts';
 import { tenantKeys } from '../../redis/keys.ts';
 import { onEachRedis } from '../../redis/testing/each-redis.ts';
+import { createRunReports } from './run-report.ts';
 import { createSandbox, type Sandbox, sealed, sumUp } from './testing/sandbox.ts';
 
 const RUN = 'run-1';
@@ -51,6 +52,28 @@ describe('the report of a run', () => {
       const last = await read(s, { cursor: first.nextCursor });
       expect([last.data.map(({ id }) => id), last.nextCursor]).toEqual([['e50'], null]);
       expect((await read(s, { limit: 51 })).nextCursor).toBeNull();
+    });
+
+    test('only reads the events of its page, and each value once', async () => {
+      const s = await start();
+      for (let n = 0; n < 30; n++) await s.publish(RUN, 'a', {}, `e${n}`);
+      await s.finish(RUN);
+      const calls: unknown[][] = [];
+      const call: typeof s.t.client.call = (...given) => {
+        calls.push(given);
+        return s.t.client.call(...given);
+      };
+      const reports = createRunReports({ ...s.t.client, call }, s.t.nowMs);
+      const page = await reports.read(s.t.tenant, RUN, { limit: 20 });
+      expect(page).toMatchObject({ totals: { events: 30, delivered: 30 }, data: { length: 20 } });
+      const counts = calls.filter(([command]) => command === 'xrange').map(([, , ...range]) => range);
+      expect(counts).toEqual([['-', '+', 'COUNT', 22]]);
+      expect(new Set(calls.map(String)).size).toBe(calls.length);
+      const next = await reports.read(s.t.tenant, RUN, { cursor: page?.nextCursor ?? '' });
+      expect([next?.data.map(({ id }) => id), next?.nextCursor]).toEqual([
+        Array.from({ length: 10 }, (_, n) => `e${n + 20}`),
+        null,
+      ]);
     });
 
     test('contains integrations without a subscription by name, unless the workspace has too many names', async () => {

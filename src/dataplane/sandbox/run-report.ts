@@ -5,7 +5,8 @@ import { dispositionOf } from '../../core/routing/event-disposition.ts';
 import { createPartRoutingReader } from '../../part/fate/routing-reader.ts';
 import { parseRow } from '../../part/gate/subscription-row.ts';
 import { readPart } from '../../part/inbox/find-part.ts';
-import { inboxRefOf } from '../../part/inbox/ref-names.ts';
+import { createReadOnce } from '../../part/inbox/read-once.ts';
+import { inboxRefOf, partRefOf } from '../../part/inbox/ref-names.ts';
 import { partKeys, slotOf } from '../../part/keys.ts';
 import { msOfRef, refOfId, streamIdOf } from '../../part/lanes/ref.ts';
 import { partOfRun } from '../../part/sandbox/run-client.ts';
@@ -24,7 +25,10 @@ const INTEGRATIONS = 100;
 /** If there are more names than this in the workspace, integrations that don't have a subscription are not included. */
 const NAMES = 1_000;
 const DEFAULT_LIMIT = 50;
-const EVENTS = 1_000;
+/** The number of events whose verdicts are read at the same time. All of a page would block the process, and Redis. */
+const AT_ONCE = 4;
+/** The first id of a stream. */
+const FIRST = '-';
 
 export interface PageAsked {
   readonly limit?: number | undefined;
@@ -78,15 +82,17 @@ export function createRunReports(redis: RedisClient, nowMs: () => number, limits
       if (known === undefined) return undefined;
       const view = openRun(redis, tenant, run, known);
       // The state of integrations is of production.
-      const reader = createPartRoutingReader(view.ofRun, nowMs, () => 'active');
-      const queues = await Promise.all(view.queues.map(queue => readQueueView(view, reader, queue)));
-      const all = (await Promise.all(queues.map(queue => listEvents(view, queue)))).flat();
-      const listed = all.toSorted((a, b) => (keyOf(a) < keyOf(b) ? -1 : 1)).filter(each => keyOf(each) > cursor);
-      const widest = Math.max(1, ...queues.map(({ integrations }) => integrations.length));
-      const page = listed.slice(0, Math.min(limit, Math.max(1, Math.floor(VERDICTS / widest))));
+      const reader = createPartRoutingReader(createReadOnce(view.ofRun), nowMs, () => 'active');
+      const listed = await listEvents(view, cursor, limit);
+      const page = await choosePage(view, reader, listed.slice(0, limit));
       const full = (await store.readRoom(tenant, run)) <= 0;
-      const reading = { nowMs: nowMs(), view, reader, queues, full };
-      const last = page.at(-1);
+      const reading = { nowMs: nowMs(), view, reader, full };
+      const data: RunEvent[] = [];
+      for (let at = 0; at < page.length; at += AT_ONCE) {
+        const some = page.slice(at, at + AT_ONCE);
+        data.push(...(await Promise.all(some.map(({ queue, event }) => describeEvent(reading, queue, event)))));
+      }
+      const last = page.at(-1)?.event;
       return {
         tenantPublicId: tenant,
         runId: run,
@@ -94,8 +100,8 @@ export function createRunReports(redis: RedisClient, nowMs: () => number, limits
         begunAt: new Date(known.begunMs).toISOString(),
         endsAt: new Date(known.endsMs).toISOString(),
         compression: COMPRESSION,
-        totals: { events: all.length, ...(await readTotals(view)) },
-        data: await Promise.all(page.map(each => describeEvent(reading, each))),
+        totals: await readTotals(view),
+        data,
         nextCursor: last !== undefined && listed.length > page.length ? keyOf(last) : null,
       };
     },
@@ -143,23 +149,52 @@ async function readState(redis: RedisClient, integration: string): Promise<Integ
   return state === 'active' || state === 'pending' ? state : 'closed';
 }
 
-async function listEvents({ ofRun, tenant }: RunView, { name }: QueueView): Promise<ListedEvent[]> {
-  const { log } = partKeys(partOfRun(tenant, name));
-  const entries = (await ofRun.call('xrange', log, '-', '+', 'COUNT', EVENTS)) as [string, string[]][];
-  return entries.map(([id, [, groupKey = '', , meta = '{}', , bytes = '0']]) => ({
-    ref: refOfId(id),
-    queue: name,
-    groupKey,
-    meta,
-    bytes: Number(bytes),
-  }));
+/** Returns the events after the cursor, in order. If there are more than `limit`, this returns more than `limit`. */
+async function listEvents(view: RunView, cursor: string, limit: number): Promise<ListedEvent[]> {
+  const all = await Promise.all(view.queues.map(queue => listEventsOf(view, queue, cursor, limit)));
+  return all
+    .flat()
+    .filter(each => keyOf(each) > cursor)
+    .toSorted((a, b) => (keyOf(a) < keyOf(b) ? -1 : 1));
 }
 
-async function readTotals({ ofRun, tenant, queues }: RunView): Promise<Omit<RunReport['totals'], 'events'>> {
-  const totals = { deliveries: 0, pending: 0, delivered: 0, dead: 0, tokens: 0 };
+/** Returns the first events of a queue that are not before the cursor. One of them can be the event of the cursor. */
+async function listEventsOf({ ofRun, tenant }: RunView, queue: string, cursor: string, limit: number) {
+  const { log } = partKeys(partOfRun(tenant, queue));
+  const [shown = ''] = cursor.split('.', 1);
+  const ref = partRefOf(shown);
+  const from = ref === undefined ? FIRST : streamIdOf(ref);
+  const entries = (await ofRun.call('xrange', log, from, '+', 'COUNT', limit + 2)) as [string, string[]][];
+  return entries.map(([id, [, groupKey = '', , meta = '{}', , bytes = '0']]): ListedEvent => {
+    return { ref: refOfId(id), queue, groupKey, meta, bytes: Number(bytes) };
+  });
+}
+
+/** Returns the first events, with their queues. There are at most as many as a page can have verdicts for. */
+async function choosePage(view: RunView, reader: RoutingReader, listed: readonly ListedEvent[]) {
+  const queues = new Map<string, QueueView>();
+  const page: { readonly queue: QueueView; readonly event: ListedEvent }[] = [];
+  let verdicts = 0;
+  for (const event of listed) {
+    let queue = queues.get(event.queue);
+    if (queue === undefined) queues.set(event.queue, (queue = await readQueueView(view, reader, event.queue)));
+    verdicts += queue.integrations.length;
+    if (page.length > 0 && verdicts > VERDICTS) break;
+    page.push({ queue, event });
+  }
+  return page;
+}
+
+async function readTotals({ ofRun, tenant, queues }: RunView): Promise<RunReport['totals']> {
+  const totals = { events: 0, deliveries: 0, pending: 0, delivered: 0, dead: 0, tokens: 0 };
   for (const queue of queues) {
-    const { counts, meta } = partKeys(partOfRun(tenant, queue));
-    const [slots, used] = await Promise.all([ofRun.call('hvals', counts), ofRun.call('hget', meta, 'used')]);
+    const { counts, meta, log } = partKeys(partOfRun(tenant, queue));
+    const [slots, used, events] = await Promise.all([
+      ofRun.call('hvals', counts),
+      ofRun.call('hget', meta, 'used'),
+      ofRun.call('xlen', log),
+    ]);
+    totals.events += Number(events);
     totals.tokens += Number(used);
     for (const text of slots as string[]) {
       const [, routed = 0, , delivered = 0, dead = 0, expired = 0] = text.split(' ').map(Number);
@@ -177,14 +212,12 @@ interface Reading {
   readonly view: RunView;
   /** Reads the decisions that have been made in this run. */
   readonly reader: RoutingReader;
-  readonly queues: readonly QueueView[];
   /** Whether the run has reached its limit for deliveries. */
   readonly full: boolean;
 }
 
-async function describeEvent(reading: Reading, listed: ListedEvent): Promise<RunEvent> {
+async function describeEvent(reading: Reading, queue: QueueView, listed: ListedEvent): Promise<RunEvent> {
   const { ref, groupKey, bytes } = listed;
-  const queue = reading.queues.find(({ name }) => name === listed.queue) as QueueView;
   const meta = parseEventMeta(listed.meta, groupKey, inboxRefOf(ref));
   const simulation = parseSimulation(listed.meta);
   const verdicts = await Promise.all(

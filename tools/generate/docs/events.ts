@@ -139,7 +139,7 @@ export function renderEvents(): string {
       'A run never waits for tokens. If your account has no tokens left, events will be delivered in the sandbox but wait in production (`insufficient_tokens`). You can find the number of tokens that production would charge in the report.',
       'Attempts are signed. The report does not include the signatures since the endpoint would accept them.',
       `Each run is limited to ${SANDBOX_LIMITS.eventsOfRun.toLocaleString('en')} events and ${SANDBOX_LIMITS.deliveriesOfRun.toLocaleString('en')} deliveries. An event that isn't routed because of this limit has the reason \`run_full\`. In 24 hours, a workspace can create ${SANDBOX_LIMITS.runs.toLocaleString('en')} runs with a combined maximum of ${SANDBOX_LIMITS.events.toLocaleString('en')} events, ${SANDBOX_LIMITS.bytes / 1024 ** 2} MiB, and ${SANDBOX_LIMITS.deliveries.toLocaleString('en')} deliveries.`,
-      'Production has priority. A dispatcher processes one run at a time using up to a quarter of its time. If a dispatcher crashes, another one will continue the run after ten seconds.',
+      'Production has priority. A dispatcher processes one run at a time using up to a quarter of its time. If a dispatcher crashes, another one will continue the run after ten seconds. A replica of ingress creates one report of a workspace at a time and waits for three times as long before the next one. If your request would wait for more than 5 seconds, or if 16 others are waiting, it will be rejected with a 429.',
     ]
       .map(line => `- ${line}`)
       .join('\n'),

@@ -200,6 +200,23 @@ describe('the report of a run', () => {
     expect((await get('known', '', { 'x-api-key': '' })).status).toBe(401);
   });
 
+  test('is read after the other reports of the workspace, unless too many requests wait', async () => {
+    const { promise: isReady, resolve: ready } = Promise.withResolvers<void>();
+    const { report } = desk;
+    const reading = vi.spyOn(desk, 'report').mockImplementation(async (...args) => {
+      await isReady;
+      return report(...args);
+    });
+    const answers = Array.from({ length: 18 }, () => get('known'));
+    const refused = await Promise.race(answers);
+    expect([refused.status, refused.document.code, refused.headers['retry-after']]).toEqual([429, 'rate_limited', '5']);
+    expect(reading).toHaveBeenCalledTimes(1);
+    ready();
+    const statuses = (await Promise.all(answers)).map(({ status }) => status);
+    expect(statuses.filter(status => status === 200)).toHaveLength(17);
+    reading.mockRestore();
+  });
+
   test('is not found if there is no such run, and invalid parameters are reported', async () => {
     expect((await get('other')).document.code).toBe('unknown_run');
     expect((await get('a%20b')).document.code).toBe('unknown_run');

@@ -1,10 +1,12 @@
 import { randomFillSync } from 'node:crypto';
+import { systemClock } from '../../../time/clock.ts';
 import { createAdmission } from '../admission.ts';
 import { createAnswers } from '../answers.ts';
 import type { EventParams } from '../event-request.ts';
 import { createByteBudget } from '../request-body.ts';
 import type { AddRoutes } from '../server.ts';
 import { createEventIds, createRandom40 } from './event-id.ts';
+import { createReportTurns } from './report-turns.ts';
 import { createRunReportRoute, type RunRequest } from './run-report-route.ts';
 import { createSandboxMetrics } from './sandbox-metrics.ts';
 import { createSandboxRoute, type SandboxDesk } from './sandbox-route.ts';
@@ -24,7 +26,11 @@ export function createSandboxRoutes(sandbox: SandboxDesk): AddRoutes {
       budget: createByteBudget(shared.limits.sandboxHeldBytes),
       nextEventId: createEventIds(shared.nowMs, createRandom40(randomFillSync)),
     };
+    const turns = createReportTurns(shared.limits.ingestTimeoutMs, systemClock);
     app.post<{ Params: EventParams }>('/events/sandbox/:tenant/:queue', createSandboxRoute(options));
-    app.get<{ Params: RunRequest['params'] }>('/events/sandbox/:tenant/runs/:run', createRunReportRoute(options));
+    app.get<{ Params: RunRequest['params'] }>(
+      '/events/sandbox/:tenant/runs/:run',
+      createRunReportRoute({ ...options, turns }),
+    );
   };
 }
