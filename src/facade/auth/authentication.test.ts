@@ -331,7 +331,13 @@ describe('keys of an issuer that are of no use', () => {
       { ...jwkOf(wanted), use: 'enc' },
     ];
     const stranger = jwkOf(generateKeyPairSync('rsa', { modulusLength: 2_048 }));
-    for (const more of [[stranger], others, [jwkOf(wanted)], [stranger, ...others]]) {
+    // Some issuers publish a key once for each algorithm, or use one name for keys of several types.
+    const ofOtherAlgorithms = ['RS384', 'RS512', 'PS256', 'PS384', 'PS512'].map(alg => ({ ...jwkOf(wanted), alg }));
+    const curves = ['P-256', 'P-384', 'P-521', 'secp256k1'].map(namedCurve =>
+      generateKeyPairSync('ec', { namedCurve }),
+    );
+    const none = [[], [stranger], others, [jwkOf(wanted)], [stranger, ...others]];
+    for (const more of [...none, ofOtherAlgorithms, [...curves.map(jwkOf), ...ofOtherAlgorithms]]) {
       const { url, token } = await issueWith(wanted, 'RS256', more);
       const ask = await guard({ issuers: [url] });
       expect(await ask(token), JSON.stringify(more)).toMatchObject({ status: 200 });
