@@ -6,22 +6,32 @@ import { createLogger } from '../../telemetry/log.ts';
 import { type Caches, INDEXES } from '../caches/caches.ts';
 import { routeSources } from './sources.ts';
 
-test('a list that contains another object of the same name and generation enqueues the tenant', () => {
+/** Lists the only object of a kind. Returns the tenants that have been enqueued so far. */
+function follow(kind: 'Package' | 'Subscription') {
   const log = createLogger({ level: 'silent' });
   const reflect = () => createReflected<AnyObject>({ project: object => object, log });
   const kinds = [...Object.keys(INDEXES), 'namespaces', 'ingressKeys', 'headerSecrets'];
-  const caches = Object.fromEntries(kinds.map(kind => [kind, reflect()]));
+  const caches = Object.fromEntries(kinds.map(each => [each, reflect()]));
   const added: string[] = [];
   for (const source of routeSources(caches as unknown as Caches)) source.subscribe(name => added.push(name));
-  const packages = caches['Package'];
-  const list = (uid: string, resourceVersion: string, streams: readonly string[]) => {
+  const objects = caches[kind];
+  return (uid: string, resourceVersion: string, spec: object): string[] => {
     const metadata = { name: 'sales', namespace: 'acme', uid, resourceVersion, generation: 1, finalizers: ['f'] };
-    if (packages === undefined) return;
-    finish(packages.replace([packages.project({ metadata, spec: { streams } } as AnyObject)], resourceVersion));
+    if (objects === undefined) return added;
+    finish(objects.replace([objects.project({ metadata, spec } as AnyObject)], resourceVersion));
+    return added;
   };
-  list('u1', '1', []);
-  list('u1', '2', []);
-  expect(added).toEqual(['acme']);
-  list('u2', '3', ['orders']);
-  expect(added).toEqual(['acme', 'acme']);
+}
+
+test('a list that contains another object of the same name and generation enqueues the tenant', () => {
+  const list = follow('Package');
+  list('u1', '1', { streams: [] });
+  expect(list('u1', '2', { streams: [] })).toEqual(['acme']);
+  expect(list('u2', '3', { streams: ['orders'] })).toEqual(['acme', 'acme']);
+});
+
+test('a list that contains a Subscription of the same name to another producer enqueues both producers', () => {
+  const list = follow('Subscription');
+  expect(list('u1', '1', { producer: 'before' })).toEqual(['before']);
+  expect(list('u2', '2', { producer: 'after' })).toEqual(['before', 'before', 'after']);
 });

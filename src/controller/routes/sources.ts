@@ -41,7 +41,7 @@ export function routeSources(caches: Caches): readonly KeySource[] {
       old?.status?.signing?.previousKey === current?.status?.signing?.previousKey &&
       old?.status?.endpoint?.disabledAt === current?.status?.endpoint?.disabledAt
         ? []
-        : [(current ?? old)?.spec.producer ?? ''],
+        : [old, current].flatMap(each => (each === undefined ? [] : [each.spec.producer])),
     ),
     keysFrom(caches.ingressKeys, (old, current) =>
       [old, current].flatMap(each => (each === undefined ? [] : [each.namespace])),

@@ -29,11 +29,12 @@ export function integrationSources(caches: Caches): readonly KeySource[] {
     fromWorkspaces(caches, 'Integration'),
     fromNamespaces(caches),
     keysFrom(caches.Subscription, (old, current) => {
-      const subscription = current ?? old;
-      if (subscription === undefined || !isCreatedOrDeleted(old, current)) return [];
-      const { metadata, spec } = subscription;
-      const key = `${spec.producer}/${spec.integration}`;
-      return caches.Integration.store.get(key)?.spec.workspace === metadata.namespace ? [key] : [];
+      // After a list, it can be another object with the same name.
+      if (old?.metadata.uid === current?.metadata.uid) return [];
+      return [old, current].flatMap(each => {
+        const key = `${each?.spec.producer}/${each?.spec.integration}`;
+        return each && caches.Integration.store.get(key)?.spec.workspace === each.metadata.namespace ? [key] : [];
+      });
     }),
   ];
 }
