@@ -15,6 +15,10 @@ const log = createLogger({ level: 'silent' });
 const folder = await temporaryFolder('sentinel-test');
 afterAll(folder.remove);
 
+/** ioredis prints errors that nothing listens for. */
+const printed = vi.spyOn(console, 'error');
+afterAll(() => expect(printed.mock.calls).toEqual([]));
+
 /** These tests run concurrently because most of them wait for a failover. Each test cleans up using its own context. */
 type Finished = TestContext['onTestFinished'];
 

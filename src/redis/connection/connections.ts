@@ -4,6 +4,7 @@ import { backoffMs } from '../../time/backoff.ts';
 import { createRedisAccess, type RedisAccess } from './redis-access.ts';
 import type { RedisSettings } from './redis-settings.ts';
 import { parseRedisUrl, type RedisNode, type RedisUrl } from './redis-url.ts';
+import { SentinelConnections } from './sentinel-connections.ts';
 
 /** A Redis that we were able to connect to. It can be used to open more connections. */
 export interface RedisConnections {
@@ -138,6 +139,7 @@ function optionsOf({ nodes, tls, sentinel }: RedisUrl, access: RedisAccess): Opt
   };
   if (sentinel === undefined) return { ...(nodes[0] as RedisNode), reconnectOnError };
   return {
+    Connector: SentinelConnections,
     sentinels: [...nodes],
     name: sentinel.master,
     db: sentinel.db,
