@@ -6,8 +6,8 @@ import { checkRedis, RedisSetupError } from './check.ts';
 import { connectRedis, type RedisClient } from './client.ts';
 import { followRedisClock, type RedisClock } from './clock.ts';
 import { type RedisSettings, readRedisSecrets } from './connection/redis-settings.ts';
-import { isDenied, redisImpairment, writesRejected } from './connection/redis-trouble.ts';
-import { parseRedisUrl, withoutPasswords } from './connection/redis-url.ts';
+import { isDenied, placeOf, redisImpairment, writesRejected } from './connection/redis-trouble.ts';
+import { parseRedisUrl } from './connection/redis-url.ts';
 import { checkMarker, RedisFormatError, RedisInstanceError } from './format.ts';
 import { CHECK_EVERY_MS, type MarkerWatch, watchMarker } from './marker-watch.ts';
 import type { RedisMetrics } from './redis-metrics.ts';
@@ -53,7 +53,7 @@ export function openRedis(
 ): LateRedis {
   const { instance = DEFAULT_INSTANCE, log, metrics, checkEveryMs = CHECK_EVERY_MS, ...rest } = options;
   const { checkSettingsEveryMs = CHECK_SETTINGS_EVERY_MS, ...settings } = rest;
-  const place = `${withoutPasswords(settings.url, settings.username)} (SLUICE_REDIS_URL)`;
+  const place = placeOf(settings);
   const closed = new AbortController();
   const subscriptions: Parameters<RedisClient['subscribe']>[] = [];
   const reconnects: (() => void)[] = [];

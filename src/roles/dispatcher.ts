@@ -19,7 +19,9 @@ import { registerStoredMetrics } from '../part/stored/stored-metrics.ts';
 import { changedDelivery } from '../record/alarm.ts';
 import { watchRootKey } from '../record/root-key-watch.ts';
 import { findRedis } from '../redis/connection/connections.ts';
-import { createPushConnection } from '../redis/connection/push-connection.ts';
+import { createPushConnection, type PushConnection } from '../redis/connection/push-connection.ts';
+import { placeOf, redisImpairment } from '../redis/connection/redis-trouble.ts';
+import type { Impairment } from '../telemetry/role-health.ts';
 import { systemClock } from '../time/clock.ts';
 import { createStartPart } from './part-work.ts';
 import type { Parts, Running } from './parts.ts';
@@ -38,6 +40,14 @@ const BODY_ROOM = 64 * 2 ** 20;
  * the default timeout of endpoints, and shorter than the time after which the process exits (`shutdown.ts`).
  */
 const ABORT_AFTER_MS = 16_000;
+
+/** Without the connection for pushes, events may be sent minutes later. */
+function redisImpairments({ config, redisImpairments }: Parts, pushes: PushConnection): readonly Impairment[] {
+  const impairments = redisImpairments();
+  const error = pushes.problem();
+  if (impairments.length > 0 || error === undefined) return impairments;
+  return [redisImpairment(config.redis, placeOf(config.redis), error, undefined)];
+}
 
 export async function startDispatcher(parts: Parts): Promise<Running> {
   const { config, log, registry, redis, nowMs, alarm } = parts;
@@ -111,6 +121,6 @@ export async function startDispatcher(parts: Parts): Promise<Running> {
       pushes.close();
       await client.close();
     },
-    impairments: () => [...parts.redisImpairments(), ...keyWatch.impairments()],
+    impairments: () => [...redisImpairments(parts, pushes), ...keyWatch.impairments()],
   };
 }

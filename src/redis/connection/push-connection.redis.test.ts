@@ -78,6 +78,20 @@ test('has no subscription for a channel that was left before it was subscribed',
   await vi.waitFor(async () => expect(await count()).toEqual([left, 0, kept, 1]), { timeout: 2_000, interval: 10 });
 });
 
+test('reports a channel that it is not allowed to subscribe to until it is allowed', async () => {
+  const server = await startRedis();
+  onTestFinished(server.stop);
+  const [denied = ''] = names(1);
+  await server.command('ACL', 'SETUSER', 'default', 'resetchannels');
+  const { pushes } = await start(server.url, []);
+  const onListening = vi.fn<() => void>();
+  pushes.listen(denied, { onMessage: () => {}, onListening });
+  await vi.waitFor(() => expect(pushes.problem()?.message).toMatch(/^NOPERM/), soon);
+  await server.command('ACL', 'SETUSER', 'default', 'allchannels');
+  await vi.waitFor(() => expect(onListening).toHaveBeenCalledOnce(), soon);
+  expect(pushes.problem()).toBeUndefined();
+});
+
 test('leaves a server that does not respond while there are no messages', async () => {
   const [first, second] = [await startRedis(), await startRedis()];
   for (const server of [first, second]) onTestFinished(server.stop);

@@ -28,6 +28,8 @@ export interface PushConnection {
   readonly fence: (channel: string) => Promise<void>;
   /** Whether the subscription is active. */
   readonly isListening: (channel: string) => boolean;
+  /** Returns the reason why a channel could not be subscribed to several times in a row, until it has been. */
+  readonly problem: () => Error | undefined;
   readonly leave: (channel: string) => void;
   readonly close: () => void;
 }
@@ -54,6 +56,8 @@ const CHECK_MS = 10_000;
 const MOVED = /^MOVED \d+ (.*):(\d+)$/;
 /** How often to follow a redirection without a delay. */
 const MOST_HOPS = 3;
+/** A failover also causes some failures. This takes about three seconds. */
+const REPORTED_FAILURES = 5;
 
 function addressOf({ host, port }: RedisNode): string {
   return `${host}:${port}`;
@@ -70,6 +74,7 @@ function parseMoved(error: unknown, from: string): string | undefined {
 export function createPushConnection(connections: RedisConnections, log: Logger): PushConnection {
   const nodes = new Map<string, Node>();
   const channels = new Map<string, Channel>();
+  const failing = new Map<Channel, Error>();
   let closed = false;
   let seed = 0;
 
@@ -141,9 +146,11 @@ export function createPushConnection(connections: RedisConnections, log: Logger)
         if (moved !== undefined && hops++ < MOST_HOPS) continue;
         hops = 0;
         log.debug({ err: error, channel: channel.name }, 'cannot subscribe to a channel');
-        await delay(backoffMs(WAIT, ++failures, Math.random));
+        if (++failures >= REPORTED_FAILURES && isWanted(channel)) failing.set(channel, error as Error);
+        await delay(backoffMs(WAIT, failures, Math.random));
       }
     }
+    failing.delete(channel);
     channel.placing = false;
     if (isWanted(channel)) channel.listener.onListening();
   }
@@ -183,6 +190,7 @@ export function createPushConnection(connections: RedisConnections, log: Logger)
       void place(channel);
     },
     fence,
+    problem: () => failing.values().next().value,
     leave(name) {
       const channel = channels.get(name);
       if (channel === undefined) return;

@@ -1,6 +1,6 @@
 import type { Impairment } from '../../telemetry/role-health.ts';
 import { type RedisSettings, userOf } from './redis-settings.ts';
-import { parseRedisUrl } from './redis-url.ts';
+import { parseRedisUrl, withoutPasswords } from './redis-url.ts';
 
 /** The errors that Redis returns if the user is not allowed to use a command. In a script, the error is different. */
 const LACKS_RIGHT = /\bNOPERM\b|\bThe user executing the script can't\b/;
@@ -40,6 +40,11 @@ const ADVICE: readonly (readonly [RegExp, string])[] = [
  */
 export function isDenied(error: Error | undefined): boolean {
   return error !== undefined && DENIED.test(causeOf(error).message);
+}
+
+/** Returns the address of Redis and its variable, as used in messages. */
+export function placeOf({ url, username }: RedisSettings): string {
+  return `${withoutPasswords(url, username)} (SLUICE_REDIS_URL)`;
 }
 
 /**

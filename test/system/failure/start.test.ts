@@ -70,6 +70,18 @@ it('roles do not use a Redis with unsafe settings until the settings are changed
   await eventually('the role is ready', async () => (await readyz(dispatcher))[0] === 200, WITHIN);
 });
 
+it('a dispatcher reports that its user lacks the permission for pushes, until the user has it', async () => {
+  const redis = await redisOf();
+  await redis.command('ACL', 'SETUSER', 'sluice', 'on', '>secret', '~*', '&*', '+@all', '-ssubscribe');
+  const redisUrl = redis.url.replace('//', '//sluice:secret@');
+  const dispatcher = await start({ role: 'dispatcher', redisUrl });
+  const denied = /denies access: NOPERM .*'ssubscribe'.*Give user sluice the permissions in config\/redis\/users\.acl/;
+  await eventually('the role reports this', async () => denied.test((await readyz(dispatcher))[1]), WITHIN);
+  await redis.command('ACL', 'SETUSER', 'sluice', '+ssubscribe');
+  const isWorking = async () => (await readyz(dispatcher)).join() === '200,ok\n';
+  await eventually('the role does not report this any more', isWorking, WITHIN);
+});
+
 it.each(['SLUICE_OPS_PORT', 'SLUICE_INGRESS_PORT'])(
   'a role exits if the port in %s is already in use, and reports the variable',
   async variable => {
