@@ -39,6 +39,9 @@ export function createLogger(
   return destination === undefined ? pino(settings) : pino(settings, destination);
 }
 
+/** Matches the 25 constants that each DOMException has, such as the one of a timeout. */
+const DOM_CONSTANT = /^[A-Z_]+_ERR$/;
+
 /**
  * Returns the fields of a serialized error without its objects. For example, an error response of Redis contains the
  * arguments of its command, such as passwords and the bodies of events.
@@ -46,6 +49,7 @@ export function createLogger(
 function fieldsOf(error: unknown): unknown {
   if (typeof error !== 'object' || error === null) return error;
   const fields = Object.entries(error).flatMap(([name, value]: [string, unknown]) => {
+    if (DOM_CONSTANT.test(name)) return [];
     if (name === 'aggregateErrors') return [[name, (value as unknown[]).map(fieldsOf)]];
     const isNested = typeof value === 'object' && value !== null;
     if (!isNested || isListOfText(value)) return [[name, value]];
