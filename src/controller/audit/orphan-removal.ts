@@ -65,8 +65,10 @@ export async function removeOrphans(
     note('queue', `q:${queue}`);
     if (!dryRun) ops.push({ command: 'UNLINK', key: t.subs(queue), args: [] });
   }
+  // A tenant may have 10,000 integrations, so the index is only searched once.
+  const used = new Set(Object.keys(index).map(entry => /^s:([^:]*):/.exec(entry)?.[1]));
   for (const integration of orphans.integrations) {
-    if (Object.keys(index).some(entry => entry.startsWith(`s:${integration}:`))) continue;
+    if (used.has(integration)) continue;
     if (await purger.purgeIntegration(fence, integration, nowMs, dryRun)) note('integration', `i:${integration}`);
   }
   if (ops.length > 0) await control.patch(fence, [{ meta: t.meta, ops }]);

@@ -76,11 +76,10 @@ function withoutWorkspace(snapshot: TenantSnapshot): TenantSnapshot {
 async function closeStaleGates(deps: ClosingDeps, name: string, fence: number, routes: TenantRoutes): Promise<void> {
   const { control } = deps;
   const gates = deps.openGates(name);
-  const isOpen = (integration: string, groupKey: string) =>
-    gates.get(integration)?.some(gate => gate.groupKey === groupKey) === true;
   for (const integration of Object.keys(routes.integrations)) {
+    const open = new Set(gates.get(integration)?.map(({ groupKey }) => groupKey));
     for (const groupKey of (await control.readActivations(integration)).keys()) {
-      if (!isOpen(integration, groupKey)) {
+      if (!open.has(groupKey)) {
         await control.setActivation(fence, integration, groupKey, null);
       }
     }
