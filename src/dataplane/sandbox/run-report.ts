@@ -188,11 +188,11 @@ async function choosePage(view: RunView, reader: RoutingReader, listed: readonly
 async function readTotals({ ofRun, tenant, queues }: RunView): Promise<RunReport['totals']> {
   const totals = { events: 0, deliveries: 0, pending: 0, delivered: 0, dead: 0, tokens: 0 };
   for (const queue of queues) {
-    const { counts, meta, log } = partKeys(partOfRun(tenant, queue));
+    const { counts, meta, body } = partKeys(partOfRun(tenant, queue));
     const [slots, used, events] = await Promise.all([
       ofRun.call('hvals', counts),
       ofRun.call('hget', meta, 'used'),
-      ofRun.call('xlen', log),
+      ofRun.call('hlen', body),
     ]);
     totals.events += Number(events);
     totals.tokens += Number(used);

@@ -6,7 +6,7 @@ import { PART_NUMBER, type Part } from '../keys.ts';
 const NOTE = readNamedScript(new URL('run-note.lua', import.meta.url));
 
 /** Read-only commands that the client of a run allows. */
-const READING = new Set(['hexists', 'hget', 'hkeys', 'hlen', 'hmget', 'hvals', 'xlen', 'xrange', 'zcard', 'zrange']);
+const READING = new Set(['hexists', 'hget', 'hkeys', 'hlen', 'hmget', 'hvals', 'xrange', 'zcard', 'zrange']);
 
 /**
  * Wraps a script so that the expiry of its keys is set in the same step in which they are written. This ensures that no
