@@ -183,6 +183,25 @@ describe('configuration', () => {
     ),
     [['ingress'], { SLUICE_INGRESS_ADDRESS_LIMIT: '-1' }, 'SLUICE_INGRESS_ADDRESS_LIMIT: must be at least 0'],
     [['ingress'], { SLUICE_INGRESS_KEY_LIMIT: 'many' }, 'SLUICE_INGRESS_KEY_LIMIT: must be a number'],
+    ...['', ' ', '0x10', '1Gi', '10 MiB', 'Infinity', '1_000', '1,000'].map(
+      limit =>
+        [
+          ['ingress'],
+          { SLUICE_INGRESS_ADDRESS_LIMIT: limit },
+          'SLUICE_INGRESS_ADDRESS_LIMIT: must be a number without a unit',
+        ] as [string[], Record<string, string>, string],
+    ),
+    [['ingress'], { SLUICE_OPS_PORT: '' }, 'SLUICE_OPS_PORT: must be a number'],
+    [['ingress'], { SLUICE_SHUTDOWN_DELAY_SECONDS: '5s' }, 'SLUICE_SHUTDOWN_DELAY_SECONDS: must be a number'],
+    [['ingress'], { SLUICE_REDIS_WAIT_REPLICAS: '' }, 'SLUICE_REDIS_WAIT_REPLICAS: must be a number'],
+    [['ingress'], { SLUICE_OIDC_MAX_TOKEN_AGE_SECONDS: '' }, 'SLUICE_OIDC_MAX_TOKEN_AGE_SECONDS: must be a number'],
+    [['ingress'], { SLUICE_QUEUE_MAX_BYTES: `1${'0'.repeat(300)}` }, 'SLUICE_QUEUE_MAX_BYTES: must be at most 90071'],
+    [['ingress'], { SLUICE_REDIS_USERNAME: '' }, 'SLUICE_REDIS_USERNAME: must not be empty'],
+    [
+      ['ingress'],
+      { SLUICE_INVITATION_URL: `https://${'a'.repeat(500)}` },
+      'SLUICE_INVITATION_URL: must have at most 500',
+    ],
     [['ingress'], { SLUICE_INGRESS_WORKSPACE_LIMIT: '0.5' }, 'SLUICE_INGRESS_WORKSPACE_LIMIT: must be a whole number'],
     [
       ['dispatcher'],

@@ -253,20 +253,36 @@ const Environment = z.object(ENVIRONMENT);
 /** Environment after applying the defaults. */
 export type EnvironmentValues = z.output<typeof Environment>;
 
+/** Returns whether a variable is a number. */
+function isNumber(name: string): boolean {
+  let schema: unknown = ENVIRONMENT[name as keyof typeof ENVIRONMENT];
+  while (schema instanceof z.ZodDefault || schema instanceof z.ZodOptional) schema = schema.unwrap();
+  return schema instanceof z.ZodNumber;
+}
+
+/** JavaScript reads an empty text as 0, which turns off a limit. Helm writes large numbers with an exponent. */
+const NUMBER = /^\s*-?\d+(\.\d+)?(e\+?\d+)?\s*$/;
+
 /** Checks the variables. If a variable is invalid, returns undefined and adds the required change to `problems`. */
 export function parseEnvironment(
   variables: Readonly<Record<string, string | undefined>>,
   problems: string[],
 ): EnvironmentValues | undefined {
-  const parsed = Environment.safeParse(variables, { error: messageOf });
+  const read = Object.entries(variables).map(([name, text]) => {
+    return [name, isNumber(name) && !NUMBER.test(text ?? '') ? Number.NaN : text];
+  });
+  const parsed = Environment.safeParse(Object.fromEntries(read), { error: messageOf });
   for (const issue of parsed.error?.issues ?? []) problems.push(`${issue.path.join('.')}: ${issue.message}`);
   return parsed.data;
 }
 
 /** Returns the required change for a variable without a custom message. */
 const messageOf: z.core.$ZodErrorMap = issue => {
-  if (issue.code === 'invalid_type') return `must be a ${issue.format === 'safeint' ? 'whole ' : ''}number`;
+  if (issue.code === 'invalid_type')
+    return `must be a ${issue.format === 'safeint' ? 'whole ' : ''}number without a unit`;
   if (issue.code === 'invalid_value') return `must be one of ${issue.values.join(', ')}`;
+  if (issue.code === 'too_small' && issue.origin === 'string') return 'must not be empty';
+  if (issue.code === 'too_big' && issue.origin === 'string') return `must have at most ${issue.maximum} characters`;
   if (issue.code === 'too_small') return `must be at least ${issue.minimum}`;
   if (issue.code === 'too_big') return `must be at most ${issue.maximum}`;
   return undefined;

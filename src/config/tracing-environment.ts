@@ -54,17 +54,17 @@ export function readTracing(env: Environment, roles: readonly string[], problems
   const url = readUrl(env);
   if (url === undefined) return undefined;
   const found: string[] = [];
-  if (!URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol)) {
-    found.push('OTEL_EXPORTER_OTLP_ENDPOINT: must be an http or https URL, such as http://collector:4318');
+  if (!URL.canParse(url.value) || !/^https?:$/.test(new URL(url.value).protocol)) {
+    found.push(`${url.variable}: must be an http or https URL, such as http://collector:4318`);
   }
-  const protocol = ofTraces(env, 'PROTOCOL') ?? 'http/protobuf';
-  if (!isProtocol(protocol)) found.push('OTEL_EXPORTER_OTLP_PROTOCOL: must be http/protobuf or http/json');
-  const timeoutMs = Number(ofTraces(env, 'TIMEOUT') ?? 10_000);
-  if (!(timeoutMs > 0)) found.push('OTEL_EXPORTER_OTLP_TIMEOUT: must be a number of milliseconds above 0');
-  const delayMs = Number(given(env['OTEL_BSP_SCHEDULE_DELAY']) ?? 5_000);
-  if (!(delayMs > 0)) found.push('OTEL_BSP_SCHEDULE_DELAY: must be a number of milliseconds above 0');
-  const headers = parsePairs(ofTraces(env, 'HEADERS'));
-  if (headers === undefined) found.push('OTEL_EXPORTER_OTLP_HEADERS: must be name=value, separated by commas');
+  const { variable: protocolVariable, value: protocol = 'http/protobuf' } = ofTraces(env, 'PROTOCOL');
+  if (!isProtocol(protocol)) found.push(`${protocolVariable}: must be http/protobuf or http/json`);
+  const timeoutMs = readMs(ofTraces(env, 'TIMEOUT'), 10_000, found);
+  const delay = { variable: 'OTEL_BSP_SCHEDULE_DELAY', value: given(env['OTEL_BSP_SCHEDULE_DELAY']) };
+  const delayMs = readMs(delay, 5_000, found);
+  const headerText = ofTraces(env, 'HEADERS');
+  const headers = parsePairs(headerText.value);
+  if (headers === undefined) found.push(`${headerText.variable}: must be name=value, separated by commas`);
   const attributes = parsePairs(env['OTEL_RESOURCE_ATTRIBUTES']);
   if (attributes === undefined) found.push('OTEL_RESOURCE_ATTRIBUTES: must be name=value, separated by commas');
   const sampler = readSampler(env, found);
@@ -73,7 +73,7 @@ export function readTracing(env: Environment, roles: readonly string[], problems
   const name = roles.length === 1 ? `sluice-${roles[0]}` : 'sluice';
   const service = { 'service.name': given(env['OTEL_SERVICE_NAME']) ?? attributes?.['service.name'] ?? name };
   return Object.freeze({
-    url,
+    url: url.value,
     protocol,
     headers,
     timeoutMs,
@@ -87,15 +87,34 @@ function given(value: string | undefined): string | undefined {
   return value === undefined || value.trim() === '' ? undefined : value.trim();
 }
 
-/** Reads a variable of the exporter. The one specific to traces takes precedence. */
-function ofTraces(env: Environment, name: string): string | undefined {
-  return given(env[`OTEL_EXPORTER_OTLP_TRACES_${name}`]) ?? given(env[`OTEL_EXPORTER_OTLP_${name}`]);
+/** A variable, and its value if it has one. */
+interface Given {
+  readonly variable: string;
+  readonly value: string | undefined;
 }
 
-function readUrl(env: Environment): string | undefined {
-  const own = given(env['OTEL_EXPORTER_OTLP_TRACES_ENDPOINT']);
-  const base = given(env['OTEL_EXPORTER_OTLP_ENDPOINT']);
-  return own ?? (base === undefined ? undefined : `${base.replace(/\/+$/, '')}/v1/traces`);
+/** Reads a variable of the exporter. The one specific to traces takes precedence. */
+function ofTraces(env: Environment, name: string): Given {
+  const [own, shared] = [`OTEL_EXPORTER_OTLP_TRACES_${name}`, `OTEL_EXPORTER_OTLP_${name}`];
+  const value = given(env[own]);
+  return value === undefined ? { variable: shared, value: given(env[shared]) } : { variable: own, value };
+}
+
+function readUrl(env: Environment): { readonly variable: string; readonly value: string } | undefined {
+  const { variable, value } = ofTraces(env, 'ENDPOINT');
+  if (value === undefined) return undefined;
+  const isFull = variable.includes('TRACES');
+  return { variable, value: isFull ? value : `${value.replace(/\/+$/, '')}/v1/traces` };
+}
+
+/** Timers with a longer time would end immediately. */
+const MOST_MS = 2 ** 31 - 1;
+
+function readMs({ variable, value }: Given, fallback: number, problems: string[]): number {
+  const ms = Number(value ?? fallback);
+  if (ms > 0 && ms <= MOST_MS) return ms;
+  problems.push(`${variable}: must be a number of milliseconds above 0, and at most ${MOST_MS}`);
+  return fallback;
 }
 
 function isProtocol(text: string): text is TracingConfig['protocol'] {
