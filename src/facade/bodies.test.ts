@@ -94,6 +94,17 @@ describe('a content type', () => {
     },
   );
 
+  test('is not required for an empty body of unknown length', async () => {
+    const chunked = ['Transfer-Encoding: chunked'];
+    for (const line of [block, `POST ${PACKAGES}`, block.replace('POST', 'DELETE')]) {
+      for (const more of [[], ['Content-Type: text/plain'], [JSON_BODY]]) {
+        const answer = await send(line, [...more, ...chunked], '0\r\n\r\n');
+        expect(answer.status, `${line} ${more}`).toBe(await plain(line));
+      }
+    }
+    expect(problemOf(await send(block, chunked, '1\r\n{\r\n'))).toBe('415 unsupported_media_type');
+  });
+
   test.each([
     ['Content-Length: 2', '{}'],
     ['Transfer-Encoding: chunked', '2\r\n{}\r\n0\r\n\r\n'],

@@ -19,7 +19,7 @@ import { callerKey, findIdentity } from './auth/identity.ts';
 import { createAddressLimit } from './contract/address-limit.ts';
 import { createAddressTurns } from './contract/address-turns.ts';
 import { createErrorHandler } from './contract/error-handler.ts';
-import { parseJsonBody, readBody } from './contract/json-body.ts';
+import { acceptJson } from './contract/json-body.ts';
 import { createPacedRefusals, REFUSED_CALLERS } from './contract/paced-refusals.ts';
 import { createPipelines } from './contract/pipelines.ts';
 import { type PointLimits, registerRateLimit } from './contract/rate-limit.ts';
@@ -129,12 +129,7 @@ export function createFacadeServer(options: {
   const calls = createRunningCalls();
   observe(server, metrics);
   receiveInTurns(server, { ...rates, addressOf, metrics });
-  app.removeAllContentTypeParsers();
-  app.addContentTypeParser(
-    'application/json',
-    async ({ headers, routeOptions }: FastifyRequest, payload: IncomingMessage) =>
-      parseJsonBody(await readBody(payload, headers['content-length'], routeOptions.bodyLimit ?? BODY_BYTES)),
-  );
+  acceptJson(app);
 
   async function registerShared(): Promise<void> {
     // Has no effect over http (RFC 6797, 8.1), so don't set it. A TLS proxy in front can set another policy.

@@ -1,7 +1,9 @@
+import type { IncomingMessage } from 'node:http';
 import type { Readable } from 'node:stream';
-import { errorCodes } from 'fastify';
+import { errorCodes, type FastifyInstance, type FastifyRequest } from 'fastify';
 import { append, trimmed } from '../../http/collected-bytes.ts';
 import { Refusal } from '../../http/refusal.ts';
+import { BODY_BYTES } from './route.ts';
 
 /**
  * The maximum number of fields and items in a body, at any depth. A list that contains a list or an object is counted
@@ -115,4 +117,22 @@ export function parseJsonBody(bytes: Buffer): unknown {
     if (cause instanceof Refusal) throw cause;
     throw new Refusal('malformed_body', { cause });
   }
+}
+
+/** Lets a server read JSON bodies, and refuse those of other types (415) unless they are empty. */
+export function acceptJson(app: FastifyInstance): void {
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser(
+    'application/json',
+    async ({ headers, routeOptions }: FastifyRequest, payload: IncomingMessage) =>
+      parseJsonBody(await readBody(payload, headers['content-length'], routeOptions.bodyLimit ?? BODY_BYTES)),
+  );
+  // Some proxies send a request without a body as an empty one of unknown length (`Transfer-Encoding: chunked`).
+  app.addContentTypeParser('*', async ({ headers }: FastifyRequest, payload: IncomingMessage) => {
+    try {
+      await readBody(payload, headers['content-length'], 0);
+    } catch {
+      throw new errorCodes.FST_ERR_CTP_INVALID_MEDIA_TYPE(headers['content-type'] ?? '');
+    }
+  });
 }
