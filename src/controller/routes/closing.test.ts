@@ -32,8 +32,8 @@ test('the time to compare the group keys of a paused workspace grows with their 
     nowMs: () => 0,
     openGates: () => new Map([['int_ada', groupKeys.map(groupKey => ({ groupKey, sinceMs: 1 }))]]),
     exclusively: (_name: string, run: () => Promise<void>) => run(),
-    // biome-ignore lint/correctness/useYield: there is only a single piece
     *gather() {
+      yield;
       return snapshot;
     },
     objectsOf: () => [],
