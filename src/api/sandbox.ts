@@ -134,7 +134,7 @@ const Delivery = z
 
 const Verdict = z
   .object({
-    integrationPublicId: z.string().meta({ description: 'The name of the integration.' }),
+    integrationPublicId: z.string().meta({ description: 'The public id of the integration.' }),
     verdict: z.enum(['routed', 'waiting', 'not_routed']).meta({
       description:
         'The decision made by the gate. The value waiting means that a decision has not been made yet, or that the subscription is paused.',

@@ -28,7 +28,7 @@ export const PackageSpec = withTransitions(
     archived: z
       .boolean()
       .describe(
-        'Whether the package is archived. An archived package is not listed and gets no new streams, blocks, or names, but existing blocks remain in force. You cannot undo this. Defaults to false.',
+        'Whether the package is archived. An archived package cannot be renamed and gets no new streams, and existing blocks remain in force. The REST API does not list it and refuses new blocks. A Block applied with kubectl is still enforced. You cannot undo this. Defaults to false.',
       )
       .optional(),
   }),

@@ -180,6 +180,8 @@ describe('CloudEvents structured mode', () => {
   test('extension attributes can have the names of headers, and have canonical text', () => {
     expect(structured({ ...event, shop: 7 }, {}, { groupKey: ['ce-shop'] })).toMatchObject({ groupKey: '7' });
     expect(structured({ ...event, shop: true }, {}, { groupKey: ['ce-shop'] })).toMatchObject({ groupKey: 'true' });
+    const without = structured(event, {}, { eventType: ['x-kind'], groupKey: [], eventId: ['x-id'] });
+    expect(without).toMatchObject({ id: undefined, type: undefined, groupKey: undefined });
     expect(structured(event, {}, { groupKey: ['ce-constructor'] })).toMatchObject({ groupKey: undefined });
   });
 

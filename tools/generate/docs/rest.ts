@@ -66,8 +66,8 @@ export function renderRest(): string {
     bullets([
       'For 24 hours, a request with the same key and content will return the status and body of the first response, even after a restart of the facade. Responses are stored in Redis and encrypted with the root key.',
       'A key is valid for one operation and for the workspace or integration in the path. For each of them, you can use 5,000 keys at the same time.',
-      'If the key was used with different content or by another caller, the call will fail with a 422 `idempotency_conflict`. If the first request is still in progress, it will fail with a 409 `idempotency_in_progress`.',
-      'For replays, the key identifies the replay. If it consists of 1 to 64 letters, digits, `_`, and `-`, it will also be the id of the replay. For any other key, the id is derived from the key. All other calls accept the header but do not require it.',
+      'With one of these calls, if the key was used with different content or by another caller, the call will fail with a 422 `idempotency_conflict`. If the first request is still in progress, it will fail with a 409 `idempotency_in_progress`.',
+      'For replays, the key identifies the replay. If it consists of 1 to 64 letters, digits, `_`, and `-`, it will also be the id of the replay. For any other key, the id is derived from the key. All other calls ignore the key, because you can always repeat them. A malformed key is rejected by any call.',
     ]),
     '## Rate limits',
     'Each replica limits the points that you can use. Beyond a limit, calls will fail with a 429 `rate_limited`:',
@@ -180,7 +180,12 @@ function renderBody(document: OpenApiDocument, schema: Schema, example: unknown)
   // The description of the call covers a body of any form.
   if (fields.length === 0) return [];
   const shown = example === undefined ? [] : [`\`\`\`json\n${JSON.stringify(example, null, 2)}\n\`\`\``];
-  return [table(['Body', 'Type', 'Description'], fields), ...shown];
+  const { description } = resolve(document, schema);
+  return [
+    ...(description === undefined ? [] : [escapeMarkup(description)]),
+    table(['Body', 'Type', 'Description'], fields),
+    ...shown,
+  ];
 }
 
 function renderAnswer(

@@ -81,7 +81,7 @@ export const EventEntry = z
 
 const Attempt = z
   .object({
-    at: time('When the delivery ended'),
+    at: time('When the attempt ended'),
     result: z
       .string()
       .meta({ description: 'The HTTP status code. If there was no response, this is a reason code instead.' }),

@@ -25,13 +25,14 @@ const StreamApply = z
     eventTypes: spec.eventTypes.meta({ example: ['order.made', 'order.paid'] }),
     payloadSchema: spec.payloadSchema.meta({ example: '{"type":"object"}' }),
     isPublic: z.boolean().optional().meta({
-      description: 'Whether the status of the stream should be Published. Otherwise, the status is Deprecated.',
+      description:
+        'Whether the status of the stream should be Published. Otherwise, the status is Deprecated. Defaults to false.',
       example: true,
     }),
   })
   .meta({
     id: 'StreamApply',
-    description: 'Desired state of the stream. If an optional field is omitted, its value is removed.',
+    description: 'Desired state of the stream.',
   });
 
 const StreamState = z.enum(['Published', 'Deprecated']).meta({
@@ -158,7 +159,7 @@ const applyStream = defineRoute({
   tag: 'Streams',
   summary: 'Apply a stream',
   description:
-    'Creates a stream, or updates it to match the body. When the request returns, ingress accepts events for the stream. You can safely repeat it. The first stream makes your workspace a producer.',
+    'Creates a stream, or updates it to match the body. If an optional field is omitted, its value is removed. When the request returns, ingress accepts events for the stream. You can safely repeat it. The first stream makes your workspace a producer.',
   body: StreamApply,
   largeBody: true,
   answers: { 200: { description: 'The stream matches the request body and is in force.', schema: AppliedStream } },
