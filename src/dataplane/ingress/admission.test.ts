@@ -1,5 +1,6 @@
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { startIngress } from './testing/ingress-harness.ts';
+import { QUEUE } from './testing/memory-store.ts';
 
 let role: Awaited<ReturnType<typeof startIngress>>;
 beforeEach(async () => {
@@ -56,6 +57,37 @@ test('a removed key is refused after 5 s, even if the wall clock was set back', 
   expect((await role.send({})).status).toBe(202);
   role.clock.nowMs += 1;
   expect((await role.send({})).status).toBe(401);
+});
+
+describe('while the store does not respond, requests that wait for the read of another are refused with it', () => {
+  const repeated = (status: number) => Array.from({ length: 5 }, () => status);
+  const statuses = async (headers: Record<string, string> = {}) =>
+    (await Promise.all(repeated(0).map(() => role.send({ headers })))).map(({ status }) => status);
+
+  beforeEach(async () => {
+    await role.ingress.close();
+    role = await startIngress({ ingestTimeoutMs: 500 });
+  });
+
+  test('to look up its key', async () => {
+    role.store.holdLookups = new Promise(() => {});
+    expect([await statuses(), role.store.lookups]).toEqual([repeated(503), 1]);
+    role.store.holdLookups = undefined;
+    expect(await statuses()).toContain(202);
+    expect(await statuses()).toEqual(repeated(202));
+  });
+
+  test('to read the limit of its account', async () => {
+    role.store.queues.set('orders', { ...QUEUE, payer: 'acc_a', eventsPerSecond: 1_000 });
+    await role.send({});
+    role.clock.nowMs += 1_000;
+    const { readQueue } = role.store;
+    const reading = vi.spyOn(role.store, 'readQueue').mockReturnValue(new Promise(() => {}));
+    expect([await statuses(), reading.mock.calls.length]).toEqual([repeated(503), 1]);
+    reading.mockImplementation(readQueue);
+    expect(await statuses()).toContain(202);
+    expect(await statuses()).toEqual(repeated(202));
+  });
 });
 
 describe('the path', () => {

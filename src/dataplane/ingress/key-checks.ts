@@ -1,6 +1,6 @@
-import { withDeadline } from '../../time/deadline.ts';
+import { createBoundedReads } from '../../time/bounded-reads.ts';
+import { systemClock } from '../../time/clock.ts';
 import { createExpiringMap } from '../../time/expiring-map.ts';
-import { createSingleFlight } from '../../time/single-flight.ts';
 import type { IngressLimits } from './limits.ts';
 import type { IngressStore } from './store.ts';
 
@@ -33,7 +33,9 @@ export function createKeyChecks(options: {
   const valid = createExpiringMap<true>({ ttlMs: keyTtlMs, entries, nowMs });
   const wrong = createExpiringMap<true>({ ttlMs: wrongKeyTtlMs, entries, nowMs });
   const asked = new Map<string, number>();
-  const readFresh = createSingleFlight<boolean | 'unavailable'>();
+  const clock = { ...systemClock, nowMs };
+  // All keys of a workspace are stored in the same place.
+  const reads = createBoundedReads<boolean | 'unavailable'>({ timeoutMs: limits.ingestTimeoutMs, entries, clock });
 
   function count(name: string, change: 1 | -1): void {
     const running = (asked.get(name) ?? 0) + change;
@@ -51,14 +53,12 @@ export function createKeyChecks(options: {
       const sha256 = name.slice(tenant.length);
       count(name, 1);
       try {
-        const answer = await readFresh(name, () =>
-          withDeadline(limits.ingestTimeoutMs, () => checkKey(tenant, sha256)),
-        );
+        const answer = await reads.read(name, tenant, () => checkKey(tenant, sha256));
         if (answer === true) {
           valid.set(name, true);
           wrong.delete(name);
         } else if (answer === false) wrong.set(name, true);
-        return answer;
+        return answer === 'silent' ? 'unavailable' : answer;
       } catch (error) {
         onFailure('checkKey', error);
         return 'unavailable';

@@ -1,7 +1,7 @@
 import { compileExtraction, type ExtractionRules } from '../../core/events/context-headers.ts';
-import { withDeadline } from '../../time/deadline.ts';
+import { createBoundedReads } from '../../time/bounded-reads.ts';
+import { systemClock } from '../../time/clock.ts';
 import { createExpiringMap } from '../../time/expiring-map.ts';
-import { createSingleFlight } from '../../time/single-flight.ts';
 import type { IngressLimits } from './limits.ts';
 import type { IngressStore, QueueConfig, QueueNow } from './store.ts';
 
@@ -43,11 +43,17 @@ export function createQueueCache(options: {
   onFailure: (operation: string, error: unknown) => void;
 }): QueueCache {
   const { readQueue, limits, isPressed, monotonicMs: nowMs, onFailure } = options;
-  const known = createExpiringMap<KnownQueue>({ ttlMs: limits.queueKeptMs, entries: limits.cacheEntries, nowMs });
-  const readFresh = createSingleFlight<KnownQueue | null | 'unavailable'>();
+  const { cacheEntries: entries, ingestTimeoutMs: timeoutMs } = limits;
+  const known = createExpiringMap<KnownQueue>({ ttlMs: limits.queueKeptMs, entries, nowMs });
+  const reads = createBoundedReads<KnownQueue | null | 'unavailable'>({
+    timeoutMs,
+    entries,
+    clock: { ...systemClock, nowMs },
+  });
 
-  async function readAndKeep(tenant: string, queue: string): Promise<KnownQueue | null | 'unavailable'> {
-    const config = await withDeadline(limits.ingestTimeoutMs, () => readQueue(tenant, queue));
+  async function readAndKeep(tenant: string, queue: string, signal: AbortSignal) {
+    const config = await readQueue(tenant, queue);
+    signal.throwIfAborted();
     const key = `${tenant}/${queue}`;
     if (config === null || config === 'unavailable') {
       known.delete(key);
@@ -72,7 +78,9 @@ export function createQueueCache(options: {
     },
     async read(tenant, queue) {
       try {
-        return await readFresh(`${tenant}/${queue}`, () => readAndKeep(tenant, queue));
+        const key = `${tenant}/${queue}`;
+        const found = await reads.read(key, key, signal => readAndKeep(tenant, queue, signal));
+        return found === 'silent' ? 'unavailable' : found;
       } catch (error) {
         onFailure('readQueue', error);
         return 'unavailable';
