@@ -10,7 +10,7 @@ import { createRedisMetrics, registerRedisGauges } from './redis/redis-metrics.t
 import { listenAt } from './roles/listening.ts';
 import type { Parts, Running } from './roles/parts.ts';
 import { loadRoles } from './roles/roles.ts';
-import { createShutdown } from './shutdown.ts';
+import { createShutdown, handleSignals } from './shutdown.ts';
 import { createLogger, type Logger } from './telemetry/log.ts';
 import { createRegistry, type Registry } from './telemetry/metrics.ts';
 import { startOpsServer } from './telemetry/ops-server.ts';
@@ -31,6 +31,11 @@ async function main(config: Config): Promise<void> {
   const log = createLogger({
     level: config.logLevel,
     ...(config.roles.length === 1 ? { role: config.roles[0] as Role } : {}),
+  });
+  // Node would print the error with all of its fields. An error of Redis contains the arguments of its command.
+  process.on('uncaughtException', error => {
+    log.fatal({ err: error }, 'sluice ends because of an unexpected error');
+    process.exit(1);
   });
   const starts = await loadRoles(config.roles);
   const registry = openRegistry();
@@ -79,7 +84,7 @@ async function main(config: Config): Promise<void> {
   const ops = await listenAt('SLUICE_OPS_PORT', config.opsPort, () =>
     startOpsServer({ host: config.opsHost, port: config.opsPort }, registry, { ...checks, process: shutdown.health }),
   );
-  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => shutdown.onSignal(signal));
+  handleSignals(shutdown.onSignal);
   log.info({ roles: config.roles, opsPort: ops.port, version: VERSION }, 'sluice runs');
   noteAddresses(config, log);
   await startRoles();

@@ -15,6 +15,23 @@ export interface Shutdown {
   readonly health: () => { readonly ready: boolean; readonly impairments: readonly { readonly message: string }[] };
 }
 
+type Signal = Parameters<Shutdown['onSignal']>[0];
+
+let onSignal: (signal: Signal) => void = () => process.exit(0);
+
+/**
+ * Handles signals from now on. Until there is something to stop, the process just exits. As process 1 of a container, it
+ * would otherwise ignore them while it starts, and would be killed at the end of the grace period of its pod.
+ */
+export function listenToSignals(): void {
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => onSignal(signal));
+}
+
+/** Sets what to do on a signal. */
+export function handleSignals(handle: (signal: Signal) => void): void {
+  onSignal = handle;
+}
+
 /** The maximum time for `stop` in milliseconds. Together with the default delay, this fits into the 30 s of a pod. */
 const STOP_WITHIN_MS = 20_000;
 

@@ -56,3 +56,40 @@ test.each([
   expect(second?.[1]).toContain('--max-semi-space-size=4');
   expect([status, stderr]).toEqual([1, expect.stringMatching(/^SLUICE_ROOT_KEY_FILE: required/)]);
 });
+
+/** Runs ingress, which waits for Redis, together with other code. */
+function runWith(code: string) {
+  const NODE_OPTIONS = `--import=data:text/javascript,${encodeURIComponent(code)}`;
+  return run(COMMAND, ['ingress'], {
+    NODE_OPTIONS,
+    SLUICE_REDIS_URL: 'redis://127.0.0.1:1',
+    SLUICE_OPS_PORT: '0',
+    SLUICE_SHUTDOWN_DELAY_SECONDS: '0',
+  });
+}
+
+test('a signal during the start stops the process in order, because process 1 of a container would ignore it', () => {
+  const code = `import { registerHooks } from 'node:module';
+    registerHooks({
+      resolve(name, context, next) {
+        if (name === './main.ts') process.kill(process.pid, 'SIGTERM');
+        return next(name, context);
+      },
+    });`;
+  expect(runWith(code)).toMatchObject({ status: 0, stderr: '' });
+});
+
+test('an unexpected error ends the process with a log line, without the arguments of a command of Redis', () => {
+  const code = `const timer = setInterval(() => {
+    if (process.listenerCount('uncaughtException') === 0) return;
+    clearInterval(timer);
+    Promise.reject(Object.assign(new Error('lost'), { command: { name: 'auth', args: ['top' + 'secret'] } }));
+  }, 1);
+  setTimeout(() => process.exit(3), 10_000).unref();`;
+  const { status, stdout, stderr } = runWith(code);
+  expect([status, stderr]).toEqual([1, '']);
+  const line = JSON.parse(stdout.trim().split('\n').at(-1) as string) as Record<string, unknown>;
+  expect(line).toMatchObject({ level: 'fatal', msg: 'sluice ends because of an unexpected error' });
+  expect(line.err).toMatchObject({ message: 'lost' });
+  expect(stdout).not.toContain('topsecret');
+});

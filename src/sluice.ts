@@ -4,6 +4,7 @@ import { execArgv, execPath, execve } from 'node:process';
 import { COMMANDS } from './commands/commands.ts';
 import { VERSION } from './config/version.ts';
 import { missingNodeFlags } from './node-flags.ts';
+import { listenToSignals } from './shutdown.ts';
 import { textToPrint } from './usage.ts';
 
 // Entry point, also in containers without a shell. Node flags of roles are set by replacing the program within the same
@@ -22,6 +23,7 @@ if (text !== undefined) {
     machineBytes: totalmem(),
   });
   if (flags.length > 0) execve?.(execPath, [execPath, ...execArgv, ...flags, import.meta.filename, ...argv]);
+  listenToSignals();
   await import('./main.ts');
   // Writes the lines buffered by Node in `bin/sluice`. Otherwise, they would be lost if the process is killed.
   flushCompileCache();
