@@ -69,7 +69,10 @@ async function withdraw(facade: Facade, workspace: string, id: string, cause: un
     () => true,
     () => false,
   );
+  // Nothing was stored, unlike for other calls in a paused workspace.
   if (withdrawn && cause instanceof Refusal && cause.code === 'workspace_paused') return new Refusal(cause.code);
+  // Repeating the call does not help, because the Workspace itself has to be corrected.
+  if (withdrawn && cause instanceof Refusal && cause.code === 'not_reconcilable') return cause;
   const what = withdrawn ? 'was removed. Try again' : `cannot be shown. Delete ${id} and try again`;
   return new Refusal('unavailable', { detail: `The key was not in force after 5 s and ${what}.`, cause });
 }
