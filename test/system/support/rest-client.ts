@@ -1,4 +1,5 @@
 import type { ProblemDocument } from '../../../src/core/problems/problem.ts';
+import { expectDocumented } from './documented.ts';
 
 /** A response of the facade. */
 export interface Reply<T = unknown> {
@@ -41,11 +42,10 @@ export function createRestClient(facadeUrl: string, token: string | undefined): 
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     });
     const text = await response.text();
-    return {
-      status: response.status,
-      headers: response.headers,
-      body: (text === '' ? undefined : JSON.parse(text)) as T,
-    };
+    const { status, headers: answered } = response;
+    const received: unknown = text === '' ? undefined : JSON.parse(text);
+    expectDocumented(method, path, status, received);
+    return { status, headers: answered, body: received as T };
   };
   return {
     call,

@@ -124,10 +124,18 @@ async function openCatalog(facade: Facade, integration: OwnedIntegration) {
     isListed,
     streams: caches.list('CatalogStream', producer).filter(isListed),
     entryOf: (stream: Cached<'CatalogStream'>): z.output<typeof ListedPartnerEntry> => {
-      const { ingressPath: _path, queue: _queue, ...entry } = listedEntry(stream);
+      // List the fields, so that a field added for the producer is not shown to partners.
+      const entry = listedEntry(stream);
       const own = subscriptions.get(stream.metadata.name)?.metadata;
       return {
-        ...entry,
+        publicId: entry.publicId,
+        key: entry.key,
+        name: entry.name,
+        description: entry.description,
+        status: entry.status,
+        eventTypes: entry.eventTypes,
+        payloadSchemaBytes: entry.payloadSchemaBytes,
+        payloadSchemaSha256: entry.payloadSchemaSha256,
         subscribed: own !== undefined,
         subscriptionPublicId: own === undefined ? null : publicId('Subscription', own.namespace ?? '', own.name),
         blocked: isCovered(name, stream.metadata.name),
