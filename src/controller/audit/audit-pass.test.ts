@@ -17,6 +17,7 @@ function start(options: {
   const mended: [string, number][] = [];
   const passes: number[] = [];
   const log: string[] = [];
+  const warnings: object[] = [];
   const state = { sweeps: 0, failing: new Set<string>(), forgotten: 0, accounts: new Map<string, Difference[]>() };
   const wait = (ms: number): Promise<void> => new Promise(resolve => clock.setTimer(resolve, ms));
   const pass = createAuditPass({
@@ -46,11 +47,11 @@ function start(options: {
     metrics: { passed: seconds => passes.push(seconds) },
     clock,
     random: () => options.random ?? 0.5,
-    log: { debug: () => {} } as never,
+    log: { debug: () => {}, warn: (fields: object) => void warnings.push(fields) } as never,
   });
   const stop = new AbortController();
   pass.begin(stop.signal);
-  return { clock, looks, mended, passes, log, state, pass, stop };
+  return { clock, looks, mended, passes, log, warnings, state, pass, stop };
 }
 
 describe('passes', () => {
@@ -98,6 +99,23 @@ describe('passes', () => {
     await run.clock.advance(51_000);
     expect(run.mended).toEqual([['b', 50_000]]);
     expect(run.state.sweeps).toBe(1);
+  });
+
+  test('report a tenant that cannot be read in three passes, but not in each of them', async () => {
+    const run = start({ tenants: ['a', 'b'] });
+    run.state.failing.add('a');
+    await run.clock.advance(2 * 50_000);
+    expect(run.warnings).toEqual([]);
+    await run.clock.advance(50_000);
+    expect(run.warnings).toMatchObject([{ what: 'a', err: new Error('unavailable') }]);
+    run.state.failing.delete('a');
+    await run.clock.advance(50_000);
+    run.state.failing.add('a');
+    await run.clock.advance(100_000);
+    expect(run.warnings).toHaveLength(1);
+    await run.clock.advance(3_600_000);
+    expect(run.warnings.length).toBeGreaterThan(10);
+    expect(run.warnings.length).toBeLessThan(25);
   });
 
   test('stop at the end of the term', async () => {

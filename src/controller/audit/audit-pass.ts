@@ -1,4 +1,5 @@
 import type { ControlAudit } from '../../record/control-audit.ts';
+import { createLimitedLog } from '../../telemetry/limited-log.ts';
 import type { Logger } from '../../telemetry/log.ts';
 import { type Clock, sleep } from '../../time/clock.ts';
 import type { Audit } from './audit.ts';
@@ -15,6 +16,10 @@ const PASS_EVERY_MS = 48_000;
 const SECOND_COMPARISON_MS = 2_000;
 /** The number of accounts in each batch. */
 const ACCOUNTS_AT_ONCE = 500;
+/** The number of passes in which the same work may fail. Redis may be unavailable for some time. */
+const SILENT_FAILURES = 3;
+/** The same failure can affect all tenants. */
+const FAILURE_LINES = { lines: 3, periodMs: 600_000 };
 
 export interface AuditPassDeps {
   readonly audit: Audit;
@@ -27,7 +32,33 @@ export interface AuditPassDeps {
   readonly metrics: Pick<AuditMetrics, 'passed'>;
   readonly clock: Pick<Clock, 'nowMs' | 'setTimer'>;
   readonly random?: () => number;
-  readonly log: Pick<Logger, 'debug'>;
+  readonly log: Pick<Logger, 'debug' | 'warn' | 'error'>;
+}
+
+function createAttempt({ clock, log }: Pick<AuditPassDeps, 'clock' | 'log'>) {
+  /** The number of consecutive failures of the same work. */
+  const failures = new Map<string, number>();
+  const limited = createLimitedLog({ ...FAILURE_LINES, nowMs: clock.nowMs });
+  return {
+    /**
+     * Runs `work` and returns its result. Returns undefined if it fails. Failed work will be retried in the next pass.
+     */
+    attempt: async <T>(what: string, work: () => Promise<T>): Promise<T | undefined> => {
+      try {
+        const result = await work();
+        failures.delete(what);
+        return result;
+      } catch (err) {
+        const count = (failures.get(what) ?? 0) + 1;
+        failures.set(what, count);
+        const line = [{ err, what }, 'the control state cannot be compared'] as const;
+        if (count < SILENT_FAILURES) log.debug(...line);
+        else limited(log, 'warn', ...line);
+        return undefined;
+      }
+    },
+    forget: () => failures.clear(),
+  };
 }
 
 /**
@@ -35,20 +66,9 @@ export interface AuditPassDeps {
  * then for orphans.
  */
 export function createAuditPass(deps: AuditPassDeps) {
-  const { audit, clock, log, random = Math.random } = deps;
+  const { audit, clock, random = Math.random } = deps;
   let over = new AbortController();
-
-  /**
-   * Runs `work` and returns its result. Returns undefined if it fails. Failed work will be retried in the next pass.
-   */
-  async function attempt<T>(what: string, work: () => Promise<T>): Promise<T | undefined> {
-    try {
-      return await work();
-    } catch (err) {
-      log.debug({ err, what }, 'the control state cannot be compared');
-      return undefined;
-    }
-  }
+  const { attempt, forget } = createAttempt(deps);
 
   async function pass(stop: AbortSignal): Promise<void> {
     const listed = await deps.readTenants();
@@ -108,6 +128,7 @@ export function createAuditPass(deps: AuditPassDeps) {
     begin(signal: AbortSignal): void {
       over.abort();
       over = new AbortController();
+      forget();
       deps.garbage.forget();
       void run(AbortSignal.any([signal, over.signal]));
     },
