@@ -182,6 +182,7 @@ interface Workload extends Manifest {
         readonly serviceAccountName: string;
         readonly automountServiceAccountToken: boolean;
         readonly terminationGracePeriodSeconds: number;
+        readonly topologySpreadConstraints: readonly object[];
         readonly containers: readonly { readonly image: string; readonly args: readonly string[] }[];
       };
     };
@@ -215,6 +216,15 @@ test('a parent chart can disable it with a condition', async () => {
   };
   expect(await kinds(true)).toContain('Deployment');
   expect(await kinds(false)).toEqual([]);
+});
+
+test('the pods of a new version are spread over the nodes without counting the pods of the old version', async () => {
+  const objects = await renderChart(helm, REQUIRED);
+  const constraints = ofKind<Workload>(objects, 'Deployment').flatMap(
+    ({ spec }) => spec.template.spec.topologySpreadConstraints,
+  );
+  expect(constraints).toHaveLength(8);
+  for (const each of constraints) expect(each).toMatchObject({ matchLabelKeys: ['pod-template-hash'] });
 });
 
 test('names that consist of digits are rendered as text', async () => {

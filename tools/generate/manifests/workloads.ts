@@ -93,6 +93,8 @@ function podSpec(workload: Workload, target: Target): object {
       topologyKey,
       whenUnsatisfiable: 'ScheduleAnyway',
       labelSelector: selector,
+      // Otherwise, the old pods count during an upgrade, and all new pods can end up on the same node.
+      matchLabelKeys: ['pod-template-hash'],
     })),
     containers: [container(workload, target)],
     volumes: [
