@@ -5,7 +5,9 @@ import { issuerRef, nodes } from './workload.ts';
 
 export const redis = section('Redis. You need to set one of url, existingSecret, and embedded.enabled.', {
   url: text(meaningOf('SLUICE_REDIS_URL')),
-  existingSecret: text('The name of the Secret containing this URL in the key url.'),
+  existingSecret: text(
+    'The name of the Secret containing this URL in the key url. If it has changed, restart all pods.',
+  ),
   passwordSecret: text(
     'The name of the Secret containing the password in the key password, which can be used instead of including it in the URL. You can change the password without a restart.',
   ),
@@ -31,7 +33,7 @@ export const redis = section('Redis. You need to set one of url, existingSecret,
     image: text(
       'An image with redis-server 7.0 or later, e.g. registry.example.com/redis:8.2. Defaults to the image built by make image, which uses the registry and the repository of Sluice, followed by -redis and the tag.',
     ),
-    storage: text('The size of the volume.', '8Gi'),
+    storage: text("The size of the volume. It can't be changed by an upgrade.", '8Gi'),
     storageClassName: text('The storage class of the volume. Defaults to the default class of the cluster.'),
     maxmemory: text('The memory limit of Redis itself, e.g. 800mb. This should be less than limits.memory.', '400mb'),
     resources: openObject('The resource requests and limits.', {

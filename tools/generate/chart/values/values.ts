@@ -68,7 +68,7 @@ export const Values = z.strictObject({
       .boolean()
       .default(true)
       .describe(
-        'Whether to keep the CustomResourceDefinitions, and therefore all custom resources, when uninstalling the release.',
+        'Whether to keep the CustomResourceDefinitions, and therefore the custom resources of all installations, when uninstalling the release.',
       ),
   }),
   rbac: section('Roles for users.', {
@@ -126,7 +126,9 @@ export const Values = z.strictObject({
       regex: /^(smtps?:\/\/[^/\s]+\/?)?$/,
       rule: 'must be smtp:// or smtps://',
     }),
-    existingSecret: text('The name of the Secret containing this URL in the key url.'),
+    existingSecret: text(
+      'The name of the Secret containing this URL in the key url. If it has changed, restart the controller.',
+    ),
     from: text(meaningOf('SLUICE_SMTP_FROM')),
     allowPlainText: z.boolean().default(false).describe(meaningOf('SLUICE_SMTP_ALLOW_PLAIN_TEXT')),
     invitationUrl: text(meaningOf('SLUICE_INVITATION_URL')),
