@@ -63,6 +63,33 @@ test('are read again in the background after ten minutes: a withdrawn key is rem
   expect(await world.keys.find('a')).toBeUndefined();
 });
 
+test('a key that was withdrawn is not used for the first request after a quiet time', async () => {
+  const world = createWorld('a', 'b');
+  await world.keys.find('a');
+  world.kids = ['b'];
+  world.nowMs += 660_000;
+  expect(await world.keys.find('a')).toBeUndefined();
+  expect(await world.keys.find('b')).toEqual(set('b'));
+  expect(world.reads).toBe(2);
+});
+
+test('only the first request after a quiet time waits for an issuer that does not respond', async () => {
+  const answers = [Promise.resolve(set('a')), Promise.reject(new Error('down')), new Promise<KeySet>(() => {})];
+  let [reads, nowMs] = [0, 1_000_000];
+  const keys = createIssuerKeys({
+    read: () => answers[reads++] as Promise<KeySet>,
+    limits: { refreshMs: 600_000, trustMs: 3_600_000, cooldownMs: 5_000, retryMs: 1_000 },
+    nowMs: () => nowMs,
+    onFailure: () => undefined,
+  });
+  await keys.find('a');
+  nowMs += 660_000;
+  expect(await keys.find('a')).toEqual(set('a'));
+  nowMs += 1_000;
+  expect(await keys.find('a')).toEqual(set('a'));
+  expect(reads).toBe(3);
+});
+
 test('while the issuer is down they serve for an hour, and no longer', async () => {
   const world = createWorld('a');
   await world.keys.find('a');

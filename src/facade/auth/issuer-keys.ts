@@ -3,9 +3,12 @@ import type { KeySet } from './issuer-documents.ts';
 
 /** KeyLimits specifies how long keys are used, and how often they are read. */
 export interface KeyLimits {
-  /** The age at which keys are refreshed in the background, in milliseconds. */
+  /** The age at which keys are refreshed, in milliseconds. This happens in the background unless it is late. */
   readonly refreshMs: number;
-  /** Age in milliseconds at which we stop using keys. Limits how long a withdrawn key is still trusted. */
+  /**
+   * The age in milliseconds at which we stop using keys. Limits how long a withdrawn key is still trusted while the
+   * issuer is unavailable.
+   */
   readonly trustMs: number;
   /**
    * The delay in milliseconds after requesting an unknown key. In the meantime, unknown keys and signatures that are not
@@ -15,6 +18,12 @@ export interface KeyLimits {
   /** The delay after a failed request, in milliseconds. No requests are sent during this time. */
   readonly retryMs: number;
 }
+
+/**
+ * How much later than `refreshMs` a request is late, in milliseconds. No token has arrived in the meantime, so the keys
+ * may have been withdrawn long ago, and calls wait for the current ones.
+ */
+const LATE_MS = 60_000;
 
 /** IssuerUnavailableError is thrown when the issuer's keys can't be read, which means that tokens can't be verified. */
 export class IssuerUnavailableError extends Error {
@@ -80,24 +89,31 @@ export function createIssuerKeys(options: {
     return reading;
   }
 
+  /** Returns a set that was just read, if it contains the key. Otherwise, this is the start of the cool-down. */
+  function withKey(set: KeySet, kid: string): KeySet | undefined {
+    if (hasKey(set, kid)) return set;
+    missedMs = nowMs();
+    return undefined;
+  }
+
   return {
     async find(kid) {
       const ageMs = held === undefined ? Infinity : nowMs() - held.readMs;
       if (held !== undefined && ageMs < limits.trustMs) {
         if (hasKey(held.set, kid)) {
-          // This is running in the background. The failure was reported already, and the next call will retry.
-          if (ageMs >= limits.refreshMs && !isResting()) refresh().catch(() => {});
-          return held.set;
+          if (ageMs < limits.refreshMs || isResting()) return held.set;
+          const known = held.set;
+          const isLate = nowMs() - Math.max(held.readMs, failedMs) >= limits.refreshMs + LATE_MS;
+          // Otherwise in the background. A failure was reported already, and the next call will retry.
+          const current = refresh().catch(() => known);
+          return isLate ? withKey(await current, kid) : known;
         }
         if (nowMs() - missedMs < limits.cooldownMs) return undefined;
       }
       if (reading === undefined && isResting()) {
         throw new IssuerUnavailableError('the keys of the issuer could not be read; next attempt soon');
       }
-      const set = await refresh();
-      if (hasKey(set, kid)) return set;
-      missedMs = nowMs();
-      return undefined;
+      return withKey(await refresh(), kid);
     },
     async findNewer(kid, tried) {
       if (held?.set === tried) {
