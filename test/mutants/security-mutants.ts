@@ -178,6 +178,8 @@ export const SECURITY_MUTANTS: readonly Mutant[] = [
       '',
       'src/tls/served-certificate.test.ts',
     ],
+  ]),
+  ...mutantsOf('src/tls/pem-files.ts', [
     [
       'a process starts with a certificate that OpenSSL does not accept',
       '    return (error as Error).message;',
