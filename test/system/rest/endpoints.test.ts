@@ -89,6 +89,16 @@ test('an endpoint that must not be called is stored, and its status shows this',
   expect(refused.body).toMatchObject({ status: 'Paused', reason: 'EndpointRefused' });
   const test: Problem = await ada.post(`${pathOf(pulled)}/test`);
   expect([test.status, test.body.code]).toEqual([409, 'subscription_not_live']);
+  expect(test.body.detail).toContain('The endpoint is not allowed');
+  expect(test.body.detail).toContain('its address is not public');
+  const events = [{ id: `evt_${'0'.repeat(15)}${pulled.slice(4)}` }];
+  for (const [call, more] of [
+    ['pull', {}],
+    ['acknowledge', { events }],
+  ] as const) {
+    const reply: Problem = await ada.post(`${root}/${call}`, { subscription: pulled, ...more });
+    expect([reply.status, reply.body.code], call).toEqual([409, 'has_endpoint']);
+  }
 });
 
 test('a subscription of kubectl can be rotated and read, but only its manager can change it', async () => {

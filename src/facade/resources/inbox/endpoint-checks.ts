@@ -5,7 +5,7 @@ import { PATH_PARAMETERS } from '../../contract/fields.ts';
 import { defineRoute } from '../../contract/route.ts';
 import { fromRedis } from '../../objects/redis-failures.ts';
 import { instant } from './events.ts';
-import { inboxRefusal, type OpenInbox, openInbox } from './inbox-access.ts';
+import { inboxRefusal, type OpenInbox, openInbox, whyNotLive } from './inbox-access.ts';
 
 const SentTest = z.object({ id: PATH_PARAMETERS.event }).meta({ id: 'SentTest' });
 
@@ -36,10 +36,10 @@ const PAGE_POINTS = 30;
 const TESTS_END_AFTER_SECONDS = '15';
 
 /** Returns the problem for an endpoint to which nothing can be sent. */
-function heldRefusal({ subscription }: Pick<OpenInbox, 'subscription'>): Refusal {
+function heldRefusal(opened: Pick<OpenInbox, 'subscription'>): Refusal {
   const detail =
-    subscription.status?.endpoint?.disabledAt === undefined
-      ? 'Nothing can be sent to the endpoint. For the reason, see the status of the subscription.'
+    opened.subscription.status?.endpoint?.disabledAt === undefined
+      ? whyNotLive(opened, 'Nothing can be sent to the endpoint. For the reason, see the status of the subscription.')
       : 'The endpoint is disabled. To enable it, use POST /waas/integrations/{integration}/subscriptions/{subscription}/enable.';
   return new Refusal('subscription_not_live', detail);
 }

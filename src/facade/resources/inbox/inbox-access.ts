@@ -9,6 +9,7 @@ import type { Cached } from '../../objects/cached.ts';
 import type { Facade } from '../../objects/facade.ts';
 import type { OwnedIntegration } from '../../objects/ownership.ts';
 import { isCoveredBy } from '../subscriptions/partner-catalog.ts';
+import { subscriptionStatus } from '../subscriptions/subscription-views.ts';
 import { findSubscription } from '../subscriptions/subscriptions.ts';
 
 /** A subscription and its inbox. */
@@ -42,6 +43,26 @@ export async function openEvent(facade: Facade, integration: OwnedIntegration, i
   }
 }
 
+/**
+ * Checks that the subscription does not have an endpoint. An endpoint that is refused or is waiting for a Secret isn't
+ * passed to the data plane, so it appears to be missing there. It may have just been removed by another replica.
+ *
+ * @throws Refusal 409 `has_endpoint`
+ */
+export async function assertPulled({ caches }: Facade, { subscription }: OpenInbox): Promise<void> {
+  if (subscription.spec.endpoint === undefined) return;
+  const { namespace, name } = subscription.metadata;
+  const live = await caches.live('Subscription', { namespace, name });
+  if (live?.spec.endpoint !== undefined) throw new Refusal('has_endpoint');
+}
+
+/** Returns why the subscription is not live as a sentence, or `otherwise` if its status does not contain a reason. */
+export function whyNotLive({ subscription }: Pick<OpenInbox, 'subscription'>, otherwise: string): string {
+  const { status, message } = subscriptionStatus(subscription, false);
+  if (status !== 'Paused') return otherwise;
+  return `${message.charAt(0).toUpperCase()}${message.slice(1)}.`;
+}
+
 /** Returns the problem for a subscription that currently can't receive events. */
 export function inboxRefusal(
   { caches, wallMs }: Facade,
@@ -54,8 +75,11 @@ export function inboxRefusal(
       const blocks = caches.by('Block', 'integration', `${producer}/${integration}`);
       const covered = isCoveredBy(caches.list('Package', producer), blocks)(integration, stream);
       if (covered) return new Refusal('stream_blocked');
-      const why = suspended === true ? 'suspended. Resume it first.' : 'paused. For the reason, see its status.';
-      return new Refusal('subscription_not_live', `The subscription is ${why}`);
+      const detail =
+        suspended === true
+          ? 'The subscription is suspended. Resume it first.'
+          : whyNotLive({ subscription }, 'The subscription is paused. For the reason, see its status.');
+      return new Refusal('subscription_not_live', detail);
     }
     case 'PENDING':
     case 'REVOKED':

@@ -6,7 +6,7 @@ import { PATH_PARAMETERS, publicIdField } from '../../contract/fields.ts';
 import { defineRoute } from '../../contract/route.ts';
 import { fromRedis } from '../../objects/redis-failures.ts';
 import { PulledEntry, pulledEntry } from './event-views.ts';
-import { inboxRefusal, openInbox } from './inbox-access.ts';
+import { assertPulled, inboxRefusal, openInbox } from './inbox-access.ts';
 
 const MOST = 250;
 const DEFAULT = 50;
@@ -85,6 +85,7 @@ const pull = defineRoute({
         const answer = await fromRedis(facade.operations.pull(opened.inbox, { limit, all }));
         if (answer.answer === 'PUSHED') throw new Refusal('has_endpoint');
         if (answer.answer !== 'OK') throw inboxRefusal(facade, opened, answer.answer);
+        await assertPulled(facade, opened);
         return answer;
       },
       ({ events }) => events.length > 0,
@@ -121,6 +122,7 @@ const acknowledge = defineRoute({
     );
     if (foreign.length > 0) throw new Refusal('invalid_request', { errors: foreign });
     const deliveries = events.map(({ ref = '', replayId }) => ({ ref, replayId }));
+    await assertPulled(facade, opened);
     const answer = await fromRedis(facade.operations.acknowledge(opened.inbox, deliveries));
     if (answer.answer !== 'OK') {
       throw answer.answer === 'PUSHED' ? new Refusal('has_endpoint') : inboxRefusal(facade, opened, answer.answer);
