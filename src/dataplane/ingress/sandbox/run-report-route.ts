@@ -2,19 +2,13 @@ import { RunId, RunReportQuery } from '../../../api/sandbox.ts';
 import { withDeadline } from '../../../time/deadline.ts';
 import type { NoTurn } from '../../../time/fair-turns.ts';
 import type { EventReply, EventRequest, KeyedRequest } from '../event-request.ts';
-import type { ReportTurns } from './report-turns.ts';
 import { unknownParameter } from './sandbox-query.ts';
 import type { SandboxRouteOptions } from './sandbox-route.ts';
+import { type SandboxTurns, TOO_MANY } from './sandbox-turns.ts';
 
 export interface RunRequest extends KeyedRequest {
   readonly params: { readonly tenant: string; readonly run: string };
 }
-
-/** Sent if the reports of a workspace take too much time. It may take this long until the next one starts. */
-const TOO_MANY = {
-  detail: 'The reports of this workspace are read one after another, and too many requests are waiting for them.',
-  headers: { 'retry-after': '5' },
-};
 
 /**
  * Creates the handler that is used for `GET /events/sandbox/{tenant}/runs/{runId}`. Checks are made in this order: path
@@ -22,20 +16,18 @@ const TOO_MANY = {
  */
 export function createRunReportRoute(
   options: Pick<SandboxRouteOptions, 'admission' | 'sandbox' | 'answers' | 'limits' | 'onFailure' | 'onError'> & {
-    readonly turns: ReportTurns;
+    readonly turns: SandboxTurns;
   },
 ): (request: RunRequest, reply: EventReply) => void {
   const { admission, sandbox, answers, limits, turns, onFailure, onError } = options;
 
   async function answer(request: RunRequest, reply: EventReply, startedMs: number, page: RunPage): Promise<void> {
     const { tenant, run } = request.params;
-    const gone = new AbortController();
-    reply.raw.once('close', () => gone.abort());
     const read = () => sandbox.report(tenant, run, page);
     let report: Awaited<ReturnType<typeof read>> | NoTurn;
     try {
       // The turn and the report can each take this long. A report that takes longer still has its turn.
-      report = await withDeadline(2 * limits.ingestTimeoutMs, () => turns.run(tenant, gone.signal, read));
+      report = await withDeadline(2 * limits.ingestTimeoutMs, () => turns.run(tenant, reply.raw, read));
     } catch (error) {
       onFailure('sandbox', error);
       return answers.sendProblem(reply, startedMs, 'unavailable');

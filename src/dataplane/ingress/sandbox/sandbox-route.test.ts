@@ -64,6 +64,24 @@ test('without a run id, each event gets a separate run', async () => {
   expect(published.map(([, , runId]) => runId)).toEqual(runs);
 });
 
+test('a workspace stores four events at a time, and the others are refused if they wait for too long', async () => {
+  await run.ingress.close();
+  run = await startIngress({ ingestTimeoutMs: 1_000 }, desk);
+  const { promise: isReady, resolve: ready } = Promise.withResolvers<void>();
+  const publishing = vi.spyOn(desk, 'publish').mockImplementation(async () => {
+    await isReady;
+    return { answer: 'OK', ref: 'r' };
+  });
+  const answers = Array.from({ length: 5 }, () => run.send({ path: sandbox() }));
+  const refused = await Promise.race(answers);
+  expect([refused.status, refused.document.code, refused.headers['retry-after']]).toEqual([429, 'rate_limited', '5']);
+  expect(publishing).toHaveBeenCalledTimes(4);
+  ready();
+  const statuses = (await Promise.all(answers)).map(({ status }) => status);
+  expect(statuses.filter(status => status === 202)).toHaveLength(4);
+  publishing.mockRestore();
+});
+
 describe('refused requests', () => {
   const body = 'x'.repeat(256 * 1024 + 1);
   test.each([

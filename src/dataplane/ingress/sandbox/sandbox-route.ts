@@ -3,6 +3,7 @@ import type { Simulation } from '../../../core/delivery/simulation.ts';
 import { extractContext } from '../../../core/events/context-headers.ts';
 import type { SandboxOutcome } from '../../../part/sandbox/sandbox-store.ts';
 import { withDeadline } from '../../../time/deadline.ts';
+import type { NoTurn } from '../../../time/fair-turns.ts';
 import type { Admission } from '../admission.ts';
 import type { Answers } from '../answers.ts';
 import { createBodyReceiver } from '../body-receiver.ts';
@@ -14,6 +15,7 @@ import type { KnownQueue, QueueCache } from '../queue-cache.ts';
 import type { ByteBudget } from '../request-body.ts';
 import type { IngestItem, QueueConfig } from '../store.ts';
 import { readSandboxQuery, type SandboxRequest } from './sandbox-query.ts';
+import { type SandboxTurns, TOO_MANY } from './sandbox-turns.ts';
 
 /** SandboxDesk is the part of the sandbox used by the ingress. If a promise is rejected, it is unavailable. */
 export interface SandboxDesk {
@@ -53,8 +55,11 @@ export interface SandboxRouteOptions {
  * route, in the same order, except that sandbox parameters are read here (422) instead of refused. When the event has
  * been stored in the run, the response is 202 `{id, duplicate, groupKey, sandbox, runId, run}`.
  */
-export function createSandboxRoute(options: SandboxRouteOptions): (request: EventRequest, reply: EventReply) => void {
-  const { admission, queues, sandbox, memory, budget, answers, limits, nextEventId, onFailure, onError } = options;
+export function createSandboxRoute(
+  options: SandboxRouteOptions & { readonly turns: SandboxTurns },
+): (request: EventRequest, reply: EventReply) => void {
+  const { admission, queues, sandbox, memory, budget, answers, limits, turns, nextEventId, onFailure, onError } =
+    options;
   // The runs are distributed over all masters.
   const refusalOf = () => (memory.isFull() ? 'full' : undefined);
   const receiveBody = createBodyReceiver({ refusalOf, admission, budget, answers, bodyBytes: limits.bodyBytes });
@@ -96,14 +101,18 @@ export function createSandboxRoute(options: SandboxRouteOptions): (request: Even
     const id = context.id ?? nextEventId();
     const run = asked.runId ?? `run_${nextEventId().slice('evt_'.length)}`;
     const event = { ...createIngestItem(id, context, headers, body), simulation: asked.simulation };
-    let outcome: SandboxOutcome;
+    const publish = () => sandbox.publish(tenant, queue, run, known.config, event);
+    let outcome: SandboxOutcome | NoTurn;
     try {
-      outcome = await withDeadline(limits.ingestTimeoutMs, () =>
-        sandbox.publish(tenant, queue, run, known.config, event),
-      );
+      // The turn and the event can each take this long. An event that takes longer still has its turn.
+      outcome = await withDeadline(2 * limits.ingestTimeoutMs, () => turns.run(tenant, reply.raw, publish));
     } catch (error) {
       onFailure('sandbox', error);
       return answers.sendProblem(reply, startedMs, 'unavailable');
+    }
+    if (outcome === 'aborted') return answers.abandon(startedMs);
+    if (outcome === 'full' || outcome === 'late') {
+      return answers.sendProblem(reply, startedMs, 'rate_limited', TOO_MANY);
     }
     settle(reply, startedMs, outcome, {
       id,

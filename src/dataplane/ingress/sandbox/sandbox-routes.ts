@@ -6,10 +6,10 @@ import type { EventParams } from '../event-request.ts';
 import { createByteBudget } from '../request-body.ts';
 import type { AddRoutes } from '../server.ts';
 import { createEventIds, createRandom40 } from './event-id.ts';
-import { createReportTurns } from './report-turns.ts';
 import { createRunReportRoute, type RunRequest } from './run-report-route.ts';
 import { createSandboxMetrics } from './sandbox-metrics.ts';
 import { createSandboxRoute, type SandboxDesk } from './sandbox-route.ts';
+import { createSandboxTurns, OF_EVENTS, OF_REPORTS } from './sandbox-turns.ts';
 
 /**
  * Creates all routes of the sandbox. They use separate metrics, memory, and responses, which ensures that production is
@@ -26,11 +26,10 @@ export function createSandboxRoutes(sandbox: SandboxDesk): AddRoutes {
       budget: createByteBudget(shared.limits.sandboxHeldBytes),
       nextEventId: createEventIds(shared.nowMs, createRandom40(randomFillSync)),
     };
-    const turns = createReportTurns(shared.limits.ingestTimeoutMs, systemClock);
-    app.post<{ Params: EventParams }>('/events/sandbox/:tenant/:queue', createSandboxRoute(options));
-    app.get<{ Params: RunRequest['params'] }>(
-      '/events/sandbox/:tenant/runs/:run',
-      createRunReportRoute({ ...options, turns }),
-    );
+    const turns = (of: typeof OF_EVENTS) => createSandboxTurns(of, shared.limits.ingestTimeoutMs, systemClock);
+    const publish = createSandboxRoute({ ...options, turns: turns(OF_EVENTS) });
+    const report = createRunReportRoute({ ...options, turns: turns(OF_REPORTS) });
+    app.post<{ Params: EventParams }>('/events/sandbox/:tenant/:queue', publish);
+    app.get<{ Params: RunRequest['params'] }>('/events/sandbox/:tenant/runs/:run', report);
   };
 }
