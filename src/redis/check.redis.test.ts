@@ -75,6 +75,24 @@ describe('settings for large hashes that expire without blocking Redis', () => {
   });
 });
 
+test('warns about settings that can lose events, also if they change later, once for each change', async () => {
+  const server = await startServer({ extra: YES, appendfsync: 'everysec' });
+  const { check, warnings } = await start(server.url);
+  const checkAgain = await check();
+  expect(warnings()).toEqual([expect.stringContaining('(set appendfsync always)')]);
+  const set = async (...settings: string[]) => {
+    await server.command('CONFIG', 'SET', ...settings);
+    checkAgain();
+  };
+  await set('appendfsync', 'always');
+  await set('appendonly', 'no', 'lazyfree-lazy-expire', 'no');
+  await expect.poll(() => settingsOf(server), { timeout: 10_000 }).toEqual(['yes', 'yes']);
+  checkAgain();
+  await expect.poll(warnings, { timeout: 10_000 }).toHaveLength(3);
+  expect(warnings()[1]).toContain('(set appendonly yes and appendfsync always)');
+  expect(warnings()[2]).toContain('lazyfree-lazy-expire yes');
+});
+
 describe('without permission for CONFIG', () => {
   test('to set: refuses a Redis without the settings, and explains what to set', async () => {
     const server = await startServer();

@@ -47,38 +47,73 @@ export async function checkServers(redis: Pick<RedisClient, 'callAll' | 'cluster
 }
 
 /**
- * Checks Redis at startup. Warns if acknowledged events would not survive a power failure. It also enables lazy
- * freeing. This is repeated after a reconnect because Redis may have been restarted with its configuration file.
+ * Checks Redis at startup. Warns if acknowledged events would not survive a restart or a power failure. It also enables
+ * lazy freeing. This is repeated after a reconnect because Redis may have been restarted with its configuration file.
  *
+ * @returns a function to repeat this. A setting can be changed, and a failover may lead to a server with other settings
  * @throws RedisSetupError with the settings to change
  */
-export async function checkRedis(redis: RedisClient, log: Logger): Promise<void> {
-  const replies = await checkServers(redis);
-  if (replies.some(info => fieldOf(info, 'aof_enabled') !== '1'))
-    log.warn(
-      'redis does not use an append-only file: accepted events are lost when it is restarted (set appendonly yes and appendfsync always)',
-    );
-  if (!(await turnLazyFreeingOn(redis, log))) return;
-  redis.onReconnect(() => {
-    turnLazyFreeingOn(redis, log).catch(error =>
-      log.warn({ err: error as Error }, 'lazy freeing could not be checked'),
-    );
-  });
-}
+export async function checkRedis(redis: RedisClient, log: Logger): Promise<() => void> {
+  const noteLoss = createLossWarning(log);
+  let canRead = true;
 
-/** Returns false if Redis does not return its settings. */
-async function turnLazyFreeingOn(redis: RedisClient, log: Logger): Promise<boolean> {
-  const answers = await unlessRefused(redis.callAll('CONFIG', 'GET', ...LAZY_FREEING));
-  if (answers === undefined) {
+  async function check(replies: readonly string[]): Promise<void> {
+    const answers = canRead ? await readSettings(redis) : undefined;
+    noteLoss(replies, answers);
+    if (answers !== undefined) return turnLazyFreeingOn(redis, answers, log);
+    if (!canRead) return;
+    canRead = false;
     log.warn(
       `redis does not allow CONFIG, so its settings cannot be checked: set ${SET_THEM} on every node, or Redis may block for several seconds when large keys expire`,
     );
-    return false;
   }
-  const lacking = LAZY_FREEING.filter(name =>
-    (answers as string[][]).some(settings => settings[settings.indexOf(name) + 1] !== 'yes'),
+
+  async function checkAgain(): Promise<void> {
+    try {
+      await check((await redis.callAll('INFO', 'persistence')) as string[]);
+    } catch (error) {
+      // If Redis is unavailable, this is reported elsewhere.
+      const level = error instanceof RedisSetupError ? 'warn' : 'debug';
+      log[level]({ err: error as Error }, 'redis settings could not be checked');
+    }
+  }
+
+  await check(await checkServers(redis));
+  redis.onReconnect(() => void checkAgain());
+  return () => void checkAgain();
+}
+
+/** The values of settings by name, for each master. */
+type Settings = readonly ReadonlyMap<string, string>[];
+
+/** Returns the settings of all masters, or undefined if Redis does not return them. */
+async function readSettings(redis: RedisClient): Promise<Settings | undefined> {
+  const answers = await unlessRefused(redis.callAll('CONFIG', 'GET', ...LAZY_FREEING, 'appendfsync'));
+  return (answers as string[][] | undefined)?.map(
+    each => new Map(each.flatMap((name, i) => (i % 2 === 0 ? [[name, each[i + 1] as string]] : []))),
   );
-  if (lacking.length === 0) return true;
+}
+
+/** Returns a function that warns about settings that can lose acknowledged events, once until they have changed. */
+function createLossWarning(log: Logger): (replies: readonly string[], settings: Settings | undefined) => void {
+  let last = '';
+  return (replies, settings) => {
+    let warning = '';
+    if (replies.some(info => fieldOf(info, 'aof_enabled') !== '1')) {
+      warning =
+        'redis does not use an append-only file: accepted events are lost when it is restarted (set appendonly yes and appendfsync always)';
+    } else if (settings?.some(each => each.get('appendfsync') !== 'always') === true) {
+      warning =
+        'redis does not write each event to disk before it responds: events accepted just before a power failure are lost (set appendfsync always)';
+    }
+    if (warning !== '' && warning !== last) log.warn(warning);
+    last = warning;
+  };
+}
+
+async function turnLazyFreeingOn(redis: RedisClient, settings: Settings, log: Logger): Promise<void> {
+  const lacking = LAZY_FREEING.filter(name => settings.some(each => each.get(name) !== 'yes'));
+  if (lacking.length === 0) return;
   const set = await unlessRefused(redis.callAll('CONFIG', 'SET', ...lacking.flatMap(name => [name, 'yes'])));
   if (set === undefined) {
     throw new RedisSetupError(
@@ -88,7 +123,6 @@ async function turnLazyFreeingOn(redis: RedisClient, log: Logger): Promise<boole
   log.warn(
     `lazy freeing was off and is on until redis restarts: write ${SET_THEM} into redis.conf of every node, replicas as well`,
   );
-  return true;
 }
 
 /**

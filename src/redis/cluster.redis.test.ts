@@ -8,6 +8,7 @@ import { followConnectionErrors } from './connection/connection-errors.ts';
 import { connectFirst, findRedis } from './connection/connections.ts';
 import { keySlot } from './key-slot.ts';
 import { openRedis } from './late-client.ts';
+import { classifyRedisFailure } from './redis-metrics.ts';
 
 const log = createLogger({ level: 'silent' });
 const SOON = { timeout: 40_000, interval: 200 };
@@ -57,6 +58,12 @@ test('a user who may not follow a slot that is being moved does not end the proc
   await to.command('ACL', 'SETUSER', 'default', '+asking');
   expect(await redis.call('get', 'moving')).toBeNull();
   expect(unhandled).toEqual([]);
+
+  // A slot without a node. It is counted as a failover, and not as a lost connection.
+  for (const node of cluster.nodes) await node.command('CLUSTER', 'DELSLOTS', keySlot('lost'));
+  const error = await redis.call('get', 'lost').catch((thrown: unknown) => thrown);
+  expect(String(error)).toContain('CLUSTERDOWN');
+  expect(classifyRedisFailure(error)).toBe('unavailable');
 });
 
 test('uses the new master of a slot while the previous one hangs', async () => {

@@ -69,8 +69,9 @@ export function openRedis(
 
   async function open(): Promise<void> {
     const client = await connectRedis(settings, log, metrics);
+    let checkAgain: () => void;
     try {
-      await checkRedis(client, log);
+      checkAgain = await checkRedis(client, log);
       await checkMarker(client, instance);
       closed.signal.throwIfAborted();
       clock = await followRedisClock(client, log);
@@ -84,7 +85,7 @@ export function openRedis(
     const onUsable = () => {
       for (const listener of reconnects) listener();
     };
-    suitability = watchSettings(client, checkSettingsEveryMs);
+    suitability = watchSettings(client, checkSettingsEveryMs, checkAgain);
     marker = watchMarker(client, { instance, checkEveryMs, onUsable });
     for (const subscription of subscriptions) client.subscribe(...subscription);
     inner = client;

@@ -25,6 +25,8 @@ export function classifyRedisFailure(error: unknown): RedisFailure {
   if (!(error instanceof Error)) return 'connection';
   if (error.message === 'Command timed out') return 'timeout';
   if (error instanceof NotReplicatedError) return 'replicas';
+  // A Cluster that is down, or a slot that is being moved, is only reported after some attempts.
+  if (error.message.startsWith('Too many Cluster redirections')) return 'unavailable';
   if (error.name !== 'ReplyError') return 'connection';
   if (/\bOOM\b/.test(error.message)) return 'memory';
   return UNAVAILABLE.test(error.message) ? 'unavailable' : 'refused';

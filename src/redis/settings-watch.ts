@@ -11,10 +11,15 @@ export interface SettingsWatch {
 /** A setting can be changed without closing any connections. In a Cluster, a node can be replaced. */
 export const CHECK_SETTINGS_EVERY_MS = 60_000;
 
-/** Checks the settings after each reconnect, and at regular intervals. The client has been checked just now. */
+/**
+ * Checks the settings after each reconnect, and at regular intervals. The client has been checked just now.
+ *
+ * @param checkOthers checks the settings that do not prevent a role from working. Called at regular intervals
+ */
 export function watchSettings(
   client: Pick<RedisClient, 'callAll' | 'cluster' | 'onReconnect'>,
   everyMs: number,
+  checkOthers: () => void,
 ): SettingsWatch {
   let problem: RedisSetupError | undefined;
 
@@ -29,6 +34,9 @@ export function watchSettings(
   }
 
   client.onReconnect(check);
-  const timer = setInterval(check, everyMs).unref();
+  const timer = setInterval(() => {
+    check();
+    checkOthers();
+  }, everyMs).unref();
   return { problem: () => problem, stop: () => clearInterval(timer) };
 }

@@ -100,6 +100,9 @@ test('reports settings that become unsafe, without ceasing to be ready, until th
   expect(await write(redis)).toBe(1);
   await server.command('CONFIG', 'SET', 'maxmemory-policy', 'noeviction');
   await expect.poll(() => redis.impairments(), SOON).toEqual([]);
+  const lazily = 'lazyfree-lazy-expire';
+  await server.command('CONFIG', 'SET', lazily, 'no');
+  await expect.poll(() => server.command('CONFIG', 'GET', lazily), SOON).toEqual([lazily, 'yes']);
 });
 
 test('warns once that only the first of several servers is used, no matter how often it connects', async () => {

@@ -101,6 +101,6 @@ export function renderRedisSection(): string[] {
     '### Settings',
     'You need to configure these settings on every node (including replicas):',
     table(['Setting', 'Why'], SETTINGS),
-    "If any master has a different `maxmemory-policy` or a single server is a replica, roles will not be ready. This is checked again after each reconnect and once a minute. A role that has already started will stay ready and report `RedisUnsuitable`. Sluice itself enables lazy freeing using `CONFIG SET`. Note that Redis forgets this when it restarts. If you use a managed service that does not allow `CONFIG SET`, you need to enable both lazy freeing settings yourself since roles are not ready without them. If `CONFIG` isn't allowed at all, the settings can't be checked and roles will log a warning when they start.",
+    "If any master has a different `maxmemory-policy` or a single server is a replica, roles will not be ready. This is checked again after each reconnect and once a minute. A role that has already started will stay ready and report `RedisUnsuitable`. Sluice itself enables lazy freeing using `CONFIG SET`. Note that Redis forgets this when it restarts. If `appendonly` or `appendfsync` has a different value, roles will only log a warning. If you use a managed service that does not allow `CONFIG SET`, you need to enable both lazy freeing settings yourself since roles are not ready without them. If `CONFIG` isn't allowed at all, the settings can't be checked and roles will log a warning when they start.",
   ];
 }
