@@ -18,11 +18,12 @@ packages: ## install missing dependencies of Sluice: Node, packages, Redis
 	@test/support/node/install-packages.sh
 	@test/support/redis/install.sh
 
-setup: packages ## install additional test dependencies: Prometheus, CloudEvents SDKs, a container registry, a browser
+setup: packages ## install additional test dependencies: Prometheus, CloudEvents SDKs, a container registry, a browser, Lua
 	@test/support/prometheus/install.sh
 	@test/support/cloudevents/install.sh
 	@test/support/registry/install.sh
 	@test/support/browser/install.sh
+	@test/gitops/install.sh
 
 check: setup ## run the type checks, lint, format, and unit tests (less than a minute)
 	@$(TEST_ALL) types lint format unit

@@ -280,6 +280,7 @@ export default defineConfig({
         test: {
           name: 'gitops',
           include: ['test/gitops/**/*.test.ts'],
+          exclude: ['**/*.slow.test.ts'],
           testTimeout: 600_000,
           // Argo CD is built at the first run.
           hookTimeout: 1_800_000,

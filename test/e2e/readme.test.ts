@@ -22,6 +22,7 @@ const SKIPPED: readonly { readonly commands: RegExp; readonly because: string }[
 const PAGES = [
   'README.md',
   'docs/tour.md',
+  'docs/partners.md',
   'docs/cloudevents.md',
   'docs/deliveries.md',
   'docs/permissions.md',

@@ -2,7 +2,9 @@ import { execFile, execFileSync } from 'node:child_process';
 import { createHash, randomBytes } from 'node:crypto';
 import { globSync, readFileSync } from 'node:fs';
 import { copyFile, symlink } from 'node:fs/promises';
+import { connect } from 'node:net';
 import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createSigner } from '../../src/dataplane/dispatcher/signature.ts';
@@ -149,6 +151,27 @@ for (const language of LANGUAGES) {
 
     test.each(CASES)('%s', async (_, request, status) => {
       expect(await send(port, request)).toBe(status);
+    });
+
+    test('still responds after a client has closed the connection in the middle of a body', async () => {
+      const socket = connect(port, '127.0.0.1');
+      socket.write('POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\nabc');
+      // The receiver reads the first bytes, and then the end of the connection.
+      await delay(100);
+      socket.destroy();
+      await delay(100);
+      expect(await send(port, { body: JSON_BODY })).toBe(204);
+    });
+
+    test('does not start without a signing secret', async () => {
+      const [command, ...args] = language.start(folder.path);
+      const { SIGNING_SECRET: _secret, ...env } = process.env;
+      const start = run(command, args, {
+        cwd: EXAMPLES,
+        env: { ...env, PORT: `${await freePort()}` },
+        timeout: 20_000,
+      });
+      await expect(start).rejects.toMatchObject({ killed: false, stderr: expect.stringContaining('SIGNING_SECRET') });
     });
 
     test('is included in docs/receivers.md unchanged', () => {

@@ -56,14 +56,17 @@ func receive(response http.ResponseWriter, request *http.Request) {
 		response.WriteHeader(http.StatusUnauthorized)
 		return
 	}
-	// Store request.Header.Get("webhook-id") here to detect duplicate events.
+	// Store the headers webhook-id and webhook-replay here to detect duplicates.
 	response.WriteHeader(http.StatusNoContent)
 }
 
 func main() {
+	if os.Getenv("SIGNING_SECRET") == "" {
+		log.Fatal("set SIGNING_SECRET")
+	}
 	port := os.Getenv("PORT")
 	if port == "" {
-		port = "9797"
+		port = "9900"
 	}
 	listener, err := net.Listen("tcp", "127.0.0.1:"+port)
 	if err != nil {

@@ -39,7 +39,7 @@ public class Receiver {
         if (body.length > MAX_BODY_BYTES) return 413;
         try {
             // Verify the raw bytes before you parse the body.
-            // Store the webhook-id of verified requests to detect duplicate events.
+            // Store the headers webhook-id and webhook-replay of verified requests to detect duplicates.
             return verify(System.getenv("SIGNING_SECRET"), headers, body) ? 204 : 401;
         } catch (GeneralSecurityException e) {
             return 500;
@@ -47,7 +47,8 @@ public class Receiver {
     }
 
     public static void main(String[] arguments) throws IOException {
-        int port = Integer.parseInt(System.getenv().getOrDefault("PORT", "9797"));
+        if (System.getenv("SIGNING_SECRET") == null) throw new IllegalStateException("set SIGNING_SECRET");
+        int port = Integer.parseInt(System.getenv().getOrDefault("PORT", "9900"));
         HttpServer server = HttpServer.create(new InetSocketAddress("127.0.0.1", port), 0);
         server.createContext("/", exchange -> {
             byte[] body = exchange.getRequestBody().readNBytes(MAX_BODY_BYTES + 1);

@@ -18,7 +18,7 @@ export function verify(secret, headers, body) {
   });
 }
 
-const server = createServer(async (request, response) => {
+async function receive(request, response) {
   const parts = [];
   let size = 0;
   for await (const part of request) {
@@ -27,11 +27,14 @@ const server = createServer(async (request, response) => {
     parts.push(part);
   }
   // Verify the raw bytes before you parse the body.
-  if (!verify(process.env.SIGNING_SECRET, request.headers, Buffer.concat(parts))) return response.writeHead(401).end();
-  // Store request.headers['webhook-id'] here to detect duplicate events.
+  if (!verify(SIGNING_SECRET, request.headers, Buffer.concat(parts))) return response.writeHead(401).end();
+  // Store the headers webhook-id and webhook-replay here to detect duplicates.
   console.log(`verified ${request.headers['webhook-id']}`);
   response.writeHead(204).end();
-});
+}
 
-const { PORT = '9797', HOST = '127.0.0.1' } = process.env;
+const { SIGNING_SECRET, PORT = '9900', HOST = '127.0.0.1' } = process.env;
+if (!SIGNING_SECRET) throw new Error('set SIGNING_SECRET');
+// The promise is rejected if the client closes the connection too early.
+const server = createServer((request, response) => receive(request, response).catch(() => response.destroy()));
 server.listen(Number(PORT), HOST, () => console.log('listening'));

@@ -33,9 +33,9 @@ class Receiver(BaseHTTPRequestHandler):
             return self.answer(413)
         # Verify the raw bytes before you parse the body.
         body = self.rfile.read(length)
-        if not verify(os.environ["SIGNING_SECRET"], self.headers, body):
+        if not verify(SIGNING_SECRET, self.headers, body):
             return self.answer(401)
-        # Store self.headers["webhook-id"] here to detect duplicate events.
+        # Store the headers webhook-id and webhook-replay here to detect duplicates.
         self.answer(204)
 
     def answer(self, status: int):
@@ -49,6 +49,7 @@ class Receiver(BaseHTTPRequestHandler):
 
 
 if __name__ == "__main__":
-    server = ThreadingHTTPServer(("127.0.0.1", int(os.environ.get("PORT", "9797"))), Receiver)
+    SIGNING_SECRET = os.environ["SIGNING_SECRET"]
+    server = ThreadingHTTPServer(("127.0.0.1", int(os.environ.get("PORT", "9900"))), Receiver)
     print("listening", flush=True)
     server.serve_forever()

@@ -17,7 +17,7 @@ const EventHeaders = z.object({
   ),
   'x-sluice-event-type': header('Event type. Defaults to the CloudEvent type or webhook-event.'),
   'x-sluice-group-key': header(
-    'Group key. Defaults to the CloudEvent partitionkey. Events without a group key will not be delivered to any partner.',
+    'Group key. Defaults to the CloudEvent partitionkey. A stream can read other headers instead, using contextHeaders. Events without a group key will not be delivered to any partner.',
   ),
   traceparent: header('W3C Trace Context, forwarded to partners.'),
 });

@@ -36,9 +36,9 @@ fn verify(secret: &str, headers: &HeaderMap, body: &[u8]) -> Option<()> {
 }
 
 async fn receive(headers: HeaderMap, body: Bytes) -> StatusCode {
-    let secret = env::var("SIGNING_SECRET").expect("set SIGNING_SECRET");
+    let secret = env::var("SIGNING_SECRET").unwrap_or_default();
     // Verify the raw bytes before you parse the body.
-    // Store the webhook-id of verified requests to detect duplicate events.
+    // Store the headers webhook-id and webhook-replay of verified requests to detect duplicates.
     match verify(&secret, &headers, &body) {
         Some(()) => StatusCode::NO_CONTENT,
         None => StatusCode::UNAUTHORIZED,
@@ -47,7 +47,8 @@ async fn receive(headers: HeaderMap, body: Bytes) -> StatusCode {
 
 #[tokio::main]
 async fn main() {
-    let port = env::var("PORT").unwrap_or("9797".into());
+    env::var("SIGNING_SECRET").expect("set SIGNING_SECRET");
+    let port = env::var("PORT").unwrap_or("9900".into());
     let listener = TcpListener::bind(format!("127.0.0.1:{port}")).await.expect("the port is taken");
     println!("listening");
     // Responds to larger bodies with 413.

@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -9,6 +10,8 @@ import { ARGOCD, KIND_NAMES, runProgram } from './support.ts';
 
 /** The Lua package of Debian. It has the same language version as Argo CD, and supports a hook for each line. */
 const LUA = 'lua5.1';
+const isInstalled = spawnSync(LUA, ['-v']).error === undefined;
+if (!isInstalled) console.warn(`SKIPPED: the health checks for Argo CD; install ${LUA}`);
 const HARNESS = join(import.meta.dirname, 'lines.lua');
 
 interface HealthTests {
@@ -63,14 +66,14 @@ function toLua(value: unknown): string {
   return `{${Object.entries(value).map(([key, one]) => `[${JSON.stringify(key)}]=${toLua(one)}`)}}`;
 }
 
-test('the checks return the health in their test data', async () => {
+test.skipIf(!isInstalled)('the checks return the health in their test data', async () => {
   for (const kind of KIND_NAMES) {
     const { verdicts, expected } = await runCheck(kind);
     expect(verdicts, kind).toEqual(expected);
   }
 });
 
-test('every line of the checks is executed', async () => {
+test.skipIf(!isInstalled)('every line of the checks is executed', async () => {
   const runs = await Promise.all(KIND_NAMES.map(runCheck));
   // The checks only differ in their remarks, none of which results in a Degraded Account.
   const ran = new Set(runs.flatMap(run => run.ran));
