@@ -105,18 +105,20 @@ test('the hook of the chart and config/uninstall are the same objects', async ()
   expect(weights.toSorted(([, a], [, b]) => Number(a) - Number(b)).at(-1)).toEqual(['Job', 5]);
 });
 
-test('every pod can be moved to tainted nodes', async () => {
+test('every pod can be moved to tainted nodes, and have the limits that a ResourceQuota requires', async () => {
+  const resources = { limits: { cpu: '1' } };
   const placed = { nodeSelector: { pool: 'events' }, tolerations: [{ key: 'events', operator: 'Exists' }] };
-  const roles = Object.fromEntries(['controller', 'facade', 'ingress', 'dispatcher'].map(name => [name, placed]));
-  const redis = { embedded: { enabled: true, ...placed } };
-  const values = { ...REQUIRED, ...roles, redis, uninstall: placed, test: placed };
+  const given = { ...placed, resources };
+  const roles = Object.fromEntries(['controller', 'facade', 'ingress', 'dispatcher'].map(name => [name, given]));
+  const redis = { embedded: { enabled: true, ...given } };
+  const values = { ...REQUIRED, ...roles, redis, uninstall: given, test: given };
   const objects = parseObjects(outputOf(await helm(['template', 'sluice', CHART], { values })));
   const pods = objects.flatMap(({ kind, spec }) => {
     if (kind === 'Pod') return [spec];
     return ['Deployment', 'StatefulSet', 'Job'].includes(kind) ? [(spec as Pods['spec']).template.spec] : [];
   });
   expect(pods).toHaveLength(7);
-  for (const pod of pods) expect(pod).toMatchObject(placed);
+  for (const pod of pods) expect(pod).toMatchObject({ ...placed, containers: [{ resources }] });
 });
 
 test('the Job of the hook ignores undelivered events only if the value is set', async () => {

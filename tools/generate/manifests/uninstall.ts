@@ -107,7 +107,7 @@ function container(target: Target): object {
       { name: 'SLUICE_NAMESPACE', valueFrom: { fieldRef: { fieldPath: 'metadata.namespace' } } },
       { name: 'SLUICE_SECRETS_ROLE', value: secretsRoleOf(target) },
     ],
-    resources: { requests: { cpu: '100m', memory: '128Mi' }, limits: { memory: '512Mi' } },
+    resources: target.tree('uninstall.resources'),
     // The pod status contains the reason for a refusal.
     terminationMessagePolicy: 'FallbackToLogsOnError',
     securityContext: CONTAINER_SECURITY,

@@ -43,6 +43,12 @@ const image = section('The Sluice image.', {
   pullPolicy: z.enum(['IfNotPresent', 'Always', 'Never']).default('IfNotPresent').describe('When to pull the image.'),
 });
 
+const resources = (request: string, limit: string) =>
+  openObject('The resource requests and limits.', {
+    requests: { cpu: '100m', memory: request },
+    limits: { memory: limit },
+  });
+
 /** All chart values, which are the source for values.yaml, values.schema.json, and the README. */
 export const Values = z.strictObject({
   global: openObject('The values of a parent chart. Sluice does not use them.'),
@@ -208,9 +214,10 @@ export const Values = z.strictObject({
       .boolean()
       .default(false)
       .describe('Whether to uninstall Sluice even if there are undelivered events.'),
+    resources: resources('128Mi', '512Mi'),
     ...nodes('pod'),
   }),
-  test: section('The pod that helm test starts.', nodes('pod')),
+  test: section('The pod that helm test starts.', { resources: resources('64Mi', '256Mi'), ...nodes('pod') }),
   ...(Object.fromEntries([...WORKLOADS, ALL_IN_ONE].map(each => [each.name, workload(each)])) as Record<
     Workload['name'],
     ReturnType<typeof workload>
