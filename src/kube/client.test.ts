@@ -201,6 +201,19 @@ describe('client', () => {
     expect(await readFile(runs, 'utf8')).toBe('run\n');
   });
 
+  it('runs an exec plugin once if many requests receive a 401', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'sluice-exec-'));
+    closing.push(() => rm(folder, { recursive: true }));
+    const runs = join(folder, 'runs');
+    const plugin = `echo run >> "$0"; sleep 0.1; echo '{"status": {"token": "'$(wc -l < "$0")'"}}'`;
+    const { client } = await serve(
+      (request, response) => answer(response, request.headers.authorization === 'Bearer 1' ? 401 : 200, OBJECT),
+      { exec: { command: 'sh', args: ['-c', plugin, runs] } },
+    );
+    await Promise.all(Array.from({ length: 8 }, () => client.get(NAMESPACES, NAME)));
+    expect(await readFile(runs, 'utf8')).toBe('run\nrun\n');
+  });
+
   it('starts a list again if it expires between two chunks', async () => {
     const paths: string[] = [];
     let expired = false;

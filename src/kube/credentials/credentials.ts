@@ -59,7 +59,9 @@ export function openCredentials(source: KubeSource, nowMs: () => number): Creden
   let authenticate = createAuthentication(context);
   let material = '';
   let dispatchers: Dispatchers | undefined;
-  let current: { readonly access: Promise<Access>; untilMs: number } | undefined;
+  let current: { readonly access: Promise<Access>; readonly isRenewal: boolean; untilMs: number } | undefined;
+  /** Whether the last credentials have been refused. */
+  let isRefused = false;
   let reads = 0;
   let opened = 0;
 
@@ -86,8 +88,9 @@ export function openCredentials(source: KubeSource, nowMs: () => number): Creden
     access: () => {
       if (current === undefined || nowMs() >= current.untilMs) {
         // While an exec plugin is running, all requests wait for it.
-        const reading = { access: read(), untilMs: Number.POSITIVE_INFINITY };
+        const reading = { access: read(), isRenewal: isRefused, untilMs: Number.POSITIVE_INFINITY };
         current = reading;
+        isRefused = false;
         reading.access.then(
           () => {
             reading.untilMs = nowMs() + FRESH_MS;
@@ -102,7 +105,10 @@ export function openCredentials(source: KubeSource, nowMs: () => number): Creden
       return current.access;
     },
     renew: () => {
+      // All requests in progress are refused, and an exec plugin should only be run once.
+      if (current?.isRenewal === true && current.untilMs === Number.POSITIVE_INFINITY) return;
       current = undefined;
+      isRefused = true;
       try {
         context = readKubeContext(source);
         authenticate = createAuthentication(context);
