@@ -1,7 +1,11 @@
+import { readFile } from 'node:fs/promises';
 import { request as sendRequest } from 'node:http';
+import { get } from 'node:https';
 import type { AddressInfo } from 'node:net';
-import Fastify from 'fastify';
+import Fastify, { type FastifyServerOptions } from 'fastify';
 import { expect, onTestFinished, test, vi } from 'vitest';
+import { createAuthority } from '../../test/support/certificates.ts';
+import { temporaryFolder } from '../../test/support/temporary-folder.ts';
 import type { Span, SpanStart, Tracing } from '../telemetry/tracing.ts';
 import { traceOf, traceRequests } from './traced-requests.ts';
 
@@ -11,7 +15,7 @@ const PARENT = `00-${'3'.repeat(32)}-${'4'.repeat(16)}-01`;
 type Ended = Parameters<Span['end']>[0];
 
 /** Starts a server with routes for each outcome, and records its spans. */
-async function start() {
+async function start(options: { readonly https?: { readonly cert: string; readonly key: string } } = {}) {
   const spans: { readonly name: string; readonly span: SpanStart; ended?: Ended }[] = [];
   const tracing: Tracing = {
     start(name, span) {
@@ -22,7 +26,7 @@ async function start() {
     },
     stop: async () => {},
   };
-  const app = Fastify();
+  const app = Fastify(options as FastifyServerOptions);
   traceRequests(app, tracing);
   const traces: object[] = [];
   app.get<{ Params: { status: string } }>('/status/:status', async (request, reply) => {
@@ -56,6 +60,17 @@ test('the span of a request contains its route and status, and belongs to the tr
     },
   ]);
   expect(traces).toEqual([{ traceId: TRACE_ID }]);
+});
+
+test('the span of a request over TLS has the scheme https', async () => {
+  const { path } = await temporaryFolder('traced-requests');
+  const { cert, key } = await (await createAuthority(path)).issue('server', 'IP:127.0.0.1');
+  const { spans, url } = await start({
+    https: { cert: await readFile(cert, 'utf8'), key: await readFile(key, 'utf8') },
+  });
+  get(`${url.replace('http', 'https')}/status/204`, { rejectUnauthorized: false }, answer => void answer.resume());
+  await vi.waitFor(() => expect(spans[0]?.ended).toBeDefined());
+  expect(spans[0]?.span.attributes).toMatchObject({ 'url.scheme': 'https' });
 });
 
 test.each([

@@ -16,7 +16,7 @@ export function traceRequests(app: FastifyInstance, tracing: Tracing): void {
       parent: typeof parent === 'string' ? parent : undefined,
       attributes: {
         'http.request.method': request.method,
-        'url.scheme': 'http',
+        'url.scheme': request.protocol,
         'network.protocol.version': request.raw.httpVersion,
         // Paths contain the producer's event ids, so only record the template.
         ...(url === undefined ? {} : { 'http.route': url }),
