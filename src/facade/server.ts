@@ -30,7 +30,7 @@ import type { Facade } from './objects/facade.ts';
 import { registerReference } from './reference.ts';
 import { registerRoutes, wellFormed } from './registration.ts';
 import { ROUTES } from './routes.ts';
-import { createRunningCalls } from './running-calls.ts';
+import { createRunningCalls, type RunningCalls } from './running-calls.ts';
 
 /** Limits for the facade's HTTP server. */
 export interface FacadeLimits extends HttpLimits {
@@ -161,13 +161,15 @@ export function createFacadeServer(options: {
       await registerShared();
       return server.listen(port, host);
     },
-    async close() {
-      const late = delay(limits.drainTimeoutMs, undefined, { ref: false });
-      await server.close();
-      // The server waits for connections. A call continues without its client, and is audited when it ends.
-      await Promise.race([calls.ended(), late]);
-    },
+    close: () => closeAfter(server, calls, limits),
   };
+}
+
+/** Closes the server, which waits for connections. A call continues without its client, and is audited when it ends. */
+async function closeAfter(server: HttpServer, calls: RunningCalls, { drainTimeoutMs }: FacadeLimits): Promise<void> {
+  const late = delay(drainTimeoutMs, undefined, { ref: false });
+  await server.close();
+  await Promise.race([calls.ended(), late]);
 }
 
 function limitConnections(
