@@ -95,8 +95,9 @@ export async function startFacade(parts: Parts): Promise<Running> {
       await client.close();
     },
     impairments: () => [
-      // Objects can be read and written without Redis, but not with one of another version or installation.
-      ...parts.redisImpairments().filter(({ cause }) => cause === 'settings'),
+      // Objects can be read and written without Redis, but not with one of another version or installation. Nobody else
+      // uses the Redis user of the facade.
+      ...parts.redisImpairments().filter(({ reason, cause }) => cause === 'settings' || reason === 'RedisAccessDenied'),
       ...keyWatch.impairments(),
       ...destination.impairments(),
       ...missingRights(),

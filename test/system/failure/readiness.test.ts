@@ -3,6 +3,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { type Issuer, startIssuer } from '../../support/issuer.ts';
+import { denialsOn } from '../../support/redis/users.ts';
 import type { Sluice, SluiceRole } from '../../support/sluice.ts';
 import { type TemporaryFolder, temporaryFolder } from '../../support/temporary-folder.ts';
 import { eventually } from '../support/deadline.ts';
@@ -69,6 +70,13 @@ it('a facade with another root key is not ready', async () => {
   const facade = await installed.start({ role: 'facade', unready: true, env });
   await eventually('the facade reports this', async () => WRONG_KEY.test((await readyz(facade))[1]), WITHIN);
   expect((await readyz(facade))[0]).toBe(503);
+  expect(await denialsOn(installed.redis)).toEqual([]);
+  await installed.redis.command('ACL', 'SETUSER', 'sluice-facade', '-hgetall');
+  const denied = /denies access: NOPERM .*'hgetall'.*Give user sluice-facade the permissions/;
+  const isDenied = async () => denied.test((await readyz(facade))[1]);
+  await eventually('the facade reports the permission that its user lacks', isDenied, { withinMs: 20_000 });
+  await installed.redis.command('ACL', 'SETUSER', 'sluice-facade', '+hgetall');
+  await installed.redis.command('ACL', 'LOG', 'RESET');
   await facade.kill();
 });
 
