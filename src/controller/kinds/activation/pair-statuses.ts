@@ -27,6 +27,9 @@ export function createPairStatuses(writer: ActivationStatusWriter, wallMs: () =>
       signal: AbortSignal,
     ): Promise<{ readonly requeueAfterMs: number } | undefined> {
       const pausesMs: number[] = [];
+      const [revokedBy] = activations
+        .flatMap(({ metadata, spec }) => (spec.revoked === true ? [metadata.name] : []))
+        .toSorted();
       for (const activation of activations) {
         const { metadata, status } = writer.latest(activation);
         const waiting = {
@@ -34,7 +37,7 @@ export function createPairStatuses(writer: ActivationStatusWriter, wallMs: () =>
           generation: metadata.generation ?? 0,
           conditions: status?.conditions,
         };
-        const planned = planActivation({ ...pair, ...facts, revoked: activation.spec.revoked === true });
+        const planned = planActivation({ ...pair, ...facts, revokedBy, revoked: activation.spec.revoked === true });
         const outcome = references.judge(waiting, planned);
         if (outcome.requeueAfterMs !== undefined) pausesMs.push(outcome.requeueAfterMs);
         try {

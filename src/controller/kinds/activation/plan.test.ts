@@ -26,4 +26,19 @@ describe('activation', () => {
   ])('%j', (change, expected) => {
     expect(listConditions(planActivation({ ...facts, ...change } as typeof facts))).toEqual(expected);
   });
+
+  test.each([
+    ['first', 'because Activation first for'],
+    [undefined, 'because another Activation for'],
+  ])('the message of a group key that %s closes states how to open it', (revokedBy, words) => {
+    const message = planActivation({ ...facts, open: false, revokedBy }).conditions.at(-1)?.message;
+    expect(message).toContain(words);
+    expect(message).toContain('To open the group key, set revoked of that Activation to false or delete it');
+  });
+
+  test('the message for a missing integration contains the namespace, which may be wrong', () => {
+    expect(planActivation({ ...facts, state: undefined }).conditions[0]?.message).toBe(
+      'integration globex does not exist in namespace acme yet. Create it, or check spec.integration and the namespace',
+    );
+  });
 });

@@ -14,6 +14,8 @@ export interface ActivationFacts {
   readonly groupKey: string;
   /** Whether this Activation has been revoked. */
   readonly revoked: boolean;
+  /** The name of another Activation that closes the pair, if it is known. */
+  readonly revokedBy?: string | undefined;
   /** Whether the gate of this pair is open in Redis. */
   readonly open: boolean;
   readonly workspaceExists: boolean;
@@ -23,14 +25,18 @@ export interface ActivationFacts {
 
 type EffectiveReason = keyof typeof REASON.Activation.Effective;
 
-const EFFECTIVE_MESSAGE: Record<EffectiveReason, string> = {
+const EFFECTIVE_MESSAGE: Record<Exclude<EffectiveReason, 'RevokedElsewhere'>, string> = {
   Routing: 'events with this group key are routed to the integration',
   IntegrationPending: 'the partner has not accepted the integration yet, so no events are routed',
   Revoked: 'this activation is revoked',
-  RevokedElsewhere:
-    'the group key is closed because another Activation for the same integration and group key is revoked',
   IntegrationClosed: 'the integration is closed',
 };
+
+function effectiveMessage(effective: EffectiveReason, { revokedBy }: ActivationFacts): string {
+  if (effective !== 'RevokedElsewhere') return EFFECTIVE_MESSAGE[effective];
+  const other = revokedBy === undefined ? 'another Activation' : `Activation ${revokedBy}`;
+  return `the group key is closed because ${other} for the same integration and group key is revoked. To open the group key, set revoked of that Activation to false or delete it`;
+}
 
 function effectiveReason({ revoked, open, state }: ActivationFacts): EffectiveReason {
   if (revoked) return 'Revoked';
@@ -48,7 +54,7 @@ export function planActivation(facts: ActivationFacts): Outcome<ActivationStatus
   if (facts.state === undefined) {
     return waitingForReference(
       reason.Ready.WaitingForIntegration,
-      `integration ${facts.integration} does not exist yet. Create it or check the name in spec.integration`,
+      `integration ${facts.integration} does not exist in namespace ${facts.namespace} yet. Create it, or check spec.integration and the namespace`,
       {
         status,
       },
@@ -68,7 +74,7 @@ export function planActivation(facts: ActivationFacts): Outcome<ActivationStatus
         type: condition.Effective,
         status: effective === 'Routing' ? 'True' : 'False',
         reason: reason.Effective[effective],
-        message: EFFECTIVE_MESSAGE[effective],
+        message: effectiveMessage(effective, facts),
       },
     ],
   };

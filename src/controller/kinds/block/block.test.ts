@@ -42,6 +42,13 @@ describe('a block', () => {
     expect(outcome.status).toMatchObject({ pausedSubscriptions: 2, publicId: expect.stringMatching(/^blk_/) });
   });
 
+  test.each([
+    [{ integrationExists: false }, 'integration globex does not exist in namespace acme yet'],
+    [{ targetExists: false }, 'Package sales does not exist in namespace acme yet'],
+  ])('the message for %j contains the namespace, which may be wrong', (change, words) => {
+    expect(planBlock({ ...facts, ...change }).conditions[0]?.message).toContain(words);
+  });
+
   test('is enforced when it is applied together with its target, and reports the number of paused subscriptions', async () => {
     const { context, inForce } = createTestContext(
       { Workspace: [workspace], Integration: [integration], Package: [pkg()] },

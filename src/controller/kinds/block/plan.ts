@@ -31,7 +31,7 @@ export function planBlock(facts: BlockFacts): Outcome<BlockStatus> {
   if (!facts.integrationExists || !facts.targetExists) {
     const missing = facts.integrationExists ? 'WaitingForTarget' : 'WaitingForIntegration';
     const what = facts.integrationExists ? `${target.kind} ${target.name}` : `integration ${integration}`;
-    const message = `${what} does not exist yet. The block takes effect when you create it`;
+    const message = `${what} does not exist in namespace ${namespace} yet. The block takes effect when you create it`;
     const enforced = {
       type: condition.Enforced,
       status: 'Unknown',

@@ -32,4 +32,11 @@ describe('integration', () => {
   ])('%j', (change, expected) => {
     expect(listConditions(planIntegration({ ...facts, ...change }))).toEqual(expected);
   });
+
+  test.each([
+    ['Active', 'the routes are applied, and the integration is active'],
+    ['Declined', 'the routes are applied, and the integration is declined'],
+  ] as const)('the message of %s is a sentence', (state, message) => {
+    expect(planIntegration({ ...facts, state }).conditions[0]?.message).toBe(message);
+  });
 });

@@ -92,7 +92,12 @@ export function planIntegration(facts: IntegrationFacts): Outcome<IntegrationSta
   return {
     status,
     conditions: [
-      { type: condition.Ready, status: 'True', reason: ready, message: `applied: ${state}` },
+      {
+        type: condition.Ready,
+        status: 'True',
+        reason: ready,
+        message: `the routes are applied, and the integration is ${state.toLowerCase()}`,
+      },
       accepted,
       ...admission(facts),
       ...sent,

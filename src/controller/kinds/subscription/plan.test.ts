@@ -122,6 +122,7 @@ describe('subscription', () => {
     const [ready] = planSubscription({ ...facts, namespace, verdict }).conditions;
     expect(ready?.message).toMatch(new RegExp(`${words.replaceAll('?', String.raw`\?`)}.*$`));
     expect(ready?.message.includes('Check the namespace')).toBe(namespace === 'acme');
+    expect(ready?.message).toContain('Check spec.producer and spec.integration. Ask the producer');
   });
 
   test('the younger of two subscriptions for one stream contains the name of the older one', () => {

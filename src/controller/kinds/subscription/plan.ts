@@ -50,7 +50,7 @@ const WAITING_MESSAGE = {
   WaitingForWorkspace: (facts: SubscriptionFacts) =>
     `the producer's workspace ${facts.producer} does not exist, or does not own its namespace yet. Check the name in spec.producer, or ask the producer`,
   WaitingForGrant: (facts: SubscriptionFacts) =>
-    `${facts.producer} has not granted this workspace an integration with that name, or the integration has ended. Ask the producer to set spec.workspace of its Integration to ${facts.namespace}${facts.namespace === facts.producer ? WRONG_NAMESPACE : ''}`,
+    `${facts.producer} has not granted this workspace an integration with that name, or the integration has ended. Check spec.producer and spec.integration. Ask the producer to set spec.workspace of its Integration to ${facts.namespace}${facts.namespace === facts.producer ? WRONG_NAMESPACE : ''}`,
   WaitingForStream: (facts: SubscriptionFacts) =>
     `stream ${facts.stream} does not exist yet. Check the name in spec.stream, or ask the producer to create the stream`,
 } as const;
@@ -66,7 +66,7 @@ const LIVE_MESSAGE: Record<SubscriptionVerdict['live'], string> = {
   Live: 'events flow',
   Blocked:
     'routing is paused because the producer blocks the stream. Events are kept until their retention period ends',
-  Suspended: 'routing is paused because spec.suspended is true. Events are kept until their retention period ends',
+  Suspended: 'routing is paused because suspended is true. Events are kept until their retention period ends',
   EndpointDisabled: 'the endpoint is disabled, and events are kept in the inbox',
   EndpointRefused: 'the endpoint is not allowed, and events are kept in the inbox',
   WaitingForSecret: 'a header of the endpoint does not have a value yet, and events are kept in the inbox',
