@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import { type AuditedTenant, createAuditedTenant } from '../../../test/support/controller/audited-tenant.ts';
 import { tenantId } from '../../core/ids/ids.ts';
+import type { Store } from '../../kube/store.ts';
 import { FencedError } from '../../record/control-store.ts';
 import { CLUSTER_KEYS, integrationKeys, queueKeys, tenantKeys } from '../../redis/keys.ts';
 import { countCommand } from '../../redis/testing/count-command.ts';
@@ -153,6 +154,39 @@ onEachRedis(redis => {
     ]);
     expect(await redis().call('sismember', CLUSTER_KEYS.tenants, gone.tenant)).toBe(0);
     expect(tenantId(gone.name)).toBe(gone.tenant);
+  });
+
+  test('a tenant whose workspace is created again while it is being closed is open after that', async () => {
+    const gone = t;
+    t = await createAuditedTenant(redis());
+    t.fence.epoch = 2;
+    const create = async () => {
+      for (const kind of ['Account', 'Workspace', 'CatalogStream', 'Integration', 'Subscription'] as const) {
+        const { account, workspace, stream, integration, subscription } = gone.objects;
+        const of = { Account: account, Workspace: workspace, CatalogStream: stream };
+        t.put(kind, { ...of, Integration: integration, Subscription: subscription }[kind]);
+      }
+      (t.caches.namespaces.store as unknown as Store<object>).set(gone.name, { workspace: gone.name, deleting: false });
+      await t.tenants.sync(gone.name);
+    };
+    const { applyParts } = t.control;
+    t.actual.onRelist = () => {
+      // The workspace is created after the caches have been compared with the quorum.
+      Object.assign(t.control, {
+        applyParts: async (change: Parameters<typeof applyParts>[0]) => {
+          Object.assign(t.control, { applyParts });
+          await create();
+          await applyParts(change);
+        },
+      });
+    };
+    for (let n = 0; n < 2; n++) {
+      await t.garbage.pass(new Set([gone.tenant]));
+      await t.work();
+    }
+    const { meta } = queueKeys(gone.tenant, 'orders');
+    expect(await redis().call('hget', meta, 'state')).toBe('open');
+    expect(await redis().call('hget', integrationKeys(gone.integration).sub(gone.sub), 'route')).toBe('open');
   });
 
   test('a deposed leader does not remove anything', async () => {

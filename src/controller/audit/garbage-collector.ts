@@ -6,7 +6,7 @@ import { createOrphanParts } from './orphan-parts.ts';
 import { createOrphanTenants, type OrphanTenantsDeps } from './orphan-tenants.ts';
 
 export interface GarbageCollectorDeps extends OrphanTenantsDeps {
-  readonly tenants: Pick<Tenants, 'names' | 'between' | 'prune'>;
+  readonly tenants: Pick<Tenants, 'names' | 'between' | 'prune' | 'forget'>;
   readonly store: Pick<StateAudit, 'readIndexes' | 'readRoutes' | 'probe' | 'parts'>;
   /** Lists every object that may own data in Redis, using a quorum read. */
   readonly relist: (what: 'routes') => Promise<void>;
@@ -36,6 +36,16 @@ export function createGarbageCollector(deps: GarbageCollectorDeps) {
     deps.enqueueTenant(name);
   }
 
+  /** Applies tenants again whose workspace was created while they were closed. */
+  function reopen(unnamed: readonly string[]): void {
+    if (unnamed.length === 0) return;
+    const names = namesById(deps);
+    for (const name of unnamed.flatMap(tenant => names.get(tenant) ?? [])) {
+      tenants.forget([name]);
+      deps.enqueueTenant(name);
+    }
+  }
+
   return {
     /** Discards the results of the previous pass. Called when a term starts. */
     forget: (): void => {
@@ -63,6 +73,7 @@ export function createGarbageCollector(deps: GarbageCollectorDeps) {
         await deps.relist('routes');
         const names = namesById(deps);
         await attempts.each(again, tenant => orphanTenants.collect(tenant, names));
+        reopen(again.filter(tenant => !names.has(tenant)));
         await attempts.each(parts, async part => {
           if (!hasObject(part, names)) await collectPart(part, names.get(part.tenant));
         });
