@@ -111,8 +111,11 @@ const ALONE = [
 /** Files that only `make test-scale` and `make test-hostile` run. */
 const LARGE = ['test/scale/draining.test.ts', 'test/hostile/hostile.test.ts'];
 
-/** The files of a worker share a process: most of them would take longer to load what they test than to test it. */
-const SHARED = { isolate: false };
+/**
+ * The files of a worker share a process: most of them would take longer to load what they test than to test it. More room
+ * for new objects saves a tenth of the CPU time because most of them are garbage at the next collection.
+ */
+const SHARED = { isolate: false, execArgv: ['--min-semi-space-size=16', '--max-semi-space-size=64'] };
 
 /** Each file has a cluster and a Redis of its own. */
 const SYSTEM = { globalSetup: ['test/support/setup-clusters.ts'], testTimeout: 600_000, hookTimeout: 180_000 };
