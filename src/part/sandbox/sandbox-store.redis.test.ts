@@ -38,7 +38,7 @@ onEachRedis(redis => {
     expect(await store.readRun(t.tenant, 'r')).toBeUndefined();
     const answers = [];
     for (const id of ['1', '1', '1', '1', '2', '3', '3', '4']) answers.push((await publish('r', id)).answer);
-    expect(answers).toEqual(['OK', 'DUP', 'DUP', 'DUP', 'OK', 'OK', 'RUN_FULL', 'RUN_FULL']);
+    expect(answers).toEqual(['OK', 'DUP', 'DUP', 'DUP', 'OK', 'OK', 'DUP', 'RUN_FULL']);
     expect(await store.readRun(t.tenant, 'r')).toEqual({
       begunMs: START_MS,
       endsMs: START_MS + DAY_MS,
@@ -71,11 +71,15 @@ onEachRedis(redis => {
   ])('all runs of a workspace together are limited by %s until the oldest run ends', async (_what, runs, limits) => {
     const { t, publish, used } = await start(limits);
     const answers = [];
-    for (const run of runs) {
-      answers.push(await publish(run));
+    for (const [i, run] of runs.entries()) {
+      answers.push(await publish(run, `e${i}`));
       t.clock.ms += 1_000;
     }
     const ends = START_MS + DAY_MS;
+    expect([await publish('a', 'e0'), await publish('new', 'e0')]).toMatchObject([
+      { answer: 'DUP' },
+      { answer: 'SPENT' },
+    ]);
     expect(answers.at(-1)).toEqual({ answer: 'SPENT', untilMs: ends });
     expect(answers.slice(0, -1).every(({ answer }) => answer === 'OK')).toBe(true);
     t.clock.ms = ends - 1;

@@ -3,6 +3,7 @@ import { storedMeta } from '../../record/ingress-store.ts';
 import { sandboxKeys, sandboxUseKeys } from '../../redis/keys.ts';
 import { readNamedScript } from '../../redis/named-scripts.ts';
 import { callScript } from '../call.ts';
+import { createFindEvent } from '../fate/find-event.ts';
 import type { PartClient } from '../inbox/find-part.ts';
 import { createIngest } from '../log/ingest.ts';
 import { createRunClient, partOfRun } from './run-client.ts';
@@ -122,9 +123,19 @@ export function createSandboxStore(
     return 'ref' in outcome ? { ...outcome, references: stored.references } : { answer: outcome.answer };
   }
 
+  /** Returns the ref of an event that the run already has. */
+  async function findStored(tenant: string, queue: string, run: string, eventId: string): Promise<string | undefined> {
+    const ofRun = createRunClient(redis, tenant, run, nowMs());
+    const found = await createFindEvent(ofRun, nowMs)(tenant, queue, { eventId });
+    return found?.ref;
+  }
+
   return {
     async ingest(tenant, queue, run, config, event) {
       const [answer, ms] = await enter(tenant, run, bytesOf(event));
+      // The response to the event that used up the capacity may have been lost.
+      const earlier = answer === 'OK' ? undefined : await findStored(tenant, queue, run, event.id);
+      if (earlier !== undefined) return { answer: 'DUP', ref: earlier };
       if (answer === 'FULL') return { answer: 'RUN_FULL' };
       if (answer === 'SPENT') return { answer, untilMs: Number(ms) };
       const { references = 0, ...outcome } = await store({ tenant, queue, run, endsMs: Number(ms) }, config, event);
