@@ -1,3 +1,5 @@
+import { getHeapSpaceStatistics, setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { expect, test } from 'vitest';
 import type { Claim } from '../../part/claims/message.ts';
 import { createClaimBook } from './claim-book.ts';
@@ -48,4 +50,31 @@ test('completions that were not written are written again, before those that hav
   expect([book.toWrite(), book.count()]).toEqual(['urgent', 2]);
   expect(book.startWriting()).toEqual([completionOf(first), completionOf(second)]);
   expect([book.written(), book.count()]).toEqual([2, 0]);
+});
+
+test('claims that have ended are removed from memory by collections of young objects', () => {
+  setFlagsFromString('--expose-gc');
+  const collect = runInNewContext('gc') as (options?: { type: 'minor' }) => void;
+  const oldMib = () =>
+    (getHeapSpaceStatistics().find(({ space_name }) => space_name === 'old_space')?.space_used_size ?? 0) / 2 ** 20;
+  const book = createClaimBook();
+  const held: HeldClaim[] = [];
+  const holdNext = (number: number) => {
+    const ended = held.length === 128 ? held.shift() : undefined;
+    if (ended !== undefined) book.end(ended, completionOf(ended));
+    const claim = heldClaim(`lane ${number % 128}`, 0);
+    book.take({ ...claim, event: { ...claim.event, meta: Array.from({ length: 64 }, () => number) as never } });
+    held.push(claim);
+    book.startWriting();
+    book.written();
+  };
+  for (let i = 0; i < 200; i++) holdNext(i);
+  // The claims and their map are old objects now.
+  collect();
+  const beforeMib = oldMib();
+  for (let i = 200; i < 20_200; i++) {
+    holdNext(i);
+    if (i % 1_000 === 0) collect({ type: 'minor' });
+  }
+  expect(oldMib() - beforeMib).toBeLessThan(4);
 });

@@ -6,6 +6,8 @@ import type { HeldClaim } from './held-claim.ts';
 const COMPLETIONS_AT_ONCE = 256;
 /** This number of completions is written immediately, even if nothing is waiting for them. */
 const ENOUGH = 32;
+/** The map of claims is renewed at least after this number of claims. */
+const RENEW_AFTER = 512;
 
 interface Ended {
   readonly completion: Completion;
@@ -53,13 +55,27 @@ export interface ClaimBook {
 }
 
 export function createClaimBook(): ClaimBook {
-  const held = new Map<string, HeldClaim>();
+  let held = new Map<string, HeldClaim>();
+  let added = 0;
   let ended: Ended[] = [];
   let writing: readonly Ended[] = [];
   let urgent = false;
   /** The claims that have to wait for a claim which was taken over by another dispatcher. */
   let followers = 0;
   let alone = 0;
+
+  /**
+   * Whenever V8 replaces the table of a map, the old table refers to the new one, and to all entries it had. If the old
+   * one is among the old objects of the heap, every later table and claim survives all collections of young objects.
+   * These then take ten times as long. A new map is not known to older tables.
+   */
+  function hold(claim: HeldClaim): void {
+    if (++added > Math.max(RENEW_AFTER, held.size)) {
+      held = new Map(held);
+      added = 0;
+    }
+    held.set(claim.claim.lane, claim);
+  }
 
   function push(completion: Completion, isUrgent: boolean): void {
     ended.push({ completion, urgent: isUrgent });
@@ -73,7 +89,7 @@ export function createClaimBook(): ClaimBook {
       const before = held.get(claim.claim.lane);
       if (before === undefined) {
         if (isAlone(claim.claim)) alone++;
-        held.set(claim.claim.lane, claim);
+        hold(claim);
         return true;
       }
       if (before.claim.ref === claim.claim.ref) {
@@ -97,7 +113,7 @@ export function createClaimBook(): ClaimBook {
       }
       followers--;
       if (isAlone(next.claim)) alone++;
-      held.set(lane, next);
+      hold(next);
       return next;
     },
     giveBack: (lane, ref) => push({ lane, ref, outcome: 'released', reason: 'released' }, true),
