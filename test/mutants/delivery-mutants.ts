@@ -58,6 +58,8 @@ export const DELIVERY_MUTANTS: readonly Mutant[] = [
       '',
     ],
     ['a subscription has more attempts than its cap', '      if (slot.sending >= opened.row.cap) return;\n', ''],
+    ['a push is read when all events of a reply have been sent', 'if (started >= upTo) {', 'if (false) {'],
+    ['a subscription sends all of its events before others', 'work(slot, 1)', 'work(slot)'],
     ['a held subscription is sent events', "      if (opened.row.send !== 'open') return giveBackAll(slot);\n", ''],
   ]),
   ...deliveryMutantsOf(`${PARTS}claim-book.ts`, `${PARTS}claim-book.test.ts`, [

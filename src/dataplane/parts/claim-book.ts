@@ -7,7 +7,7 @@ const COMPLETIONS_AT_ONCE = 256;
 /** This number of completions is written immediately, even if nothing is waiting for them. */
 const ENOUGH = 32;
 /** The map of claims is renewed at least after this number of claims. */
-const RENEW_AFTER = 512;
+const RENEW_AFTER = 128;
 
 interface Ended {
   readonly completion: Completion;

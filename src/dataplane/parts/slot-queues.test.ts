@@ -7,8 +7,8 @@ import { createSlotQueues } from './slot-queues.ts';
 
 const SLOT = 'slot-one';
 
-function heldClaim(ref: string): HeldClaim {
-  const claim = { slot: SLOT, lane: ref, ref, behind: false, attempts: 0, lapses: 0, replay: undefined };
+function heldClaim(ref: string, slot = SLOT): HeldClaim {
+  const claim = { slot, lane: ref, ref, behind: false, attempts: 0, lapses: 0, replay: undefined };
   const event = { ref, groupKey: ref, meta: '', size: 0, body: Buffer.alloc(0), claims: [claim] };
   return { claim, event, atMs: 0, behind: false, next: undefined };
 }
@@ -55,6 +55,7 @@ function startQueues(slot: { cap?: number; send?: 'open' | 'held'; validUntilMs?
     sent,
     finished,
     opened: () => opened,
+    queues,
     add: async (...refs: string[]) => {
       for (const ref of refs) queues.add(heldClaim(ref));
       await nextTurn();
@@ -111,4 +112,22 @@ test('claims of a subscription that cannot be opened are returned, and it is ope
   state.exists = true;
   await add('b');
   expect(sent).toEqual(['b']);
+});
+
+test('16 attempts are started in a turn of the event loop, and subscriptions take turns', async () => {
+  const { queues, sent } = startQueues({ cap: 100 });
+  const [one, two] = ['slot-one', 'slot-two'];
+  queues.add(heldClaim('1', one));
+  queues.add(heldClaim('2', two));
+  await nextTurn();
+  await nextTurn();
+  expect(sent.splice(0)).toEqual(['1', '2']);
+  const backlog = Array.from({ length: 40 }, (_, i) => `b${i}`);
+  for (const ref of backlog) queues.add(heldClaim(ref, one));
+  queues.add(heldClaim('new', two));
+  expect(sent).toEqual(backlog.slice(0, 16));
+  await nextTurn();
+  expect(sent).toEqual([...backlog.slice(0, 17), 'new', ...backlog.slice(17, 31)]);
+  await nextTurn();
+  expect(sent).toHaveLength(41);
 });

@@ -7,6 +7,11 @@ import type { OpenedSlot, OpenSlots } from './opened-slots.ts';
 const RETRY_MS = 500;
 /** The maximum number of slots without any claims that are kept in memory. */
 const KEPT_AT_MOST = 20_000;
+/**
+ * The number of attempts to start in each turn of the event loop. In between, it reads pushes and responses. Otherwise,
+ * a push would have to wait until all events of the last reply have been sent.
+ */
+const STARTS_AT_ONCE = 16;
 
 export interface SlotQueuesDeps {
   readonly openSlots: OpenSlots;
@@ -32,6 +37,8 @@ export interface SlotQueues {
 interface Slot {
   readonly name: string;
   queue: HeldClaim[];
+  /** There are claims to send, and it waits for its turn. */
+  isInTurn: boolean;
   sending: number;
   opened: OpenedSlot | undefined;
   /** The version that the rows had when it was opened. */
@@ -45,13 +52,16 @@ export function released({ claim: { lane, ref } }: HeldClaim): Completion {
 /**
  * Contains a queue of claims for each subscription. The number of concurrent attempts is limited by the cap of the
  * subscription. Claims are sent in order. If a claim is too old when it is its turn, it is only returned at this time.
- * If it were claimed again earlier, it would not be sent any sooner.
+ * If it were claimed again earlier, it would not be sent any sooner. If many attempts are to be started, subscriptions
+ * take turns after each attempt.
  */
 export function createSlotQueues(deps: SlotQueuesDeps): SlotQueues {
   const slots = new Map<string, Slot>();
   const toOpen = new Set<Slot>();
+  const inTurn: Slot[] = [];
   let opening = false;
   let sending = 0;
+  let started = 0;
 
   function giveBackAll(slot: Slot): void {
     for (const held of slot.queue.splice(0)) deps.finish(held, released(held));
@@ -90,7 +100,10 @@ export function createSlotQueues(deps: SlotQueuesDeps): SlotQueues {
     if (!opening) void openAsked();
   }
 
-  function work(slot: Slot): void {
+  /** Starts at most `most` attempts for a slot. If there are more, it waits for its next turn. */
+  function work(slot: Slot, most = STARTS_AT_ONCE): void {
+    if (slot.isInTurn) return;
+    const upTo = Math.min(STARTS_AT_ONCE, started + most);
     while (slot.queue.length > 0) {
       const { opened } = slot;
       if (slot.version !== deps.version()) return askToOpen(slot);
@@ -98,6 +111,11 @@ export function createSlotQueues(deps: SlotQueuesDeps): SlotQueues {
       if (deps.wallMs() >= opened.subscription.validUntilMs) return askToOpen(slot);
       if (opened.row.send !== 'open') return giveBackAll(slot);
       if (slot.sending >= opened.row.cap) return;
+      if (started >= upTo) {
+        slot.isInTurn = true;
+        inTurn.push(slot);
+        return;
+      }
       const held = slot.queue.shift() as HeldClaim;
       if (deps.isFresh(held)) start(slot, opened, held);
       else deps.finish(held, released(held));
@@ -105,7 +123,19 @@ export function createSlotQueues(deps: SlotQueuesDeps): SlotQueues {
     if (slot.sending === 0 && slots.size > KEPT_AT_MOST) slots.delete(slot.name);
   }
 
+  /** A slot that has more claims is added again behind all others, so that each of them starts one attempt at a time. */
+  function takeTurns(): void {
+    started = 0;
+    while (started < STARTS_AT_ONCE) {
+      const slot = inTurn.shift();
+      if (slot === undefined) break;
+      slot.isInTurn = false;
+      work(slot, 1);
+    }
+  }
+
   function start(slot: Slot, opened: OpenedSlot, held: HeldClaim): void {
+    if (started++ === 0) setImmediate(takeTurns);
     slot.sending++;
     sending++;
     void deps.send(opened, held).then(completion => {
@@ -121,7 +151,7 @@ export function createSlotQueues(deps: SlotQueuesDeps): SlotQueues {
       const name = held.claim.slot;
       let slot = slots.get(name);
       if (slot === undefined) {
-        slot = { name, queue: [], sending: 0, opened: undefined, version: undefined };
+        slot = { name, queue: [], isInTurn: false, sending: 0, opened: undefined, version: undefined };
         slots.set(name, slot);
       }
       slot.queue.push(held);

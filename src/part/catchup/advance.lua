@@ -26,7 +26,9 @@
 --@include ../../redis/scripts/lib/traffic.lua
 --@include ../reasons/reasons.lua
 --@include skips.lua
-local ENTRIES, REFERENCES, OPEN, PAUSED = 256, 512, 111, 112
+-- While this runs, no other event of the Redis node is accepted or delivered. A call therefore ends when it has written
+-- ENOUGH references. It only writes up to REFERENCES if a single event has that many.
+local ENTRIES, PAGE, ENOUGH, REFERENCES, OPEN, PAUSED = 256, 64, 64, 512, 111, 112
 local FIELDS = {
   'ready', 'gen', 'tail', 'hold', 'pos', 'slice', 'used', 'granted', 'bytes', 'version', 'in', 'need', 'out', 'live', 'why',
 }
@@ -164,47 +166,53 @@ if not hold and not chooseCohort() then
   return { 'OK', 0, 0, more, '' }
 end
 position = position or meta.pos or NO_REF
-local entries = redis.call('XRANGE', KEY_LOG, '(' .. idOf(position), '+', 'COUNT', ENTRIES)
 local used, granted = tonumber(meta.used or '0'), tonumber(meta.granted or '') or math.huge
 local passed, references, spent, lateBytes, slice, isShort = 0, 0, 0, 0, nil, false
 local first, sliced = string.match(meta.slice or '', '^(%d+) (%d+)$')
 first, sliced = tonumber(first or '1'), tonumber(sliced or '0')
-for _, each in ipairs(entries) do
-  local fields, ref = each[2], refOf(each[1])
-  local groupKey = fields[2]
-  local slots, skipped, following = targetsOf(groupKey, ref, first)
-  local tokens = tokensOf(tonumber(fields[6])) * #slots
-  if references > 0 and references + #slots > REFERENCES then break end
-  if used + spent + tokens > granted then
-    isShort = true
-    -- If a slot already has the event, it must not receive it again.
-    if first > 1 then slice = string.format('%d %d', first, sliced) end
-    meta.wanted = string.format('%.0f', tokens)
-    break
-  end
-  if #slots > 0 then
-    local late = {}
-    for _, slot in ipairs(slots) do
-      route(slot, groupKey, ref)
-      late[#late + 1] = packSlot(slot)
+-- Routes the events of a page. Returns whether there are no more events, and whether this call should not route more.
+local function routePage()
+  local entries = redis.call('XRANGE', KEY_LOG, '(' .. idOf(position), '+', 'COUNT', PAGE)
+  for _, each in ipairs(entries) do
+    local fields, ref = each[2], refOf(each[1])
+    local groupKey = fields[2]
+    local slots, skipped, following = targetsOf(groupKey, ref, first)
+    local tokens = tokensOf(tonumber(fields[6])) * #slots
+    if references > 0 and references + #slots > ENOUGH then return false, true end
+    if used + spent + tokens > granted then
+      isShort = true
+      -- If a slot already has the event, it must not receive it again.
+      if first > 1 then slice = string.format('%d %d', first, sliced) end
+      meta.wanted = string.format('%.0f', tokens)
+      return false, true
     end
-    local before = redis.call('HGET', KEY_LATE, ref)
-    redis.call('HSET', KEY_LATE, ref, (before or '') .. table.concat(late))
-    if not before then lateBytes = lateBytes + LATE_COST end
-    lateBytes = lateBytes + (REFERENCE_COST + OPEN_COST) * #slots
-    references, spent = references + #slots, spent + tokens
+    if #slots > 0 then
+      local late = {}
+      for _, slot in ipairs(slots) do
+        route(slot, groupKey, ref)
+        late[#late + 1] = packSlot(slot)
+      end
+      local before = redis.call('HGET', KEY_LATE, ref)
+      redis.call('HSET', KEY_LATE, ref, (before or '') .. table.concat(late))
+      if not before then lateBytes = lateBytes + LATE_COST end
+      lateBytes = lateBytes + (REFERENCE_COST + OPEN_COST) * #slots
+      references, spent = references + #slots, spent + tokens
+    end
+    missed.skipped = missed.skipped + skipped
+    if following then
+      slice = string.format('%d %d', following, sliced + #slots + skipped)
+      return false, true
+    end
+    countPassed(groupKey, ref, sliced + #slots, skipped)
+    first, sliced = 1, 0
+    position = ref
+    passed = passed + 1
   end
-  missed.skipped = missed.skipped + skipped
-  if following then
-    slice = string.format('%d %d', following, sliced + #slots + skipped)
-    break
-  end
-  countPassed(groupKey, ref, sliced + #slots, skipped)
-  first, sliced = 1, 0
-  position = ref
-  passed = passed + 1
+  return #entries < PAGE, references >= ENOUGH
 end
-local isDone = passed == #entries and #entries < ENTRIES
+
+local isDone, isFull
+repeat isDone, isFull = routePage() until isDone or isFull or passed >= ENTRIES
 writeLanes()
 writeCounts()
 writeLists()

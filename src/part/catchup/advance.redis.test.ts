@@ -85,14 +85,28 @@ onEachRedis(redis => {
       expect(await routed()).toBe(0);
     });
 
-    test('passes at most 256 events per call', async () => {
+    test('receives up to 64 events per call, and passes up to 256 that are not for it', async () => {
       const { t, routed } = await start();
       await t.setRow('a', PAUSED);
-      for (let i = 0; i < 6; i++) await t.send(...Array.from({ length: 60 }, () => 'k'));
+      for (let i = 0; i < 5; i++) await t.send(...Array.from({ length: 60 }, () => 'other'));
+      for (let i = 0; i < 2; i++) await t.send(...Array.from({ length: 60 }, () => 'k'));
       await t.setRow('a', {});
-      expect(await t.advance()).toEqual({ answer: 'OK', events: 256, references: 256, more: true, hold: undefined });
-      expect(await t.advance()).toMatchObject({ events: 104, more: false });
-      expect(await routed()).toBe(360);
+      const passed = { answer: 'OK', more: true, hold: undefined } as const;
+      expect(await t.advance()).toEqual({ ...passed, events: 256, references: 0 });
+      expect(await t.advance()).toEqual({ ...passed, events: 44 + 64, references: 64 });
+      expect(await t.advance()).toEqual({ ...passed, events: 56, references: 56, more: false });
+      expect(await routed()).toBe(120);
+    });
+
+    test('is advanced by an event per call if it is one of many', async () => {
+      const names = Array.from({ length: 40 }, (_, i) => `s${i}`);
+      const { t, routed } = await start(names);
+      for (const name of names) await t.setRow(name, PAUSED);
+      await t.send('k', 'k');
+      for (const name of names) await t.setRow(name, {});
+      expect(await t.advance()).toMatchObject({ events: 1, references: 40, more: true });
+      expect(await t.advance()).toMatchObject({ events: 1, references: 40, more: false });
+      expect([await routed('s0'), await routed('s39')]).toEqual([2, 2]);
     });
 
     test('stops without a payer, and continues when there is one', async () => {

@@ -89,8 +89,8 @@ export const INGEST_MUTANTS: readonly Mutant[] = [
     ['events from before the subscription are routed later', 'if isSince(list[k], ref) then', 'if true then'],
     [
       'a subscription is live before the tail',
-      'local isDone = passed == #entries and #entries < ENTRIES',
-      'local isDone = true',
+      'return #entries < PAGE, references >= ENOUGH',
+      'return true, references >= ENOUGH',
     ],
     ['events that are routed later are free', "put('used', string.format('%.0f', used + spent))", ''],
     ['a slice is routed twice', "if slice then put('slice', slice) else", 'if false then else'],
