@@ -27,16 +27,23 @@ function redisOf({ redis, roles, instance }: Config) {
   return { ...redis, waitReplicas, instance };
 }
 
+/**
+ * Logs an unexpected error and ends the process. Node would print the error with all of its fields. An error of Redis
+ * contains the arguments of its command.
+ */
+function endOnUnexpectedErrors(log: Logger): void {
+  process.on('uncaughtException', error => {
+    log.fatal({ err: error }, 'sluice ends because of an unexpected error');
+    process.exit(1);
+  });
+}
+
 async function main(config: Config): Promise<void> {
   const log = createLogger({
     level: config.logLevel,
     ...(config.roles.length === 1 ? { role: config.roles[0] as Role } : {}),
   });
-  // Node would print the error with all of its fields. An error of Redis contains the arguments of its command.
-  process.on('uncaughtException', error => {
-    log.fatal({ err: error }, 'sluice ends because of an unexpected error');
-    process.exit(1);
-  });
+  endOnUnexpectedErrors(log);
   const starts = await loadRoles(config.roles);
   const registry = openRegistry();
   // Only load this when tracing is enabled: the SDK is larger than all of Sluice.
