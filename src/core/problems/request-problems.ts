@@ -95,7 +95,7 @@ export const REQUEST_PROBLEMS = {
   malformed_id: {
     status: 400,
     title: 'An id in the path is not valid',
-    remedy: 'Ids consist of a prefix, such as ten_, and 20 characters. Copy the id from a response.',
+    remedy: 'Ids consist of a prefix, such as ten_, and 20 characters (35 for an event). Copy the id from a response.',
   },
   malformed_cursor: {
     status: 400,

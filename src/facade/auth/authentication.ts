@@ -99,7 +99,7 @@ function createAuthenticator(options: AuthenticationOptions) {
     reasons.set(refusal, reason);
     return refusal;
   };
-  const refuse = (fault: TokenFault): Refusal => counted(fault, refuseToken(fault));
+  const refuse = (fault: TokenFault): Refusal => counted(fault, refuseToken(fault, options.audience));
 
   return async (request: ExpressRequest, response: ExpressResponse): Promise<Identity | Refusal> => {
     const credentials = readCredentials(request.rawHeaders);

@@ -61,6 +61,14 @@ test('the challenge and the document give the reason why a token is refused', as
   expect(JSON.parse(body)).toMatchObject({ code: 'invalid_token', detail: `${why}.` });
 });
 
+test('the reason for a token with a different audience names the expected one', async () => {
+  const parts = { headers: [`Authorization: Bearer ${await material.issuer.sign({ aud: 'another' })}`] };
+  const { headers, body } = await exchange(server.port, renderRequest(TARGET, parts));
+  const why = 'The token has a different audience than sluice-tests';
+  expect(headers['www-authenticate']).toContain(`error_description="${why}"`);
+  expect(JSON.parse(body)).toMatchObject({ detail: `${why}.` });
+});
+
 test('never sends requests to the attacker', () => {
   expect(material.attacker.reads()).toBe(0);
 });

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { refuseToken } from './challenge.ts';
 import { FAULTS, findFault, type TokenFault } from './token-fault.ts';
 
 const NOW = 1_800_000_000;
@@ -64,6 +65,15 @@ test.each<[TokenFault | undefined, unknown]>([
 
 test('the reason for a token that is not a JWT mentions ingress keys', () => {
   expect(FAULTS.malformed).toContain('ingress keys are not accepted');
+});
+
+test.each([
+  ['https://api.example/', ' than https://api.example/'],
+  ['a"b', ''],
+  ['ä', ''],
+])('the audience %j is only named if it can stand in a header as it is', (audience, words) => {
+  expect(refuseToken('audience', audience).facts.detail).toBe(`${FAULTS.audience}${words}.`);
+  expect(refuseToken('type', audience).facts.detail).toBe(`${FAULTS.type}.`);
 });
 
 test.each(Object.values(FAULTS))('"%s" can stand in a header as it is', text => {

@@ -37,6 +37,11 @@ describe('each fault says what to change', () => {
     [{ ...GOOD, name: 'abcdef' }, '/name', 'must have at most 5 characters'],
     [{ name: 'abc' }, '/since', 'is required; it must be an RFC 3339 date and time such as 2026-01-31T12:00:00Z'],
     [{ ...GOOD, since: '2026-11-22' }, '/since', 'must be an RFC 3339 date and time such as 2026-01-31T12:00:00Z'],
+    [
+      { ...GOOD, since: '2026-11-22T08:00:00 01:00' },
+      '/since',
+      'must be an RFC 3339 date and time such as 2026-01-31T12:00:00Z. In a query, write + as %2B',
+    ],
     [{ ...GOOD, dryRun: 'true' }, '/dryRun', 'must be true or false, without quotes'],
     [{ ...GOOD, count: '7' }, '/count', 'must be a number, without quotes'],
     [{ ...GOOD, count: 7.5 }, '/count', 'must be a whole number, without quotes'],

@@ -14,6 +14,7 @@ const fill = (text: string) =>
 type Method = 'GET' | 'POST' | 'PUT' | 'DELETE';
 const STREAM = { producerTenantPublicId: '{ten}', name: 'Orders', isPublic: true };
 const RANGE = '/waas/integrations/{int}/replay';
+const EVENTS = '/waas/integrations/{int}/events?subscription={sub}';
 const SINCE = { subscription: '{sub}', since: '2026-01-31T12:00:00Z' };
 const ACTIVATION = { producerTenantPublicId: '{ten}', integrationPublicId: '{int}', groupKey: 'a' };
 
@@ -46,6 +47,10 @@ test.each<[Method, string, unknown, number, RegExp]>([
   ['POST', '/waas/activations', { ...ACTIVATION, groupKeys: ['a'] }, 422, /did you mean groupKey/],
   ['POST', RANGE, { subscription: '{sub}' }, 422, /\/since.*is required; .*2026-01-31T12:00:00Z/],
   ['POST', RANGE, { ...SINCE, since: '2026-11-22' }, 422, /RFC 3339 date and time such as 2026-01-31T12:00:00Z/],
+  ['POST', RANGE, { ...SINCE, until: '2026-01-30T12:00:00Z' }, 422, /\/until.*must not be before since/],
+  ['GET', `${EVENTS}&since=2026-11-22T12:00:00+01:00`, undefined, 422, /since.*write \+ as %2B/],
+  ['GET', `${EVENTS}&since=2026-11-22T12:00:00Z&until=2026-11-22T11:59:59Z`, undefined, 422, /until.*before since/],
+  ['GET', '/waas/integrations/{int}/events/evt_1', undefined, 400, /35 for an event/],
   ['POST', RANGE, { ...SINCE, dryRun: 'true' }, 422, /must be true or false/],
   ['POST', RANGE, { ...SINCE, states: ['lost'] }, 422, /must be one of/],
   ['POST', RANGE, { ...SINCE, dry_run: true }, 422, /did you mean dryRun/],

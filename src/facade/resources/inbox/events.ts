@@ -21,8 +21,15 @@ const PAGES_AT_ONCE = 20;
 /** The number of points for each additional page. Up to 1,000 events are checked for each page. */
 const PAGE_POINTS = 10;
 
+/** In a query, `+` stands for a space, so this is what remains of an offset such as +01:00. */
+const LOST_PLUS = /T\S+ \d\d:\d\d$/;
+
 const Instant = z.iso
-  .datetime({ offset: true, error: MUST_BE_TIME })
+  .datetime({
+    offset: true,
+    error: ({ input }) =>
+      typeof input === 'string' && LOST_PLUS.test(input) ? `${MUST_BE_TIME}. In a query, write + as %2B` : MUST_BE_TIME,
+  })
   // The minimum is 1 because there are no events before the epoch, and a queue position can't be negative.
   .transform(text => Math.max(1, Date.parse(text)));
 
@@ -33,6 +40,15 @@ const instantMeta = (description: string) => ({
 
 /** Returns a schema that will convert a time in RFC 3339 format to milliseconds since the epoch. */
 export const instant = (description: string) => Instant.meta(instantMeta(description));
+
+/** Refuses a range that ends before it starts, which is never what the caller wants. */
+export const refuseReversed = <S extends z.ZodType<{ since?: number | undefined; until?: number | undefined }>>(
+  range: S,
+): S =>
+  range.refine(({ since, until }) => since === undefined || until === undefined || since <= until, {
+    path: ['until'],
+    error: 'must not be before since',
+  });
 
 const States = z
   .string()
@@ -47,33 +63,35 @@ const States = z
     example: 'dead',
   });
 
-const EventQuery = PageQuery.extend({
-  subscription: publicIdField('Subscription').meta({ description: 'The subscription.' }),
-  state: States,
-  since: Instant.optional().meta(instantMeta('Only include events that were accepted at or after this time')),
-  until: Instant.optional().meta(instantMeta('Only include events that were accepted before this time')),
-  eventId: PATH_PARAMETERS.eventId.optional().meta({
-    description:
-      'Only include the event with this id, which is the `webhook-id` of its deliveries, or the `id` of a CloudEvent. You can look up events by the id that the producer has specified for at least 24 hours. If the same id was used several times, only the most recent event is included. This cannot be combined with `cursor`.',
-    example: 'order-4711',
+const EventQuery = refuseReversed(
+  PageQuery.extend({
+    subscription: publicIdField('Subscription').meta({ description: 'The subscription.' }),
+    state: States,
+    since: Instant.optional().meta(instantMeta('Only include events that were accepted at or after this time')),
+    until: Instant.optional().meta(instantMeta('Only include events that were accepted before this time')),
+    eventId: PATH_PARAMETERS.eventId.optional().meta({
+      description:
+        'Only include the event with this id, which is the `webhook-id` of its deliveries, or the `id` of a CloudEvent. You can look up events by the id that the producer has specified for at least 24 hours. If the same id was used several times, only the most recent event is included. This cannot be combined with `cursor`.',
+      example: 'order-4711',
+    }),
+    order: z.enum(['asc', 'desc']).optional().meta({
+      description: 'The sort order, either asc for oldest first or desc for newest first. Defaults to asc.',
+    }),
+    wait: queryInteger(/^([12]?\d|30)$/, 'must be a number of seconds from 0 to 30', {
+      minimum: 0,
+      maximum: 30,
+      description:
+        'The number of seconds to wait for events if there are no events yet. Must be between 0 and 30. Defaults to 0. Each caller can have up to 16 concurrent calls waiting for events.',
+      example: 20,
+    }),
   }),
-  order: z.enum(['asc', 'desc']).optional().meta({
-    description: 'The sort order, either asc for oldest first or desc for newest first. Defaults to asc.',
-  }),
-  wait: queryInteger(/^([12]?\d|30)$/, 'must be a number of seconds from 0 to 30', {
-    minimum: 0,
-    maximum: 30,
-    description:
-      'The number of seconds to wait for events if there are no events yet. Must be between 0 and 30. Defaults to 0. Each caller can have up to 16 concurrent calls waiting for events.',
-    example: 20,
-  }),
-});
+);
 
 const EventPage = pageOf(EventEntry)
   .extend({
     resumeCursor: z.string().nullable().meta({
       description:
-        "A cursor for retrieving events after this page, including events which don't exist yet. This is null until the first event has been added to the inbox.",
+        "A cursor for retrieving events after this page, including events which don't exist yet. If no event has matched so far, this is null. In this case, repeat the request without a cursor.",
     }),
   })
   .meta({ id: 'InboxEventPage' });

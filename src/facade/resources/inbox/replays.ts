@@ -11,7 +11,7 @@ import { type Answer, defineRoute } from '../../contract/route.ts';
 import type { Facade } from '../../objects/facade.ts';
 import type { OwnedIntegration } from '../../objects/ownership.ts';
 import { fromRedis } from '../../objects/redis-failures.ts';
-import { instant } from './events.ts';
+import { instant, refuseReversed } from './events.ts';
 import { inboxRefusal, type OpenInbox, openEvent, openInbox } from './inbox-access.ts';
 
 const price = {
@@ -50,8 +50,8 @@ const ReplayEntry = z
 
 const ReplayPrice = z.object({ ...price, nextCursor }).meta({ id: 'ReplayPrice' });
 
-const ReplayRange = z
-  .strictObject({
+const ReplayRange = refuseReversed(
+  z.strictObject({
     subscription: publicIdField('Subscription').meta({ description: 'The subscription.' }),
     since: instant('Only include events that were accepted at or after this time'),
     until: instant('Only include events that were accepted before this time').meta({ example: '2099-12-31T00:00:00Z' }),
@@ -67,8 +67,8 @@ const ReplayRange = z
       description:
         'Set to true to calculate the price and the number of events without starting a replay. Defaults to false.',
     }),
-  })
-  .meta({ id: 'ReplayRange' });
+  }),
+).meta({ id: 'ReplayRange' });
 
 function replayEntry(subscription: string, replay: Replay): z.output<typeof ReplayEntry> {
   const { replayId, events, tokens, complete, taken, refunded, cursor = null } = replay;
