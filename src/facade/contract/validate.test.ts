@@ -82,15 +82,10 @@ describe('each fault says what to change', () => {
     ]);
   });
 
-  test('names the first errors of very many, and does not check a body full of them', () => {
+  test('names the first errors of very many', () => {
     const many = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, i) => [`u${i}`, i]));
     expect(faultsOf(() => validate('body', Schema, { ...GOOD, ...many(1_000) }))).toHaveLength(20);
     expect(faultsOf(() => validate('body', Schema, { ...GOOD, states: Array(1_000).fill(1) }))).toHaveLength(20);
-    for (const body of [many(10_000), { ...GOOD, anything: [Array(10_000).fill(1)] }]) {
-      expect(faultsOf(() => validate('body', Schema, body))).toEqual([
-        { code: 'invalid_request', detail: 'The body has more than 10,000 items and fields.' },
-      ]);
-    }
   });
 
   test('does not repeat the sent value', () => {
