@@ -128,7 +128,9 @@ export function acceptJson(app: FastifyInstance): void {
       parseJsonBody(await readBody(payload, headers['content-length'], routeOptions.bodyLimit ?? BODY_BYTES)),
   );
   // Some proxies send a request without a body as an empty one of unknown length (`Transfer-Encoding: chunked`).
-  app.addContentTypeParser('*', async ({ headers }: FastifyRequest, payload: IncomingMessage) => {
+  app.addContentTypeParser('*', async ({ headers, is404 }: FastifyRequest, payload: IncomingMessage) => {
+    // The response says which path to use, whatever the body is.
+    if (is404) return;
     try {
       await readBody(payload, headers['content-length'], 0);
     } catch {
