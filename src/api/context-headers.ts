@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { forwardedHeaderName, headerName } from './header-names.ts';
+import { forwardedHeaderName, readHeaderName } from './header-names.ts';
 import { atomicList } from './lists.ts';
 
 /**
@@ -20,21 +20,21 @@ function described(list: readonly string[]): string {
 
 export const ContextHeaders = z
   .object({
-    eventType: atomicList(headerName().describe('The name of a request header. Not case-sensitive.'), {
+    eventType: atomicList(readHeaderName().describe('The name of a request header. Not case-sensitive.'), {
       max: 8,
     })
       .describe(
         `Request headers that may contain the event type, in order of precedence. ${described(CONTEXT_HEADER_DEFAULTS.eventType)}`,
       )
       .optional(),
-    groupKey: atomicList(headerName().describe('The name of a request header. Not case-sensitive.'), {
+    groupKey: atomicList(readHeaderName().describe('The name of a request header. Not case-sensitive.'), {
       max: 8,
     })
       .describe(
         `Request headers that may contain the group key, in order of precedence. Events without a group key will not be routed. ${described(CONTEXT_HEADER_DEFAULTS.groupKey)}`,
       )
       .optional(),
-    eventId: atomicList(headerName().describe('The name of a request header. Not case-sensitive.'), {
+    eventId: atomicList(readHeaderName().describe('The name of a request header. Not case-sensitive.'), {
       max: 8,
     })
       .describe(

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { CONTEXT_HEADER_DEFAULTS } from './context-headers.ts';
 import {
   CREDENTIAL_HEADERS,
   endpointHeaderName,
@@ -6,6 +7,8 @@ import {
   mayEndpointSet,
   mayForward,
   RESERVED_HEADERS,
+  readHeaderName,
+  UNREAD_HEADERS,
 } from './header-names.ts';
 
 describe('header names', () => {
@@ -45,5 +48,15 @@ describe('header names', () => {
       expect(endpointHeaderName().safeParse(name).success).toBe(mayEndpointSet(name));
       expect(forwardedHeaderName().safeParse(name).success).toBe(mayForward(name));
     }
+  });
+
+  test('the schema for a header that is read only refuses the headers that ingress never reads', () => {
+    for (const name of UNREAD_HEADERS) {
+      expect(readHeaderName().safeParse(name).success).toBe(false);
+      expect(readHeaderName().safeParse(name.toUpperCase()).success).toBe(false);
+    }
+    const read = Object.values(CONTEXT_HEADER_DEFAULTS).flat();
+    for (const name of [...read, 'content-type', 'X-Customer'])
+      expect(readHeaderName().safeParse(name).success).toBe(true);
   });
 });

@@ -39,10 +39,30 @@ export const RESERVED_HEADER_PREFIXES: readonly string[] = ['webhook-', 'ce-', '
  */
 export const CREDENTIAL_HEADERS: readonly string[] = ['authorization', 'cookie', 'set-cookie', 'x-api-key'];
 
+/**
+ * Headers of the producer's request that ingress never reads, even if a stream lists them. They contain credentials, or
+ * they belong to a single connection.
+ */
+export const UNREAD_HEADERS: readonly string[] = [
+  ...CREDENTIAL_HEADERS,
+  'proxy-authorization',
+  'connection',
+  'keep-alive',
+  'proxy-connection',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+  'expect',
+  'host',
+  'content-length',
+];
+
 /** A case-insensitive token (RFC 9110, 5.6.2). */
 const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
 const RESERVED = new Set(RESERVED_HEADERS);
 const CREDENTIALS = new Set(CREDENTIAL_HEADERS);
+const UNREAD = new Set(UNREAD_HEADERS);
 
 /**
  * Returns true if an endpoint is allowed to set this header. This means that the name must be valid and must not be
@@ -70,14 +90,25 @@ export function headerName(): z.ZodString {
   return z.string().min(1).max(128).regex(TOKEN, 'must be a header name such as x-api-key');
 }
 
+/** Returns the CEL rule for a name that is not in the list. */
+const notIn = (names: readonly string[]) => `!(self.lowerAscii() in [${names.map(name => `'${name}'`).join(', ')}])`;
+
+/** Returns the schema for a request header in which ingress looks for the type, group key, or id of an event. */
+export function readHeaderName(): z.ZodString {
+  return withRule(headerName(), {
+    rule: notIn(UNREAD_HEADERS),
+    message: 'must not name credentials or a header of the connection, which ingress never reads',
+    holds: name => !UNREAD.has(name.toLowerCase()),
+  });
+}
+
 /**
  * Returns the schema for the name of a header that is not in `refused` and does not start with a reserved prefix. This
  * must match the rule in `holds`.
  */
 function nameOutside(refused: readonly string[], holds: (name: string) => boolean, message: string): z.ZodString {
-  const list = refused.map(name => `'${name}'`).join(', ');
   const prefixes = RESERVED_HEADER_PREFIXES.map(prefix => `!self.lowerAscii().startsWith('${prefix}')`);
-  const rule = [`!(self.lowerAscii() in [${list}])`, ...prefixes].join(' && ');
+  const rule = [notIn(refused), ...prefixes].join(' && ');
   return withRule(headerName(), { rule, message, holds });
 }
 

@@ -1,4 +1,5 @@
 import { CONTEXT_HEADER_DEFAULTS } from '../../api/context-headers.ts';
+import { UNREAD_HEADERS } from '../../api/header-names.ts';
 import type { ProblemError } from '../problems/problem.ts';
 import type { ProblemCode } from '../problems/problems.ts';
 import { type BinaryAttributes, readBinaryCloudEvent } from './context-headers-binary.ts';
@@ -27,27 +28,7 @@ export interface ContextHeaders {
   readonly forward: readonly string[];
 }
 
-/**
- * Headers which are never read or forwarded even if a stream lists them. They contain credentials, or they belong to a
- * single connection.
- */
-const NEVER_LIFTED = new Set([
-  'authorization',
-  'x-api-key',
-  'proxy-authorization',
-  'cookie',
-  'set-cookie',
-  'connection',
-  'keep-alive',
-  'proxy-connection',
-  'te',
-  'trailer',
-  'transfer-encoding',
-  'upgrade',
-  'expect',
-  'host',
-  'content-length',
-]);
+const NEVER_LIFTED = new Set(UNREAD_HEADERS);
 
 /** A header. For structured CloudEvents, this is the attribute with the same name. */
 interface Source {

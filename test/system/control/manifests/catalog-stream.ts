@@ -56,6 +56,24 @@ export const catalogStreamCases = [
     'must not name credentials or a header that Sluice sets: headers of the connection, content-encoding, content-range, content-type, date, traceparent, user-agent, webhook-*, ce-* and x-sluice-*',
   ),
   refuses(
+    'credentials as a group key',
+    { contextHeaders: { groupKey: ['x-customer', 'Authorization'] } },
+    'must not name credentials or a header of the connection, which ingress never reads',
+  ),
+  refuses(
+    'a header of the connection as an event id',
+    { contextHeaders: { eventId: ['content-length'] } },
+    'must not name credentials or a header of the connection, which ingress never reads',
+  ),
+  refuses(
+    'an ingress key as an event type',
+    { contextHeaders: { eventType: ['X-Api-Key'] } },
+    'must not name credentials or a header of the connection, which ingress never reads',
+  ),
+  accepts('headers that ingress reads but does not forward', {
+    contextHeaders: { eventType: ['content-type'], groupKey: ['user-agent'], eventId: ['ce-id', 'x-sluice-id'] },
+  }),
+  refuses(
     'a header name with a line break',
     { contextHeaders: { groupKey: ['x-key\r\nx: y'] } },
     'spec.contextHeaders.groupKey[0]',
