@@ -64,7 +64,6 @@ const LONGEST = [
   'part-absence.redis',
   'install-page',
   'rivals.kube',
-  'manifests.kube',
   'cluster.kube',
   'reflector.kube',
   'rbac.kube',

@@ -46,7 +46,7 @@ export function casesOf(kind: KindName, base: object) {
   };
 }
 
-/** Returns the manifest as JSON, which kubectl can read as YAML. */
+/** Returns the manifest as JSON, which is also YAML. */
 export function manifestOf(
   found: Pick<ManifestCase, 'kind'>,
   part: { name: string; namespace: string; labels?: object; spec: object; status?: object },
