@@ -23,7 +23,8 @@ const problemsOf = (argv: string[], env: Record<string, string>): string => {
 
 describe('configuration', () => {
   test('has defaults for everything except the root key', () => {
-    const config = readConfig(['all'], { SLUICE_ROOT_KEY_FILE: rootKey, PATH: '/bin' });
+    // A name without a value counts as missing.
+    const config = readConfig(['all'], { SLUICE_ROOT_KEY_FILE: rootKey, PATH: '/bin', SLUICE_OPS_PORT: undefined });
     expect(config).toMatchObject({
       roles: ['controller', 'ingress', 'dispatcher'],
       redis: { url: 'redis://127.0.0.1:6379' },

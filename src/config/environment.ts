@@ -269,7 +269,7 @@ export function parseEnvironment(
   problems: string[],
 ): EnvironmentValues | undefined {
   const read = Object.entries(variables).map(([name, text]) => {
-    return [name, isNumber(name) && !NUMBER.test(text ?? '') ? Number.NaN : text];
+    return [name, text !== undefined && isNumber(name) && !NUMBER.test(text) ? Number.NaN : text];
   });
   const parsed = Environment.safeParse(Object.fromEntries(read), { error: messageOf });
   for (const issue of parsed.error?.issues ?? []) problems.push(`${issue.path.join('.')}: ${issue.message}`);

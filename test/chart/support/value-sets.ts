@@ -191,6 +191,11 @@ export const REFUSALS: readonly (readonly [name: string, values: ValueSet, sente
     /ingress\.extraEnv has NODE_EXTRA_CA_CERTS, but the chart sets this variable as well/,
   ],
   [
+    'a variable twice',
+    { ...REQUIRED, ingress: { extraEnv: ['a', 'b'].map(value => ({ name: 'HTTPS_PROXY', value })) } },
+    /has HTTPS_PROXY, but the chart sets this variable as well, or extraEnv has it twice\. Remove one of them\n(?!- )/,
+  ],
+  [
     'two passwords for Redis',
     { ...REQUIRED, redis: { url: 'redis://a', usersSecret: 'users', passwordSecret: 'password' } },
     /redis\.usersSecret and redis\.passwordSecret are set, but a role has only one password/,
