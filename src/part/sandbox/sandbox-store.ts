@@ -74,27 +74,26 @@ export interface SandboxStore {
   readonly readRoom: (tenant: string, run: string) => Promise<number>;
 }
 
+/** Returns the ref of an event that the run already has. This only reads, so the keys of the run keep their expiry. */
+async function findStored(
+  redis: PartClient,
+  nowMs: () => number,
+  { tenant, queue, run, id }: { tenant: string; queue: string; run: string; id: string },
+): Promise<string | undefined> {
+  const ofRun = createRunClient(redis, tenant, run, nowMs());
+  return (await createFindEvent(ofRun, nowMs)(tenant, queue, { eventId: id }))?.ref;
+}
+
 export function createSandboxStore(
   redis: PartClient,
   nowMs: () => number,
   limits: SandboxLimits = SANDBOX_LIMITS,
 ): SandboxStore {
   async function enter(tenant: string, run: string, bytes: number) {
-    const { eventsOfRun, deliveriesOfRun, ...all } = limits;
+    const { bytes: mostBytes, ...most } = limits;
     return (await redis.runNamed(ENTER, {
       keys: sandboxUseKeys(tenant),
-      args: {
-        now: nowMs(),
-        run,
-        bytes,
-        kept: RUN_KEPT_MS,
-        runs: all.runs,
-        eventsOfRun,
-        events: all.events,
-        mostBytes: all.bytes,
-        deliveriesOfRun,
-        deliveries: all.deliveries,
-      },
+      args: { now: nowMs(), run, bytes, kept: RUN_KEPT_MS, mostBytes, ...most },
     })) as [answer: 'OK' | 'FULL' | 'SPENT', ms?: string];
   }
 
@@ -123,18 +122,12 @@ export function createSandboxStore(
     return 'ref' in outcome ? { ...outcome, references: stored.references } : { answer: outcome.answer };
   }
 
-  /** Returns the ref of an event that the run already has. */
-  async function findStored(tenant: string, queue: string, run: string, eventId: string): Promise<string | undefined> {
-    const ofRun = createRunClient(redis, tenant, run, nowMs());
-    const found = await createFindEvent(ofRun, nowMs)(tenant, queue, { eventId });
-    return found?.ref;
-  }
-
   return {
     async ingest(tenant, queue, run, config, event) {
       const [answer, ms] = await enter(tenant, run, bytesOf(event));
       // The response to the event that used up the capacity may have been lost.
-      const earlier = answer === 'OK' ? undefined : await findStored(tenant, queue, run, event.id);
+      const earlier =
+        answer === 'OK' ? undefined : await findStored(redis, nowMs, { tenant, queue, run, id: event.id });
       if (earlier !== undefined) return { answer: 'DUP', ref: earlier };
       if (answer === 'FULL') return { answer: 'RUN_FULL' };
       if (answer === 'SPENT') return { answer, untilMs: Number(ms) };
