@@ -18,12 +18,13 @@ packages: ## install missing dependencies of Sluice: Node, packages, Redis
 	@test/support/node/install-packages.sh
 	@test/support/redis/install.sh
 
-setup: packages ## install additional test dependencies: Prometheus, CloudEvents SDKs, a container registry, a browser, Lua
+setup: packages ## install additional test dependencies: Prometheus, CloudEvents SDKs, a container registry, a browser, Lua, faketime
 	@test/support/prometheus/install.sh
 	@test/support/cloudevents/install.sh
 	@test/support/registry/install.sh
 	@test/support/browser/install.sh
 	@test/gitops/install.sh
+	@test/chaos/install.sh
 
 check: setup ## run the type checks, lint, format, and unit tests (less than a minute)
 	@$(TEST_ALL) types lint format unit
@@ -33,6 +34,7 @@ format: packages ## format all files
 
 test: ## run all tests: check, followed by the tests with Redis, with Kubernetes, and of the whole system (WITH=node adds a real node)
 	@$(MAKE) --no-print-directory setup || { echo '0 passed, 1 failed'; exit 1; }
+	@$(if $(filter node,$(WITH)),test/support/node-cluster/install.sh)
 	@$(TEST_ALL) all $(WITH)
 
 test-model: setup ## run random histories against the models, every schedule of two leaders, a part against its reference, and the token ledgers with lost replies: STEPS=12000 SEED=1, or REPLAY=… or HISTORY=… of a failure
@@ -47,7 +49,6 @@ test-api: setup $(SCHEMATHESIS)/bin/schemathesis ## test /waas with forged token
 	@SEED='$(SEED)' $(NODE) test/api/schemathesis.ts '$(CURDIR)/$(SCHEMATHESIS)/bin/schemathesis'
 
 test-chaos: setup ## inject faults into the data plane, and check that events are not lost or reordered: SECONDS=120 FAULT=kill,stop SEED=1
-	@test/chaos/install.sh
 	@$(NODE) test/chaos/main.ts '$(or $(SECONDS),120)' '$(FAULT)' '$(SEED)'
 
 $(SCHEMATHESIS)/bin/schemathesis: test/api/requirements.txt

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Installs Debian's libfaketime (see redis-clock.ts) if it is missing and the user has permission. This never fails,
-# because `make test-chaos` skips the fault that requires it.
+# because tests that require it are skipped without it.
 set -eu
 
 library=/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1

@@ -106,6 +106,7 @@ export const control: AlertGroup = {
       impact: 'Changes to this object are not applied.',
       steps: [
         'Run the query `histogram_quantile(0.99, sum by (le) (rate(rest_client_request_duration_seconds_bucket[5m])))` to check the latency of the API server. For Redis latency, see SluiceRedisSlow.',
+        'If the name is `invitation`, the mail server can take up to 10 minutes to accept an invitation. Check its latency first. If you restart the leader during this time, the invitation may be sent twice.',
         'Restart the leader. This is safe because another replica takes over within seconds.',
       ],
     },
