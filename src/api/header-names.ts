@@ -64,6 +64,9 @@ const RESERVED = new Set(RESERVED_HEADERS);
 const CREDENTIALS = new Set(CREDENTIAL_HEADERS);
 const UNREAD = new Set(UNREAD_HEADERS);
 
+/** Returns true if ingress never reads this header of a request. Not case-sensitive. */
+export const isUnread = (name: string): boolean => UNREAD.has(name.toLowerCase());
+
 /**
  * Returns true if an endpoint is allowed to set this header. This means that the name must be valid and must not be
  * reserved.
@@ -98,7 +101,7 @@ export function readHeaderName(): z.ZodString {
   return withRule(headerName(), {
     rule: notIn(UNREAD_HEADERS),
     message: 'must not name credentials or a header of the connection, which ingress never reads',
-    holds: name => !UNREAD.has(name.toLowerCase()),
+    holds: name => !isUnread(name),
   });
 }
 

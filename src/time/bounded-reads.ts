@@ -1,20 +1,21 @@
 import type { Clock } from './clock.ts';
 import { DeadlineError, withDeadline } from './deadline.ts';
 import { createExpiringMap } from './expiring-map.ts';
+import { createOccupancy } from './occupancy.ts';
 import { createSingleFlight } from './single-flight.ts';
 
-/** How long it is remembered that a group is silent, which is renewed by each read that does not end in time. */
-const SILENT_MS = 60_000;
+/** How long it is remembered that a group is silent, which is renewed by each call that does not end in time. */
+export const SILENT_MS = 60_000;
 
 /**
- * BoundedReads reads values from a store that may not respond. No caller waits longer than the timeout, even if it waits
- * for the read of another caller first.
+ * BoundedReads reads values from a store that may not respond. No caller waits longer than the timeout, even if it
+ * waits for the read of another caller first.
  */
 export interface BoundedReads<T> {
   /**
    * Returns a value that is not older than the call. Calls with the same name share a read. If a read of the group does
-   * not end in time, the group is silent. Only one read at a time is then made to find out whether it responds again, and
-   * the result of all others is 'silent'.
+   * not end in time, the group is silent. Only one read at a time is then made to find out whether it responds again,
+   * and the result of all others is 'silent'.
    *
    * @param group the values that are stored in the same place
    * @throws DeadlineError if the read of this call does not end in time, or the error of the read
@@ -35,18 +36,12 @@ export function createBoundedReads<T>(options: {
   const { nowMs } = clock;
   const readFresh = createSingleFlight<T | 'silent'>();
   const silent = createExpiringMap<true>({ ttlMs: SILENT_MS, entries, nowMs });
-  /** The number of reads in progress, by group. */
-  const running = new Map<string, number>();
-
-  function count(group: string, change: 1 | -1): void {
-    const reads = (running.get(group) ?? 0) + change;
-    if (reads === 0) running.delete(group);
-    else running.set(group, reads);
-  }
+  /** The reads in progress, by group. */
+  const running = createOccupancy();
 
   async function readInTime(group: string, run: Run<T>): Promise<T> {
     const beganMs = nowMs();
-    count(group, 1);
+    running.enter(group);
     try {
       const value = await withDeadline(timeoutMs, run, clock);
       silent.delete(group);
@@ -57,13 +52,13 @@ export function createBoundedReads<T>(options: {
       else silent.delete(group);
       throw error;
     } finally {
-      count(group, -1);
+      running.leave(group);
     }
   }
 
   return {
     async read(name, group, run) {
-      const isProbe = !running.has(group);
+      const isProbe = !running.isUsed(group);
       const isRefused = () => !isProbe && silent.get(group) === true;
       if (isRefused()) return 'silent';
       // The group may become silent while this call waits for an earlier read.

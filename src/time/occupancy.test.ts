@@ -13,3 +13,13 @@ test('a released place can be taken again, and a refusal does not take a place',
   leave('a');
   expect([enter('a'), enter('a')]).toEqual([true, false]);
 });
+
+test('a key is in use until all of its places are released', () => {
+  const { enter, leave, isUsed } = createOccupancy();
+  enter('a');
+  enter('a');
+  leave('a');
+  expect([isUsed('a'), isUsed('b')]).toEqual([true, false]);
+  leave('a');
+  expect(isUsed('a')).toBe(false);
+});

@@ -7,10 +7,12 @@ export interface Occupancy {
   readonly enter: (key: string) => boolean;
   /** Returns a place that was taken before. */
   readonly leave: (key: string) => void;
+  /** Whether at least one place of the key is in use. */
+  readonly isUsed: (key: string) => boolean;
 }
 
-/** @param most the number of places for each key */
-export function createOccupancy(most: number): Occupancy {
+/** @param most the number of places for each key. Defaults to no limit */
+export function createOccupancy(most = Infinity): Occupancy {
   const used = new Map<string, number>();
   return {
     enter(key) {
@@ -24,5 +26,6 @@ export function createOccupancy(most: number): Occupancy {
       if (left > 0) used.set(key, left);
       else used.delete(key);
     },
+    isUsed: key => used.has(key),
   };
 }

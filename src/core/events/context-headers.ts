@@ -1,5 +1,5 @@
 import { CONTEXT_HEADER_DEFAULTS } from '../../api/context-headers.ts';
-import { UNREAD_HEADERS } from '../../api/header-names.ts';
+import { isUnread } from '../../api/header-names.ts';
 import type { ProblemError } from '../problems/problem.ts';
 import type { ProblemCode } from '../problems/problems.ts';
 import { type BinaryAttributes, readBinaryCloudEvent } from './context-headers-binary.ts';
@@ -27,8 +27,6 @@ export interface ContextHeaders {
   readonly eventId: readonly string[];
   readonly forward: readonly string[];
 }
-
-const NEVER_LIFTED = new Set(UNREAD_HEADERS);
 
 /** A header. For structured CloudEvents, this is the attribute with the same name. */
 interface Source {
@@ -96,7 +94,7 @@ export function compileExtraction(
 ): ExtractionRules {
   const names = (list: keyof ContextHeaders): string[] => {
     const chosen = contextHeaders[list] ?? CONTEXT_HEADER_DEFAULTS[list];
-    return [...new Set(chosen.map(name => name.toLowerCase()))].filter(name => !NEVER_LIFTED.has(name));
+    return [...new Set(chosen.map(name => name.toLowerCase()))].filter(name => !isUnread(name));
   };
   const sources = (list: keyof ContextHeaders): Source[] =>
     names(list).map(header => ({ header, attribute: header.startsWith('ce-') ? header.slice(3) : undefined }));

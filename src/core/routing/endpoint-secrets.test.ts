@@ -8,6 +8,13 @@ import { createRoutesMade } from './routes-made.ts';
 import type { SubscriptionSnapshot, TenantSnapshot } from './snapshot.ts';
 import { type Given, options, snapshotOf } from './testing/tenants.ts';
 
+/** A tenant with one live subscription. */
+const WORLD = snapshotOf({
+  streams: { orders: {} },
+  integrations: { shop: { workspace: 'partner' } },
+  subscriptions: { 'shop-orders': { integration: 'shop', stream: 'orders' } },
+});
+
 describe('headers from Secrets', () => {
   const given = (fromSecret: HeaderField): Given => ({
     streams: { orders: {} },
@@ -57,14 +64,9 @@ describe('headers from Secrets', () => {
 });
 
 describe('the salt of the signing secrets', () => {
-  const given = snapshotOf({
-    streams: { orders: {} },
-    integrations: { shop: { workspace: 'partner' } },
-    subscriptions: { 'shop-orders': { integration: 'shop', stream: 'orders' } },
-  });
   const withSalt = (salt: string | undefined): TenantSnapshot => ({
-    ...given,
-    subscriptions: given.subscriptions.map(({ salt: _salt, ...rest }) => ({
+    ...WORLD,
+    subscriptions: WORLD.subscriptions.map(({ salt: _salt, ...rest }) => ({
       ...rest,
       ...(salt === undefined ? {} : { salt }),
     })),
@@ -88,14 +90,9 @@ describe('the salt of the signing secrets', () => {
 });
 
 describe('sealed headers', () => {
-  const world = snapshotOf({
-    streams: { orders: {} },
-    integrations: { shop: { workspace: 'partner' } },
-    subscriptions: { 'shop-orders': { integration: 'shop', stream: 'orders' } },
-  });
   const withSealed = (valueSealed: string): TenantSnapshot => ({
-    ...world,
-    subscriptions: world.subscriptions.map(each => ({
+    ...WORLD,
+    subscriptions: WORLD.subscriptions.map(each => ({
       ...each,
       spec: {
         ...each.spec,
@@ -131,15 +128,10 @@ describe('sealed headers', () => {
 });
 
 describe('root keys', () => {
-  const world = snapshotOf({
-    streams: { orders: {} },
-    integrations: { shop: { workspace: 'partner' } },
-    subscriptions: { 'shop-orders': { integration: 'shop', stream: 'orders' } },
-  });
   const files = ['root.key', 'root.key.2'].map((name, i) => ({ name, secret: new Uint8Array(32).fill(i + 1) }));
   const signedBy = (signed: SubscriptionSnapshot['signed'], secretVersion?: number): TenantSnapshot => ({
-    ...world,
-    subscriptions: world.subscriptions.map(each => ({
+    ...WORLD,
+    subscriptions: WORLD.subscriptions.map(each => ({
       ...each,
       ...(signed === undefined ? {} : { signed }),
       spec: {

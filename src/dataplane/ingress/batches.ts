@@ -1,3 +1,4 @@
+import { SILENT_MS } from '../../time/bounded-reads.ts';
 import { type Clock, systemClock } from '../../time/clock.ts';
 import { DeadlineError } from '../../time/deadline.ts';
 import { createExpiringMap } from '../../time/expiring-map.ts';
@@ -46,9 +47,6 @@ interface BatchOptions {
   readonly onFailure: (operation: string, error: unknown) => void;
   readonly clock?: Clock;
 }
-
-/** How long it is remembered that a queue is silent, which is renewed by each call that does not end in time. */
-const SILENT_MS = 60_000;
 
 const UNAVAILABLE: IngestAnswer = { answer: 'UNAVAILABLE' };
 

@@ -1,6 +1,7 @@
 import { createBoundedReads } from '../../time/bounded-reads.ts';
 import { systemClock } from '../../time/clock.ts';
 import { createExpiringMap } from '../../time/expiring-map.ts';
+import { createOccupancy } from '../../time/occupancy.ts';
 import type { IngressLimits } from './limits.ts';
 import type { IngressStore } from './store.ts';
 
@@ -32,26 +33,20 @@ export function createKeyChecks(options: {
   const { cacheEntries: entries, keyTtlMs, wrongKeyTtlMs } = limits;
   const valid = createExpiringMap<true>({ ttlMs: keyTtlMs, entries, nowMs });
   const wrong = createExpiringMap<true>({ ttlMs: wrongKeyTtlMs, entries, nowMs });
-  const asked = new Map<string, number>();
+  const asked = createOccupancy();
   const clock = { ...systemClock, nowMs };
   // All keys of a workspace are stored in the same place.
   const reads = createBoundedReads<boolean | 'unavailable'>({ timeoutMs: limits.ingestTimeoutMs, entries, clock });
-
-  function count(name: string, change: 1 | -1): void {
-    const running = (asked.get(name) ?? 0) + change;
-    if (running === 0) asked.delete(name);
-    else asked.set(name, running);
-  }
 
   return {
     standingOf(name) {
       if (valid.get(name) === true) return 'valid';
       if (wrong.get(name) === true) return 'wrong';
-      return asked.has(name) ? 'asked' : 'unknown';
+      return asked.isUsed(name) ? 'asked' : 'unknown';
     },
     async check(tenant, name) {
       const sha256 = name.slice(tenant.length);
-      count(name, 1);
+      asked.enter(name);
       try {
         const answer = await reads.read(name, tenant, () => checkKey(tenant, sha256));
         if (answer === true) {
@@ -63,7 +58,7 @@ export function createKeyChecks(options: {
         onFailure('checkKey', error);
         return 'unavailable';
       } finally {
-        count(name, -1);
+        asked.leave(name);
       }
     },
   };
