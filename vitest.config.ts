@@ -71,7 +71,9 @@ const LONGEST = [
   'cluster-pool.kube',
 ];
 
-/** Files of the system that wait for most of their time: for a pass of the audit, a timeout, a Lease, an idle minute. */
+/**
+ * Files of the system that wait for most of their time: for a pass of the audit, a timeout, a Lease, an idle minute.
+ */
 const WAITING = [
   'control/blocks',
   'control/converge',
@@ -96,7 +98,9 @@ const WAITING = [
 
 const GIVEN_REDIS = process.env.TEST_REDIS_URL ?? process.env.TEST_REDIS_CLUSTER_URL;
 
-/** Counts commands and CPU time, which do not depend on other files. Only the full size needs the machine for itself. */
+/**
+ * Counts commands and CPU time, which do not depend on other files. Only the full size needs the machine for itself.
+ */
 const TENANT = 'test/scale/tenant.test.ts';
 
 /** Files that need the machine for themselves: they run after all others, one after the other. */
@@ -111,8 +115,8 @@ const ALONE = [
 const LARGE = ['test/scale/draining.test.ts', 'test/hostile/hostile.test.ts'];
 
 /**
- * The files of a worker share a process: most of them would take longer to load what they test than to test it. More room
- * for new objects saves a tenth of the CPU time because most of them are garbage at the next collection.
+ * The files of a worker share a process: most of them would take longer to load what they test than to test it. More
+ * room for new objects saves a tenth of the CPU time because most of them are garbage at the next collection.
  */
 const SHARED = { isolate: false, execArgv: ['--min-semi-space-size=16', '--max-semi-space-size=64'] };
 

@@ -120,8 +120,8 @@ async function main(config: Config): Promise<void> {
 }
 
 /**
- * Stops all roles. Clients and endpoints can keep most of them waiting, so they stop at the same time. The controller is
- * the last to stop, because calls to the facade wait until it has applied their changes.
+ * Stops all roles. Clients and endpoints can keep most of them waiting, so they stop at the same time. The controller
+ * is the last to stop, because calls to the facade wait until it has applied their changes.
  */
 async function stopRoles(running: ReadonlyMap<Role, Running>): Promise<void> {
   await Promise.all((['facade', 'ingress', 'dispatcher'] as const).map(async role => running.get(role)?.stop()));

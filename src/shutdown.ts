@@ -20,8 +20,8 @@ type Signal = Parameters<Shutdown['onSignal']>[0];
 let onSignal: (signal: Signal) => void = () => process.exit(0);
 
 /**
- * Handles signals from now on. Until there is something to stop, the process just exits. As process 1 of a container, it
- * would otherwise ignore them while it starts, and would be killed at the end of the grace period of its pod.
+ * Handles signals from now on. Until there is something to stop, the process just exits. As process 1 of a container,
+ * it would otherwise ignore them while it starts, and would be killed at the end of the grace period of its pod.
  */
 export function listenToSignals(): void {
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => onSignal(signal));

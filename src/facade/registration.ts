@@ -117,7 +117,9 @@ async function perform(
     charge(accountOf(inside));
     return (await takeTurn(accountOf(inside))) ? arriveAgain(call) : inside;
   }
-  /** Reaches them again after the call has waited, because the access of the caller may have changed in the meantime. */
+  /**
+   * Reaches them again after the call has waited, because the access of the caller may have changed in the meantime.
+   */
   async function arriveAgain(call: AnyCall): Promise<Inside> {
     facade.caches.assertCurrent();
     seen.inside = await reach(facade, route, call);

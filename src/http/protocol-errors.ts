@@ -49,8 +49,8 @@ export const MOST_TIMED_OUT = 16;
 /**
  * Creates the function that responds to invalid HTTP, and to requests that did not arrive in time.
  *
- * Node looks for timeouts every few seconds, and reports all of them at once. A client that keeps thousands of incomplete
- * requests open would otherwise block the process for several hundred milliseconds.
+ * Node looks for timeouts every few seconds, and reports all of them at once. A client that keeps thousands of
+ * incomplete requests open would otherwise block the process for several hundred milliseconds.
  */
 export function createProtocolErrors(
   count: (status: number) => void,

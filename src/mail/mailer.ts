@@ -51,8 +51,8 @@ export interface MailerOptions {
 }
 
 /**
- * A server may check the message before it responds. If we didn't wait for this time (RFC 5321, 4.5.3.2.6), we would send
- * the email again although the server has accepted it.
+ * A server may check the message before it responds. If we didn't wait for this time (RFC 5321, 4.5.3.2.6), we would
+ * send the email again although the server has accepted it.
  */
 const ACCEPT_TIMEOUT_MS = 10 * 60 * 1_000;
 

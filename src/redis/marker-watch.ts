@@ -13,8 +13,8 @@ export interface MarkerWatch {
   /** Returns the error of the last check if the data could not be read. */
   readonly failure: () => Error | undefined;
   /**
-   * Returns the error of the last check, if several checks in a row have failed without a response. This also happens if
-   * Redis hangs, or in a Redis Cluster that is down, although the connections are open.
+   * Returns the error of the last check, if several checks in a row have failed without a response. This also happens
+   * if Redis hangs, or in a Redis Cluster that is down, although the connections are open.
    */
   readonly silence: () => Error | undefined;
   readonly stop: () => void;

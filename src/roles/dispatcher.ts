@@ -29,7 +29,9 @@ import { openReplays } from './replays.ts';
 import { followRootKeys } from './root-keys.ts';
 import { openSandboxRunner } from './sandbox.ts';
 
-/** The number of claims for this process. A workspace gets at most 2,304 of them, and a part 2,048 (see `createRoom`). */
+/**
+ * The number of claims for this process. A workspace gets at most 2,304 of them, and a part 2,048 (see `createRoom`).
+ */
 const ROOM = 4_608;
 /** A workspace with fewer claims than this can always claim more, even if the limit of the process is exceeded. */
 const LEAST_CLAIMS = 8;

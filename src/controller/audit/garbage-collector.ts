@@ -86,8 +86,8 @@ export function createGarbageCollector(deps: GarbageCollectorDeps) {
 export type GarbageCollector = ReturnType<typeof createGarbageCollector>;
 
 /**
- * Calls a function for all items, one after the other. If it fails for one of them, the others are not affected, and `end`
- * throws the first error.
+ * Calls a function for all items, one after the other. If it fails for one of them, the others are not affected, and
+ * `end` throws the first error.
  */
 function createAttempts() {
   const errors: unknown[] = [];

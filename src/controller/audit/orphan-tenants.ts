@@ -60,8 +60,8 @@ export function createOrphanTenants(deps: OrphanTenantsDeps) {
       return takeTurn(again, MOST_TENANTS, turn++);
     },
     /**
-     * Returns whether a tenant has to be closed, or has an orphan that can be removed. A queue with undelivered events can
-     * be an orphan for weeks.
+     * Returns whether a tenant has to be closed, or has an orphan that can be removed. A queue with undelivered events
+     * can be an orphan for weeks.
      */
     async isDue(tenant: string, names: Names): Promise<boolean> {
       const suspect = suspectOf(tenant, names);

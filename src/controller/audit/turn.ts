@@ -1,4 +1,7 @@
-/** Returns up to `most` items. If there are more than that, each turn starts at another item, so that all of them get a turn. */
+/**
+ * Returns up to `most` items. If there are more than that, each turn starts at another item, so that all of them get a
+ * turn.
+ */
 export function takeTurn<T>(items: readonly T[], most: number, turn: number): T[] {
   if (items.length <= most) return [...items];
   const from = (turn * most) % items.length;

@@ -123,7 +123,9 @@ export function createSlotQueues(deps: SlotQueuesDeps): SlotQueues {
     if (slot.sending === 0 && slots.size > KEPT_AT_MOST) slots.delete(slot.name);
   }
 
-  /** A slot that has more claims is added again behind all others, so that each of them starts one attempt at a time. */
+  /**
+   * A slot that has more claims is added again behind all others, so that each of them starts one attempt at a time.
+   */
   function takeTurns(): void {
     started = 0;
     while (started < STARTS_AT_ONCE) {

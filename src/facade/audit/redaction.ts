@@ -4,7 +4,9 @@ import { createHmac } from 'node:crypto';
 const LABEL = 'sluice audit v1';
 const MOST_CHARACTERS = 256;
 const MOST_ITEMS = 20;
-/** The maximum number of items in a list that was changed. A list of owners has up to as many, all of which are shown. */
+/**
+ * The maximum number of items in a list that was changed. A list of owners has up to as many, all of which are shown.
+ */
 export const MOST_CHANGED_ITEMS = 64;
 /** The maximum size of an object as it is shown. An endpoint with all of its fields is smaller. */
 const MOST_JSON = 16_384;

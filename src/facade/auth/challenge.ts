@@ -13,7 +13,11 @@ export function refuseMissing(): Refusal {
 /** The characters allowed in an `error_description` (RFC 6750, section 3). */
 const DESCRIPTION = /^[\x20\x21\x23-\x5b\x5d-\x7e]+$/;
 
-/** Returns the refusal for a token. No part of the token is included in the reason. @param audience expected in tokens */
+/**
+ * Returns the refusal for a token. No part of the token is included in the reason.
+ *
+ * @param audience expected in tokens
+ */
 export function refuseToken(fault: TokenFault, audience: string): Refusal {
   const expected = fault === 'audience' && DESCRIPTION.test(audience) ? ` than ${audience}` : '';
   return challenge('invalid_token', 'invalid_token', `${FAULTS[fault]}${expected}`);

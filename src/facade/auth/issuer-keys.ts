@@ -11,8 +11,8 @@ export interface KeyLimits {
    */
   readonly trustMs: number;
   /**
-   * The delay in milliseconds after requesting an unknown key. In the meantime, unknown keys and signatures that are not
-   * valid are rejected without sending a request.
+   * The delay in milliseconds after requesting an unknown key. In the meantime, unknown keys and signatures that are
+   * not valid are rejected without sending a request.
    */
   readonly cooldownMs: number;
   /** The delay after a failed request, in milliseconds. No requests are sent during this time. */
@@ -38,9 +38,9 @@ export interface IssuerKeys {
    */
   readonly find: (kid: string) => Promise<KeySet | undefined>;
   /**
-   * Called if a signature is not valid with the keys in `tried`. The issuer may have another key with the same `kid`, so
-   * its keys are read again, unless this was done within `cooldownMs`. Returns the key set containing the key `kid` if
-   * it is different from `tried`, and undefined otherwise.
+   * Called if a signature is not valid with the keys in `tried`. The issuer may have another key with the same `kid`,
+   * so its keys are read again, unless this was done within `cooldownMs`. Returns the key set containing the key `kid`
+   * if it is different from `tried`, and undefined otherwise.
    */
   readonly findNewer: (kid: string, tried: KeySet) => Promise<KeySet | undefined>;
 }

@@ -14,8 +14,8 @@ export interface TokenRules {
 }
 
 /**
- * The start of the `error_description` for each fault. Since these are constants, a response never contains parts of the
- * token.
+ * The start of the `error_description` for each fault. Since these are constants, a response never contains parts of
+ * the token.
  */
 export const FAULTS = {
   malformed: 'The token is not a signed JWT in compact form (ingress keys are not accepted)',

@@ -34,8 +34,8 @@ function mayBeKeyOf({ kid, algorithm }: TokenKey, key: Key): boolean {
 }
 
 /**
- * Creates a function that returns the middlewares, cached by key and algorithm (the library needs a fixed algorithm, and
- * refuses all tokens if several keys match). The keys are passed in because otherwise the library would wait for an
+ * Creates a function that returns the middlewares, cached by key and algorithm (the library needs a fixed algorithm,
+ * and refuses all tokens if several keys match). The keys are passed in because otherwise the library would wait for an
  * unresponsive issuer without a timeout and then report `invalid token`.
  */
 export function createVerifiers({ audience, clockToleranceSeconds }: TokenRules): FindVerifiers {

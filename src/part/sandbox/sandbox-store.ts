@@ -38,8 +38,8 @@ export const SANDBOX_LIMITS: SandboxLimits = {
 };
 
 /**
- * RUN_FULL: the run takes no more; SPENT: the workspace's runs together hold all that they may, until then at least; GONE:
- * production cannot be read now.
+ * RUN_FULL: the run takes no more; SPENT: the workspace's runs together hold all that they may, until then at least;
+ * GONE: production cannot be read now.
  */
 export type SandboxOutcome =
   | { readonly answer: 'OK' | 'DUP'; readonly ref: string }

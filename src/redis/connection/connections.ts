@@ -49,7 +49,10 @@ const FAIL_FAST = {
   lazyConnect: true,
 } as const;
 
-/** The shortest time between two reconnects because of a replica, in milliseconds. Roles read their data again after each. */
+/**
+ * The shortest time between two reconnects because of a replica, in milliseconds. Roles read their data again after
+ * each.
+ */
 const LEAVE_REPLICA_MS = 1_000;
 
 /** Milliseconds before the n-th reconnect: 100 ms to 1 s, with jitter. */

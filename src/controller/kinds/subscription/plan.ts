@@ -191,7 +191,10 @@ function liveness({ verdict, endpoint }: SubscriptionFacts): DesiredCondition {
   };
 }
 
-/** Returns an Event for a spec that can't be applied. No correct object has such a spec, so the operator should notice it. */
+/**
+ * Returns an Event for a spec that can't be applied. No correct object has such a spec, so the operator should notice
+ * it.
+ */
 function refusalEvents(facts: SubscriptionFacts): EventNote[] {
   if (facts.verdict.live !== 'SpecRefused') return [];
   return [{ type: 'Warning', reason: reason.Live.SpecRefused, message: liveness(facts).message }];

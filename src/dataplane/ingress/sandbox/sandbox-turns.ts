@@ -18,7 +18,9 @@ interface SandboxTurnOptions {
 
 /** A report takes up to 2,000 calls of Redis. A workspace uses up to a quarter of its time for them. */
 export const OF_REPORTS: SandboxTurnOptions = { places: 1, pauses: 3, mostWaiting: 16 };
-/** Before an event is stored in a run, the subscriptions with its group key are read, of which there can be thousands. */
+/**
+ * Before an event is stored in a run, the subscriptions with its group key are read, of which there can be thousands.
+ */
 export const OF_EVENTS: SandboxTurnOptions = { places: 4, pauses: 0, mostWaiting: 512 };
 
 /** Sent if the calls of a workspace would have to wait for too long. */

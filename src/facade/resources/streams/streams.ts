@@ -122,8 +122,8 @@ interface Listed {
 }
 
 /**
- * The entries of all streams that have been listed, until a stream changes. If a call had to hash the schemas and ids of
- * a page, this would take longer than everything else.
+ * The entries of all streams that have been listed, until a stream changes. If a call had to hash the schemas and ids
+ * of a page, this would take longer than everything else.
  */
 const listed = new WeakMap<object, Listed>();
 
