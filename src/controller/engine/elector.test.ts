@@ -264,6 +264,24 @@ describe('elector', () => {
     expect(clock.pendingTimers()).toBe(0);
   });
 
+  it.each<[string, number]>([
+    ['the last renewal', 2_100],
+    ['the last two renewals', 4_100],
+  ])('releases the lease if the response to %s was lost', async (_what, forMs) => {
+    const clock = createManualClock();
+    const server = createLeaseServer(clock);
+    let fate: Fate = GOOD;
+    const a = contend({ leases: server.connect(() => fate), identity: 'a', clock });
+    await clock.advance(100);
+    fate = { ...GOOD, lost: 'answer' };
+    await clock.advance(forMs);
+    fate = GOOD;
+    a.stop.abort();
+    await clock.advance(10);
+    await a.running;
+    expect(server.lease()?.spec.holderIdentity).toBe('');
+  });
+
   it('does not wait long if there is no response to a release', async () => {
     const clock = createManualClock();
     const server = createLeaseServer(clock);

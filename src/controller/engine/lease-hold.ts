@@ -49,11 +49,18 @@ function createObservedLease(leases: LeaseStore, clock: Clock) {
 
     /** Releases the lease if `identity` is its holder. */
     giveBack: async (identity: string, timeoutMs: number): Promise<void> => {
-      const mine = observed;
-      if (mine?.lease.spec.holderIdentity !== identity) return;
-      const spec = releasedSpec(mine.lease.spec, clock.wallMs());
+      if (observed !== undefined && observed.lease.spec.holderIdentity !== identity) return;
       try {
-        await withDeadline(timeoutMs, signal => leases.update(mine.lease, spec, signal), clock);
+        await withDeadline(
+          timeoutMs,
+          async signal => {
+            // The last renewal may have been successful even if its response was lost.
+            const lease = await leases.get(signal);
+            if (lease?.spec.holderIdentity !== identity) return;
+            await leases.update(lease, releasedSpec(lease.spec, clock.wallMs()), signal);
+          },
+          clock,
+        );
       } finally {
         observed = undefined;
       }

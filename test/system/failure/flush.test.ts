@@ -185,6 +185,13 @@ describe('after SLUICE_REDIS_URL was changed', () => {
   const offsetOf = (info: unknown) => /^master_repl_offset:(\d+)/m.exec(String(info))?.[1];
   const warnings = async (sluice: Sluice) =>
     (await sluice.logLines()).filter(({ msg }) => String(msg).startsWith('This Redis does not contain the data'));
+  /** Waits until the controller has compared its Redis with the one in the Lease. Other roles work before that. */
+  const untilLeading = (sluice: Sluice) =>
+    eventually(
+      'the controller leads',
+      async () => (await sluice.logLines()).some(({ msg }) => msg === 'starting the controllers'),
+      { withinMs: 60_000 },
+    );
 
   it('a Redis with a copy of the data delivers the waiting events; an empty Redis is reported', async () => {
     const { receiver, observer, redis, sluice } = world;
@@ -211,6 +218,7 @@ describe('after SLUICE_REDIS_URL was changed', () => {
     receiver.behave(() => 204);
     const moved = await world.start({ redisUrl: copy.url });
     for (const partner of ['ada', 'bob']) await receiver.arrival(waiting.id, partner);
+    await untilLeading(moved);
     expect(await warnings(moved)).toEqual([]);
     await moved.stop();
 
@@ -229,6 +237,7 @@ describe('after SLUICE_REDIS_URL was changed', () => {
     receiver.behave(() => 503);
     const waiting = makeSample('imported', GROUP_KEYS[0], 'an event that waits for a retry');
     expect((await publisher.publish(waiting)).status).toBe(202);
+    await untilLeading(sluice);
     await sluice.stop();
 
     // As in docs/install.md.
@@ -242,6 +251,7 @@ describe('after SLUICE_REDIS_URL was changed', () => {
     receiver.behave(() => 204);
     const moved = await world.start({ redisUrl: cluster.url });
     for (const partner of ['ada', 'bob']) await receiver.arrival(waiting.id, partner);
+    await untilLeading(moved);
     expect(await warnings(moved)).toEqual([]);
     await moved.stop();
   });
