@@ -102,6 +102,8 @@ function createLeader(names = ['acme']) {
     look: async () => {},
     /** Awaited before a tenant is read. */
     read: async (_tenant: string) => {},
+    /** Awaited before the response to marking the data as ready. */
+    mark: async () => {},
   };
   const control = {
     lead: () => redis.lead(),
@@ -110,7 +112,10 @@ function createLeader(names = ['acme']) {
       await redis.look();
       return { uid: 'cluster', ready: redis.ready, epoch: 1 };
     },
-    markClusterReady: async () => void (redis.ready = true),
+    markClusterReady: async () => {
+      redis.ready = true;
+      await redis.mark();
+    },
     readTenant: async (tenant: string) => {
       await redis.read(tenant);
       return { ready: new Set(), routes: { tenant, payer: '', keys: {}, queues: {}, integrations: {} } };
@@ -348,4 +353,23 @@ describe('a term without Redis', () => {
     expect([leading.works(), leading.failure(), terms.fence()]).toEqual([true, undefined, 2]);
     expect(events.at(-1)).toBe('ControlStateRebuilt');
   });
+
+  test.each(['before', 'after'])(
+    'rebuilds even if the data is there again %s a first attempt has failed',
+    async when => {
+      const { clock, redis, tenants, enqueued, leading, start } = createLeader();
+      await start(1).begin();
+      redis.ready = false;
+      if (when === 'before') redis.lead = () => Promise.reject(new Error('READONLY'));
+      else redis.mark = () => Promise.reject(new Error('Command timed out'));
+      await clock.advance(3_500);
+      expect(leading.works()).toBe(false);
+      redis.ready = true;
+      redis.lead = async () => ({ epoch: 2 });
+      redis.mark = async () => {};
+      await clock.advance(5_000);
+      expect([leading.works(), leading.failure(), tenants.isSynced('acme')]).toEqual([true, undefined, true]);
+      expect(enqueued).toEqual(['account paying']);
+    },
+  );
 });

@@ -33,18 +33,24 @@ export async function watchForLoss({ clock, over, log, ...deps }: LossWatchDeps)
       return false;
     }
   }
+  /** Whether the control state has been lost since the last rebuild. Redis may already contain it again. */
+  let isDue = false;
   while (!over.aborted) {
     await sleep(clock, CHECK_EVERY_MS, over);
     if (over.aborted) return;
     const lost = await isLost();
     if (over.aborted) return;
-    if (!lost) continue;
-    log.warn('Redis has lost its control state, which will be rebuilt from the objects');
-    deps.onLost();
+    if (!lost && !isDue) continue;
+    isDue = true;
+    if (lost) {
+      log.warn('Redis has lost its control state, which will be rebuilt from the objects');
+      deps.onLost();
+    }
     await sleep(clock, REBUILD_AFTER_MS, over);
     if (over.aborted) return;
     try {
       await deps.onRebuild();
+      isDue = false;
     } catch (error) {
       if (over.aborted) return;
       log.error({ err: error }, 'the control state in Redis could not be rebuilt, retrying');
