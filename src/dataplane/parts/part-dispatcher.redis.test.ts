@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { beforeEach, expect, onTestFinished, test, vi } from 'vitest';
-import { startRedis } from '../../../test/support/redis/server.ts';
+import { type RedisServer, startRedis } from '../../../test/support/redis/server.ts';
 import type { Part } from '../../part/keys.ts';
 import { createMembers } from '../../part/members/members.ts';
 import { connectRedis, type RedisClient } from '../../redis/client.ts';
@@ -12,11 +12,12 @@ import { createPartDispatcher } from './part-dispatcher.ts';
 
 const log = createLogger({ level: 'silent' });
 let url: string;
+let server: RedisServer;
 let redis: RedisClient;
 
 beforeEach(async () => {
   // All parts of a Redis are in the same list.
-  const server = await startRedis();
+  server = await startRedis();
   url = `redis://127.0.0.1:${server.port}`;
   redis = await connectRedis(url, log);
   return async () => {
@@ -160,6 +161,17 @@ test('keeps its parts while the list and the other dispatchers cannot be read', 
   one.refresh();
   await new Promise(resolve => setTimeout(resolve, 1_500));
   expect(one.homes()).toHaveLength(3);
+});
+
+test('stops its parts at once, even if the list of dispatchers cannot be written', async () => {
+  await listMany(3);
+  const one = await startDispatcher();
+  await eventually(() => expect(one.homes()).toHaveLength(3));
+  await server.kill('SIGSTOP');
+  const stopping = one.stop();
+  await vi.waitFor(() => expect(one.works.size).toBe(0), { timeout: 1_000, interval: 20 });
+  await server.kill('SIGCONT');
+  await stopping;
 });
 
 test('pauses while it is held, and continues afterwards', async () => {

@@ -177,9 +177,10 @@ export function createPartDispatcher(deps: PartDispatcherDeps): PartDispatcher {
       clearInterval(refreshTimer);
       deps.pushes.leave(CLUSTER_KEYS.partsChanged);
       beatSoon();
+      // The parts must not wait for the list of dispatchers, because its Redis may not respond.
+      settleAll();
       await beating;
       await members.leave().catch(() => {});
-      settleAll();
       await Promise.all([...working.values()].flatMap(({ stopping }) => stopping ?? []));
     },
   };
