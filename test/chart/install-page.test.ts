@@ -11,11 +11,12 @@ import { openTarget, type Target } from './support/target.ts';
 let target: Target;
 
 const PAGE = await readFile(join(ROOT, 'docs', 'install.md'), 'utf8');
+const OPERATIONS = await readFile(join(ROOT, 'docs', 'operations.md'), 'utf8');
 
 /** Returns the shell commands of a section and its subsections, except for commands that require a node. */
-function commandsOf(section: string, level: '##' | '###' = '##'): string[] {
-  const [, body = ''] = PAGE.split(`\n${level} ${section}\n`);
-  const own = body.split(level === '##' ? /\n## / : /\n###? /)[0] ?? '';
+function commandsOf(section: string, page = PAGE): string[] {
+  const [, body = ''] = page.split(`\n## ${section}\n`);
+  const [own = ''] = body.split(/\n## /);
   return [...own.matchAll(/(<!-- Needs a node\. -->\n\n)?```sh\n([\s\S]*?)```/g)].flatMap(
     ([, skipped, commands = '']) => (skipped === undefined ? [commands] : []),
   );
@@ -47,7 +48,7 @@ async function runShell(commands: string): Promise<string> {
 /** The sections of the page, and the number of command blocks following the first one. */
 const SECTIONS = {
   Evaluate: 1,
-  'Install with Helm': 11,
+  'Install with Helm': 6,
   'Install with one file': 2,
   'Install with kubectl': 2,
 } as const;
@@ -105,7 +106,7 @@ describe.each(Object.entries(SECTIONS))('docs/install.md: %s', (section, followi
   }, 300_000);
 });
 
-describe('docs/install.md: Rotate the root key', () => {
+describe('docs/operations.md: Rotate the root key', () => {
   beforeAll(() => beginReading());
   afterAll(() => target?.stop());
 
@@ -128,7 +129,7 @@ describe('docs/install.md: Rotate the root key', () => {
 
   test('all commands work: they add a key, back it up, retire the oldest key, and remove another key', async () => {
     const [install = ''] = commandsOf('Install with Helm');
-    const [add = '', backUp = '', retire = '', remove = '', ...others] = commandsOf('Rotate the root key', '###');
+    const [add = '', backUp = '', retire = '', remove = '', ...others] = commandsOf('Rotate the root key', OPERATIONS);
     expect(others).toEqual([]);
     await runShell(install);
     const { data: before } = await secret();
@@ -144,7 +145,7 @@ describe('docs/install.md: Rotate the root key', () => {
     await runShell(add.replace('root.key.2', 'root.key.3'));
     await runShell(remove);
     expect(await keysInPod()).toEqual(['root.key retired', 'root.key.3']);
-    const [upgrade = ''] = commandsOf('Upgrade', '###');
+    const [upgrade = ''] = commandsOf('Upgrade', OPERATIONS);
     await runShell(upgrade);
     expect(await keysInPod()).toEqual(['root.key retired', 'root.key.3']);
     expect((await secret()).data['root.key']).toBe(before['root.key']);

@@ -30,7 +30,13 @@ const PAGES = [
   'CONTRIBUTING.md',
 ];
 /** Pages whose commands are run by another project: `redis`, `image`, `chart`, or `node`. */
-const ELSEWHERE = ['docs/configuration.md', 'docs/image.md', 'docs/install.md', 'docs/quickstart.md'];
+const ELSEWHERE = [
+  'docs/configuration.md',
+  'docs/image.md',
+  'docs/install.md',
+  'docs/operations.md',
+  'docs/quickstart.md',
+];
 
 const examples = PAGES.flatMap(page =>
   readExamples(readFileSync(join(ROOT, page), 'utf8')).map(example => ({

@@ -206,7 +206,7 @@ describe('after SLUICE_REDIS_URL was changed', () => {
     expect((await world.publisher.publish(waiting)).status).toBe(202);
     await sluice.stop();
 
-    // As in docs/install.md.
+    // As in docs/operations.md.
     await copy.command('REPLICAOF', '127.0.0.1', redis.port);
     const isCopied = async () => String(await copy.command('INFO', 'replication')).includes('master_link_status:up');
     await eventually('Redis is copied', isCopied, { withinMs: 60_000 });
@@ -240,7 +240,7 @@ describe('after SLUICE_REDIS_URL was changed', () => {
     await untilLeading(sluice);
     await sluice.stop();
 
-    // As in docs/install.md.
+    // As in docs/operations.md.
     const address = (url: string) => url.slice('redis://'.length);
     const [node = ''] = cluster.urls;
     const options = ['--cluster-from', address(redis.url), '--cluster-copy'];

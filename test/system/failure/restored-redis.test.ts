@@ -9,7 +9,7 @@ import { activation, activationName, apply, block } from '../support/world.ts';
 
 const world = useSmallWorld({ partners: ['ada', 'bob'], groupKeys: ['key', 'revoked'], separateRoles: true });
 
-// As in docs/install.md.
+// As in docs/operations.md.
 it('after Redis was restored, and the controller was started first, gates that were closed since the backup stay closed', async () => {
   const { cluster, observer, processes, publisher, receiver, redis } = world;
   receiver.behave(() => 503);

@@ -167,7 +167,7 @@ export const delivery: AlertGroup = {
       steps: [
         `Run \`${logsOf('dispatcher')}\` to find the message \`work on a stream failed; retrying\`, which appears at most once a minute and contains the workspace, the stream, and the error. If \`SLUICE_LOG_LEVEL\` is set to \`debug\`, the log contains each failure.`,
         'Check the Redis alerts.',
-        'The message `subscription could not be opened` indicates that the dispatcher does not have the root key used by the controller. See [Rotate the root key](install.md#rotate-the-root-key).',
+        'The message `subscription could not be opened` indicates that the dispatcher does not have the root key used by the controller. See [Rotate the root key](operations.md#rotate-the-root-key).',
       ],
     },
     {

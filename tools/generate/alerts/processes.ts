@@ -82,7 +82,7 @@ export const processes: AlertGroup = {
       steps: [
         'Run `kubectl -n sluice-system logs -l app.kubernetes.io/component=controller --tail=-1` to find the message `the new root key will be used after these replicas have loaded it`, which contains the role, the pod, and the process of each replica.',
         'Search the logs of these replicas for the message `the root keys have changed but cannot be used`. This message shows which file to change.',
-        'Check that all pods mount the same Secret as a folder. Kubernetes never updates files that are mounted using `subPath`. See [Rotate the root key](install.md#rotate-the-root-key).',
+        'Check that all pods mount the same Secret as a folder. Kubernetes never updates files that are mounted using `subPath`. See [Rotate the root key](operations.md#rotate-the-root-key).',
       ],
     },
     {

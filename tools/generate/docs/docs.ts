@@ -57,10 +57,10 @@ function renderConfiguration(): string {
     'Only the controller and the facade connect to Kubernetes (see [Permissions](permissions.md)). You can set `KUBECONFIG` to the path of a kubeconfig or to several paths separated by `:`. The default is `~/.kube/config` (or the service account of the pod if this file does not exist). The kubeconfig also determines the namespace of the Lease unless you set `SLUICE_NAMESPACE`. Certificates and token files are read again every 10 seconds. This allows you to replace them without a restart. A user with an exec plugin, an auth provider, or impersonation takes about 40 MiB of additional memory.',
     '## Root key',
     'All signing secrets, invitation tokens, and encrypted values in Redis and in Subscriptions are derived from the root key. To create it, use `head -c 32 /dev/urandom > root.key`. You need to provide it to every controller, facade, and dispatcher and back it up.',
-    'To [rotate the root key](install.md#rotate-the-root-key), add a newer key in the same folder with a number starting at 2 (such as `root.key.2`). The leading controller selects the *first* key. This key encrypts and signs new values:',
+    'To [rotate the root key](operations.md#rotate-the-root-key), add a newer key in the same folder with a number starting at 2 (such as `root.key.2`). The leading controller selects the *first* key. This key encrypts and signs new values:',
     [
       'It is the newest key that every replica has reported. A replica without a report for 90 seconds does not count. After a change of the leader, the selection will take at least 35 seconds.',
-      'All other keys remain valid unless you [retire the oldest one](install.md#rotate-the-root-key). If you remove the file of a key, it will no longer be used.',
+      'All other keys remain valid unless you [retire the oldest one](operations.md#rotate-the-root-key). If you remove the file of a key, it will no longer be used.',
       'If the first file is missing or a file is not valid, the replica will log the reason and keep using its current keys.',
       'A facade, dispatcher, or standby controller without the first key is not ready (`RootKeyMismatch`). Other dispatchers take over the work of a dispatcher that is not ready.',
       'If no controller leads, one with different keys can become the leader. Its newest key will be used.',

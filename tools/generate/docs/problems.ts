@@ -22,10 +22,11 @@ function renderProblem(code: ProblemCode): string {
     `**${status}**: ${escapeMarkup(title)}.`,
     '## What to do',
     escapeMarkup(remedy),
-    ...(status === 429 || status === 503
-      ? [
-          'Before you repeat the request, wait for the number of seconds specified in `Retry-After`. Some calls are not safe to repeat. You can find them in the [REST interface](../rest.md).',
-        ]
+    ...((status === 429 || status === 503) && !remedy.includes('Retry-After')
+      ? ['Before you repeat the request, wait for the number of seconds in `Retry-After`.']
+      : []),
+    ...(remedy.includes('calls are safe to repeat')
+      ? ['To find the calls that are not safe to repeat, see [Repeating a call](../rest.md#repeating-a-call).']
       : []),
     '## Where it occurs',
     answeredBy(code),

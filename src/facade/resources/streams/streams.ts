@@ -23,7 +23,11 @@ const StreamApply = z
     }),
     description: spec.description.meta({ example: 'What was ordered, paid and sent.' }),
     eventTypes: spec.eventTypes.meta({ example: ['order.made', 'order.paid'] }),
-    payloadSchema: spec.payloadSchema.meta({ example: '{"type":"object"}' }),
+    payloadSchema: spec.payloadSchema.meta({
+      description:
+        'The payload schema in a language of your choice, up to 128 KiB. It is stored and shown unchanged, and never used to validate events.',
+      example: '{"type":"object"}',
+    }),
     isPublic: z.boolean().optional().meta({
       description:
         'Whether the status of the stream should be Published. Otherwise, the status is Deprecated. Defaults to false.',
