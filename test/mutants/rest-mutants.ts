@@ -84,12 +84,10 @@ export const REST_MUTANTS: readonly Mutant[] = [
     ['an Idempotency-Key can have any length', '{1,255}', '{1,}'],
   ]),
   ...restMutantsOf(`${OBJECTS}resource-writer.ts`, `${OBJECTS}resource-writer.test.ts`, [
-    [
-      'a write changes a new object with the same name',
-      'before === undefined ? {} : { uid: before.metadata.uid }',
-      '{}',
-    ],
-    ['a write that depends on a version changes another one', 'exactly && before !== undefined ?', 'false ?'],
+    ['a write changes a new object with the same name', ': { uid };', ': {};'],
+    ['a write that depends on a version changes another one', 'exactly ? { uid, resourceVersion }', 'false ? {}'],
+    ['a write changes an object that was created in the meantime', '? MUST_NOT_EXIST', '? {}'],
+    ['an object that was created in the meantime is reported as an invalid field', 'throw lost ?', 'throw false ?'],
     ['a new object with the same name is deleted', '{ uid: metadata.uid }, {', '{}, {'],
     ['a call returns before its object is deleted', '      await waitUntilGone(kind, name, metadata.uid, late);\n', ''],
     ['an edit that was overtaken is not repeated', 'tries === EDITS', 'tries === 1'],

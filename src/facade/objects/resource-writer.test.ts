@@ -73,13 +73,23 @@ const before = {
   spec: ACTIVATION,
 } as unknown as Cached<'Activation'>;
 
-test('a write only changes the object that was read, and if required, only the version that was read', async () => {
+test('a write only changes the object that was read, and if required, its version; otherwise, it only creates it', async () => {
   const { writer, sent } = writerWith({ apply: async () => before });
   const wanted = { manager: 'sluice-facade', spec: ACTIVATION, concern: ['groupKey'] } as const;
   await writer.apply('Activation', before.metadata, { ...wanted, before });
   await writer.apply('Activation', before.metadata, { ...wanted, before, exactly: true });
   await writer.apply('Activation', before.metadata, { ...wanted, exactly: true });
-  expect(sent).toEqual([{ uid: 'u' }, { uid: 'u', resourceVersion: '7' }, {}]);
+  expect(sent).toEqual([{ uid: 'u' }, { uid: 'u', resourceVersion: '7' }, { resourceVersion: '0' }]);
+});
+
+test.each([
+  ['created in the meantime is refused so that the call can be retried', before, 'changed_meanwhile'],
+  ['that does not exist is refused because of its fields', undefined, 'invalid_request'],
+])('an invalid write of an object %s', async (_what, live, code) => {
+  const invalid = new KubeError({ call: 'PATCH', status: 422, reason: 'Invalid' });
+  const { writer } = writerWith({ apply: () => Promise.reject(invalid) }, () => live);
+  const wanted = { manager: 'sluice-facade', spec: ACTIVATION, concern: ['groupKey'] } as const;
+  await expect(writer.apply('Activation', before.metadata, wanted)).rejects.toMatchObject({ code });
 });
 
 test('a write whose fields another manager keeps is refused', async () => {

@@ -25,7 +25,7 @@ export interface Wanted<K extends KindName> {
   readonly spec: Partial<Cached<K>['spec']>;
   /** The fields written by this manager: fields in `spec`, and fields that must be absent. */
   readonly concern: readonly (keyof Cached<K>['spec'] & string)[];
-  /** Object as read before. Not set if the object didn't exist. */
+  /** Object as read before. Not set if the object didn't exist, in which case the write can only create it. */
   readonly before?: Cached<K> | undefined;
   /**
    * Whether to reject the write if the object has changed since it was read. Should be set for edits that depend on the
@@ -54,6 +54,12 @@ export interface ResourceWriter {
   readonly remove: (kind: KindName, object: Cached<KindName>) => Promise<void>;
   readonly waitFor: WaitFor;
 }
+
+/**
+ * As a precondition, this only allows the API server to create an object, and not to change an object that was created
+ * since it was read. For this to work, unconditional updates must be prohibited, as they are for custom resources.
+ */
+const MUST_NOT_EXIST = { resourceVersion: '0' };
 
 const EDITS = 5;
 const GONE_WITHIN_MS = 5_000;
@@ -95,15 +101,14 @@ export function createResourceWriter({ client, caches, limits, clock }: WriterPa
 
   async function applyOnce<K extends KindName>(kind: K, name: ObjectName, wanted: Wanted<K>): Promise<Cached<K>> {
     const { manager, spec, before, exactly = false } = wanted;
-    const metadata = before === undefined ? {} : { uid: before.metadata.uid };
-    const version = exactly && before !== undefined ? { resourceVersion: before.metadata.resourceVersion } : {};
-    const body = { metadata: { ...metadata, ...version }, spec };
+    const { uid, resourceVersion } = before?.metadata ?? {};
+    const metadata = before === undefined ? MUST_NOT_EXIST : exactly ? { uid, resourceVersion } : { uid };
+    const body = { metadata, spec };
     try {
       return await client.apply<Cached<K>>(RESOURCES[kind], name, body, { fieldManager: manager, signal: deadline() });
     } catch (cause) {
       const refusal = kubeRefusal(cause);
-      // Another caller may have just created the object with a different immutable value. If so, retrying will check
-      // the existing object.
+      // Another caller may have just created the object. If so, retrying will check the existing object.
       const lost =
         before === undefined && refusal.code === 'invalid_request' && (await caches.live(kind, name)) !== undefined;
       throw lost ? new Refusal('changed_meanwhile') : refusal;

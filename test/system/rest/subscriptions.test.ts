@@ -179,6 +179,24 @@ test('20 concurrent equal calls create one object', async () => {
   expect((await ada.get<{ data: unknown[] }>(subscriptions)).body.data).toHaveLength(2);
 });
 
+test('only one of several concurrent calls with different endpoints creates the subscription, on any facade', async () => {
+  const facades = [eve, await world.as(second, 'eve')];
+  for (const name of ['orders', 'visits', 'carts']) {
+    const urls = Array.from({ length: 4 }, (_, n) => `${URL}/${n}`);
+    const replies = await Promise.all(
+      urls.map((url, n) => subscribe(facades[n % 2] as RestClient, name, { endpoint: { url } }, 'eve')),
+    );
+    const made = replies.findIndex(({ status }) => status === 201);
+    const others = replies
+      .toSpliced(made, 1)
+      .map(({ status, body }) => `${status} ${(body as { code?: string }).code}`);
+    expect(others).toEqual(Array.from({ length: 3 }, () => '409 subscription_exists'));
+    const path = `${receiving('eve')}/subscriptions/${replies[made]?.body.publicId}`;
+    expect((await eve.get<Entry>(path)).body.endpoint?.url).toBe(urls[made]);
+    expect((await eve.remove(path)).status).toBe(204);
+  }
+});
+
 test('while a stream is blocked, subscribing is refused and existing subscriptions are paused', async () => {
   await apply(world.installation.cluster, [
     pkg('shop', 'all', ['orders', 'visits']),

@@ -1,6 +1,5 @@
 import { FIELD_MANAGER } from '../../../api/well-known.ts';
 import { addressKey, invitedIntegrationName } from '../../../core/ids/invitation-names.ts';
-import { Refusal } from '../../../http/refusal.ts';
 import type { Cached } from '../../objects/cached.ts';
 import type { Facade } from '../../objects/facade.ts';
 import type { OwnedTenant } from '../../objects/ownership.ts';
@@ -37,20 +36,13 @@ async function readOrMake(facade: Facade, owned: OwnedTenant, invited: string, e
     if (before !== undefined && before.metadata.deletionTimestamp === undefined)
       return { integration: before, made: false };
     await assertMailable(facade, owned, email);
-    try {
-      const integration = await writer.apply('Integration', name, {
-        manager: FIELD_MANAGER.facade,
-        before,
-        concern: ['invitedEmail'],
-        spec: { invitedEmail: email },
-      });
-      return { integration, made: true };
-    } catch (error) {
-      // The address is immutable, and a concurrent call has stored it with different upper and lower case.
-      const taken = error instanceof Refusal && error.code === 'invalid_request';
-      if (taken && (await caches.live('Integration', name)) !== undefined) throw new Refusal('changed_meanwhile');
-      throw error;
-    }
+    const integration = await writer.apply('Integration', name, {
+      manager: FIELD_MANAGER.facade,
+      before,
+      concern: ['invitedEmail'],
+      spec: { invitedEmail: email },
+    });
+    return { integration, made: true };
   });
 }
 
