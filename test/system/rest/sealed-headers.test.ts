@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { publicId } from '../../../src/core/ids/ids.ts';
 import { subscriptionObjectName } from '../../../src/core/ids/object-names.ts';
@@ -128,6 +129,28 @@ test('the value of a new subscription cannot be used in any other subscription',
     },
   );
   expect(await read(fresh, reason)).toBe('Live');
+});
+
+test('a subscription that replaces one that is being deleted can use its value', async () => {
+  const { cluster } = inbox.world.installation;
+  const fresh = subscriptionObjectName('shop', 'ada', 'fresh');
+  const name = `subscription/${fresh}`;
+  const changed = await inbox.ada.put(
+    `${inbox.root}/subscriptions/${publicId('Subscription', 'ada', fresh)}`,
+    header('Bearer changed'),
+  );
+  expect(changed.status).toBe(200);
+  const keptBy = (finalizers: string) =>
+    kubectl(cluster, ['patch', name, '-n', 'ada', '--type=merge', '-p', `{"metadata":{"finalizers":${finalizers}}}`]);
+  await keptBy('["example.com/kept"]');
+  await kubectl(cluster, ['delete', name, '-n', 'ada', '--wait=false']);
+  const replaced = inbox.ada.post(`${inbox.root}/subscriptions`, {
+    catalogEntryPublicId: publicId('CatalogStream', 'shop', 'fresh'),
+    ...header('Bearer changed'),
+  });
+  await sleep(500);
+  await keptBy('null');
+  expect(await replaced).toMatchObject({ status: 201, body: { status: 'Live' } });
 });
 
 test('a value that was moved to another header holds events until it is set again', async () => {

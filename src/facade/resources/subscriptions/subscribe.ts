@@ -70,19 +70,21 @@ export async function subscribe(
   };
   return writer.edit(async () => {
     const before = await caches.live('Subscription', object);
+    // Header values of a subscription that is being deleted can't be used by the subscription that replaces it.
+    const present = before?.metadata.deletionTimestamp === undefined ? before : undefined;
     const requested = sealRequest(
       asked,
-      before?.spec,
-      sealsOf(facade.headerSeals, object, before, asked.endpoint?.url ?? ''),
+      present?.spec,
+      sealsOf(facade.headerSeals, object, present, asked.endpoint?.url ?? ''),
     );
-    if (before !== undefined && before.metadata.deletionTimestamp === undefined) {
+    if (present !== undefined) {
       await assertActive(facade, integration);
       await assertNotBlocked(facade, integration, stream);
-      if (before.status?.admittedAt === undefined) await assertPublished(facade, producer, stream);
-      if (matchesRequest(before.spec, requested)) return { made: false, subscription: before };
+      if (present.status?.admittedAt === undefined) await assertPublished(facade, producer, stream);
+      if (matchesRequest(present.spec, requested)) return { made: false, subscription: present };
       const id = publicId('Subscription', object.namespace, object.name);
       const help =
-        before.spec.ordering === (requested.ordering ?? 'ByGroupKey')
+        present.spec.ordering === (requested.ordering ?? 'ByGroupKey')
           ? 'Use PUT to change it'
           : 'You cannot change the ordering. To use a different ordering, delete the subscription and subscribe again';
       throw new Refusal(
