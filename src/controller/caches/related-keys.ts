@@ -1,5 +1,5 @@
 import { type AnyObject, keyOf } from '../../kube/object.ts';
-import { type KeySource, keysFrom } from '../engine/keyed-controller.ts';
+import { addChanged, type KeySource, keysFrom } from '../engine/keyed-controller.ts';
 import type { Caches } from './caches.ts';
 
 /** Kinds which belong to the workspace of their namespace, using a separate key for each object. */
@@ -65,7 +65,7 @@ export function fromAdoptions(
     subscribe: add =>
       namespaces.subscribe((_change, namespace, old, current) => {
         if ((old?.workspace === namespace) === (current?.workspace === namespace)) return;
-        for (const key of keysIn(namespace)) add(key);
+        addChanged(keysIn(namespace), add);
       }),
   };
 }

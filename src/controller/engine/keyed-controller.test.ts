@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { createManualClock } from '../../../test/support/manual-clock.ts';
 import { cacheBehind, errorFromStatus } from '../../kube/kube-error.ts';
 import type { AnyObject } from '../../kube/object.ts';
@@ -11,7 +11,7 @@ import { createControllerMetrics } from './controller-metrics.ts';
 import { createKeyedController, type KeyedControllerOptions, keysFrom } from './keyed-controller.ts';
 
 function start(
-  options: Pick<KeyedControllerOptions, 'reconcile' | 'keys' | 'workers' | 'retry'> &
+  options: Pick<KeyedControllerOptions, 'reconcile' | 'keys' | 'sources' | 'workers' | 'retry'> &
     Partial<Pick<KeyedControllerOptions, 'log'>>,
 ) {
   const clock = createManualClock();
@@ -59,6 +59,28 @@ describe('keyed controller', () => {
     reflected.apply({ type: 'MODIFIED', object: of('u1', '2') });
     reflected.apply({ type: 'MODIFIED', object: of('u2', '3') });
     expect(added).toEqual(['u1', 'u1', 'u1', 'u2']);
+  });
+
+  it('does not add many keys in a single turn of the event loop, neither at the start nor after a change', async () => {
+    const reflected = createReflected<AnyObject>({ project: object => object, log: createLogger({ level: 'silent' }) });
+    const many = Array.from({ length: 10_000 }, (_, n) => `acme/${n}`);
+    const source = keysFrom(reflected as unknown as Reflector<AnyObject>, () => many);
+    const put = (version: string) =>
+      reflected.apply({ type: 'ADDED', object: { metadata: { name: 'a', uid: 'u1', resourceVersion: version } } });
+    put('1');
+    expect([...keysFrom(reflected as unknown as Reflector<AnyObject>, () => many, true).keys()]).toEqual([]);
+    const { controller, stop, running } = start({ sources: [source], reconcile: () => new Promise(() => {}) });
+    expect(controller.isPending('acme/99')).toBe(true);
+    expect(controller.isPending('acme/9999')).toBe(false);
+    await vi.waitFor(() => expect(controller.isPending('acme/9999')).toBe(true));
+    stop.abort();
+    let added = 0;
+    const unsubscribe = source.subscribe(() => void added++);
+    put('2');
+    expect(added).toBe(100);
+    await vi.waitFor(() => expect(added).toBe(many.length));
+    unsubscribe();
+    void running;
   });
 
   it('logs a few failures completely, and only some of them while many keys fail', async () => {

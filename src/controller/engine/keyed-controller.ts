@@ -5,6 +5,7 @@ import type { Logger } from '../../telemetry/log.ts';
 import type { Span, Tracing } from '../../telemetry/tracing.ts';
 import type { Backoff } from '../../time/backoff.ts';
 import type { Clock } from '../../time/clock.ts';
+import { inSlices, type Steps } from '../../time/slices.ts';
 import type { ControllerMetrics, ReconcileResult } from './controller-metrics.ts';
 import { createWorkQueue, type WorkQueue } from './work-queue.ts';
 
@@ -30,23 +31,42 @@ export type KeySource = {
   readonly keys: () => Iterable<string>;
 };
 
+/** The number of keys that are added immediately. */
+const AT_ONCE = 100;
+
+/** Adds the first keys immediately, and all others in slices, because there may be 100,000 of them. */
+async function addSoon(keys: Iterable<string>, add: (key: string) => void): Promise<void> {
+  const steps = (function* (): Steps<void> {
+    for (const key of keys) {
+      add(key);
+      yield;
+    }
+  })();
+  for (let n = 0; n < AT_ONCE; n++) if (steps.next().done) return;
+  await inSlices(steps);
+}
+
+/** Adds each key once. A second call would reconcile it twice if a worker has already started on it. */
+export function addChanged(keys: Iterable<string>, add: (key: string) => void): void {
+  void addSoon(new Set(keys), add);
+}
+
 /**
  * Creates a source that maps reflector changes to keys. `toKeys` receives both the old and the new object so that both
  * are enqueued when a reference changes. It should be fast and free of side effects.
+ *
+ * @param isRelated whether another source already has the keys of all existing objects
  */
 export function keysFrom<P>(
   reflector: Reflector<P>,
   toKeys: (old: P | undefined, current: P | undefined) => Iterable<string>,
+  isRelated = false,
 ): KeySource {
   return {
     reflector,
-    subscribe: add =>
-      reflector.subscribe((_change, _key, old, current) => {
-        // We need to make sure that each key is only added once. A second call would reconcile it twice if a worker has
-        // already started on it.
-        for (const key of new Set(toKeys(old, current))) add(key);
-      }),
+    subscribe: add => reflector.subscribe((_change, _key, old, current) => addChanged(toKeys(old, current), add)),
     keys: function* () {
+      if (isRelated) return;
       for (const value of reflector.store.values()) yield* toKeys(undefined, value);
     },
   };
@@ -167,6 +187,16 @@ export function createKeyedController(options: KeyedControllerOptions): Controll
     }
   }
 
+  /** Returns the keys of all existing objects. */
+  function* existing(stop: AbortSignal): Generator<string> {
+    for (const source of sources) {
+      for (const key of source.keys()) {
+        if (stop.aborted) return;
+        yield key;
+      }
+    }
+  }
+
   async function run(stop: AbortSignal, lost: AbortSignal): Promise<void> {
     if (stop.aborted) return;
     const current = createWorkQueue({ clock, metrics: metrics.queue, retry, isDeletion, workers });
@@ -174,8 +204,8 @@ export function createKeyedController(options: KeyedControllerOptions): Controll
     metrics.setMaxConcurrent(workers);
     const subscriptions = sources.map(source => source.subscribe(current.add));
     const stopped = new Promise<void>(resolve => stop.addEventListener('abort', () => resolve(), { once: true }));
-    for (const source of sources) for (const key of source.keys()) current.addInBackground(key);
     const running = Array.from({ length: workers }, () => work(current, lost));
+    await addSoon(existing(stop), current.addInBackground);
     for (const key of (await options.keys?.()) ?? []) current.addInBackground(key);
     await stopped;
     for (const unsubscribe of subscriptions) unsubscribe();

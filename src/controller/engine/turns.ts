@@ -44,7 +44,6 @@ function createFifo() {
   const keys = new Set<string>();
   let cursor = keys.values();
   return {
-    has: (key: string) => keys.has(key),
     add: (key: string) => keys.add(key),
     delete: (key: string) => keys.delete(key),
     size: () => keys.size,
@@ -69,7 +68,6 @@ function createFifo() {
 function createRotation() {
   const tenants = createFifo();
   const keysOf = new Map<string, ReturnType<typeof createFifo>>();
-  let size = 0;
 
   function drop(tenant: string): void {
     tenants.delete(tenant);
@@ -77,30 +75,24 @@ function createRotation() {
   }
 
   return {
-    size: () => size,
-    has: (key: string) => keysOf.get(tenantOfKey(key))?.has(key) ?? false,
     add(key: string): void {
       const tenant = tenantOfKey(key);
       const keys = keysOf.get(tenant) ?? createFifo();
       keysOf.set(tenant, keys);
       tenants.add(tenant);
       keys.add(key);
-      size++;
     },
-    delete(key: string): boolean {
+    delete(key: string): void {
       const tenant = tenantOfKey(key);
       const keys = keysOf.get(tenant);
-      if (!keys?.delete(key)) return false;
-      size--;
-      if (keys.size() === 0) drop(tenant);
-      return true;
+      keys?.delete(key);
+      if (keys?.size() === 0) drop(tenant);
     },
     take(): string | undefined {
       const tenant = tenants.take();
       if (tenant === undefined) return undefined;
       const keys = keysOf.get(tenant);
       const key = keys?.take();
-      size--;
       if (keys === undefined || keys.size() === 0) drop(tenant);
       else tenants.add(tenant);
       return key;
@@ -117,36 +109,41 @@ export type Turns = ReturnType<typeof createTurns>;
 export function createTurns() {
   let turn = 0;
   let waiting = createRotations();
+  /** The order in which each key is waiting. */
+  const orders = new Map<string, Order>();
 
   function createRotations() {
     return { deletion: createRotation(), change: createRotation(), background: createRotation() };
   }
 
   return {
-    has: (key: string) => ORDERS.some(order => waiting[order].has(key)),
-    size: () => ORDERS.reduce((sum, order) => sum + waiting[order].size(), 0),
+    has: (key: string) => orders.has(key),
+    size: () => orders.size,
     /**
      * Adds a key. If it is already waiting in a later order, it is moved forward. Returns true if the key was not
      * waiting before.
      */
     add(key: string, order: Order): boolean {
-      const rank = ORDERS.indexOf(order);
-      const current = ORDERS.findIndex(each => waiting[each].has(key));
-      if (current !== -1 && current <= rank) return false;
-      if (current !== -1) waiting[ORDERS[current] as Order].delete(key);
+      const current = orders.get(key);
+      if (current !== undefined && firstOf(current, order) === current) return false;
+      if (current !== undefined) waiting[current].delete(key);
       waiting[order].add(key);
-      return current === -1;
+      orders.set(key, order);
+      return current === undefined;
     },
     take(): string | undefined {
       const first = FIRST_IN_TURN[turn++ % FIRST_IN_TURN.length] as Order;
       for (const order of [first, ...ORDERS]) {
         const key = waiting[order].take();
-        if (key !== undefined) return key;
+        if (key === undefined) continue;
+        orders.delete(key);
+        return key;
       }
       return undefined;
     },
     clear(): void {
       waiting = createRotations();
+      orders.clear();
     },
   };
 }

@@ -18,18 +18,25 @@ export function pairSources(
       if (current !== undefined && isEcho(old, current)) return [];
       return [old, current].flatMap(each => (each === undefined ? [] : [pairKeyOf(each)]));
     }),
-    keysFrom(caches.Integration, (old, current) => {
-      const object = current ?? old;
-      if (object === undefined) return [];
-      if (!isCreatedOrDeleted(old, current) && acceptedReason(old) === acceptedReason(current)) return [];
-      return store.byIndex('integration', keyOf(object.metadata)).map(pairKeyOf);
-    }),
-    keysFrom(caches.Workspace, (old, current) =>
-      isCreatedOrDeleted(old, current)
-        ? keyOfChanged(old, current).flatMap(name => store.byIndex('namespace', name).map(pairKeyOf))
-        : [],
+    keysFrom(
+      caches.Integration,
+      (old, current) => {
+        const object = current ?? old;
+        if (object === undefined) return [];
+        if (!isCreatedOrDeleted(old, current) && acceptedReason(old) === acceptedReason(current)) return [];
+        return store.byIndex('integration', keyOf(object.metadata)).map(pairKeyOf);
+      },
+      true,
     ),
-    fromAdoptions(caches, namespace => new Set(store.byIndex('namespace', namespace).map(pairKeyOf))),
+    keysFrom(
+      caches.Workspace,
+      (old, current) =>
+        isCreatedOrDeleted(old, current)
+          ? keyOfChanged(old, current).flatMap(name => store.byIndex('namespace', name).map(pairKeyOf))
+          : [],
+      true,
+    ),
+    fromAdoptions(caches, namespace => store.byIndex('namespace', namespace).map(pairKeyOf)),
   ];
 }
 
