@@ -56,7 +56,7 @@ export function createStartPart(parts: Parts, shared: SharedWork): (part: Part) 
     const { tally, setHome, observe, leave } = shared.partMetrics.join();
     // This name identifies the claims of a part even if the same process has released and acquired the part again.
     const own = { ...deps, tally, name: `${shared.name}.${(starts++).toString(36)}` };
-    const worker = createPartWorker({ ...own, onActivity: hold => home?.wake(hold) }, part);
+    const worker = createPartWorker({ ...own, onActivity: seen => home?.wake(seen) }, part);
     observe(worker.sending);
     return {
       setHome(isHome) {

@@ -11,6 +11,7 @@ import type { DeliverDeps } from '../dispatcher/deliver.ts';
 import type { SlotOpening } from './opened-slots.ts';
 import type { PartTally } from './part-metrics.ts';
 import type { Room } from './room.ts';
+import type { Activity } from './upkeep.ts';
 
 /** The scripts that the worker of a part will call. */
 interface PartCalls {
@@ -45,10 +46,8 @@ export interface PartWorkerDeps extends SlotOpening, PartCalls, Omit<DeliverDeps
   readonly room: Room;
   /** The memory that this process may use for large bodies during attempts, in bytes. */
   readonly bodyRoom: Room;
-  /**
-   * Reports activity in the part. If the part is held back, `hold` is the reason for this, as returned by an exchange.
-   */
-  readonly onActivity?: (hold: string | undefined) => void;
+  /** Reports activity in the part. */
+  readonly onActivity?: (seen: Activity) => void;
   /** Called if an endpoint was disabled because of its response. */
   readonly onDisabled: (part: Part, slot: string) => void;
   /** Called if the state of the deliveries of a subscription has changed. */

@@ -195,7 +195,7 @@ export function createPartWorker(given: PartWorkerDeps, part: Part): PartWorker 
 
   function onMessage(message: Buffer): void {
     const push = parsePush(message);
-    deps.onActivity?.(undefined);
+    deps.onActivity?.(push);
     noteVersion(push.version);
     for (const lane of push.behind) if (book.markBehind(lane)) loop.completed();
     if (push.dispatcher === name) {
@@ -222,7 +222,7 @@ export function createPartWorker(given: PartWorkerDeps, part: Part): PartWorker 
 
   function onAnswer(answer: Exclude<ExchangeAnswer, { answer: 'GONE' }>, sentMs: number): void {
     clock.note(sentMs, elapsed.nowMs(), answer.nowMs);
-    deps.onActivity?.(answer.hold);
+    deps.onActivity?.(answer);
     noteVersion(answer.version);
     if (advancedVersion !== version || answer.hold !== undefined) advance();
     if (answer.answer === 'CLOSED') missControlData();

@@ -18,7 +18,7 @@ import { createUpkeep, type UpkeepDeps } from './upkeep.ts';
 const SOON = { timeout: 20_000 };
 
 const HOUR_MS = 3_600_000;
-const times = { foldMs: 20, sweepMs: 20, shortMs: 20, waitedMs: 20 };
+const times = { foldMs: 20, sweepMs: 20, sweepActiveMs: 20, shortMs: 20, waitedMs: 20 };
 
 onEachRedis(redis => {
   function upkeepOf(t: TestPart, fields: Partial<UpkeepDeps> = {}) {
@@ -66,9 +66,9 @@ onEachRedis(redis => {
     };
     start();
     await vi.waitFor(() => expect(calls.settle).toBe(1), SOON);
-    wake();
+    wake({});
     await pause(1_000);
-    wake();
+    wake({});
     await vi.waitFor(() => expect(calls.settle).toBe(2), { ...SOON, interval: 5 });
     await t.send('nobody');
     await vi.waitFor(async () => expect(await countEvents()).toBe(1), SOON);
@@ -94,7 +94,7 @@ onEachRedis(redis => {
       },
       times: { ...times, foldMs: 300 },
     });
-    upkeep.wake();
+    upkeep.wake({});
     upkeep.start();
     await vi.waitFor(async () => {
       const series = await createSeriesReader(redis()).readSeries(t.part.tenant, '1h', t.clock.ms);
@@ -116,12 +116,31 @@ onEachRedis(redis => {
     await vi.waitFor(() => expect(ended).toEqual([{ expired: 1, neverRouted: 0 }]), SOON);
     await t.send('k');
     t.clock.ms += HOUR_MS - 100;
-    upkeep.wake();
+    upkeep.wake({});
     const before = upkeep.calls.sweep;
     await vi.waitFor(() => expect(upkeep.calls.sweep).toBeGreaterThan(before), SOON);
     expect(await t.log()).toHaveLength(1);
     t.clock.ms += 101;
     await vi.waitFor(async () => expect(await t.log()).toEqual([]), SOON);
+  });
+
+  test('sweeps a part that is being used once its settings change', async () => {
+    const { t } = await startPart(redis(), { a: {} }, ['k']);
+    const { calls, start, wake } = upkeepOf(t, { times: { ...times, sweepActiveMs: 60_000 } });
+    wake({ version: '1' });
+    start();
+    const sweepsWhileUsed = async () => {
+      const before = calls.sweep;
+      for (let i = 0; i < 20; i++) {
+        wake(i % 2 === 0 ? {} : { version: '1' });
+        await pause(10);
+      }
+      return calls.sweep - before;
+    };
+    await expect.poll(sweepsWhileUsed, SOON).toBe(0);
+    const before = calls.sweep;
+    wake({ version: '2' });
+    await vi.waitFor(() => expect(calls.sweep).toBe(before + 1), SOON);
   });
 
   test('records the stored bytes again when the ids of a part without events are removed', async () => {
@@ -157,7 +176,7 @@ onEachRedis(redis => {
     const upkeep = upkeepOf(t);
     upkeep.start();
     await t.send('k', 'k');
-    for (let i = 0; i < 20; i++) upkeep.wake();
+    for (let i = 0; i < 20; i++) upkeep.wake({});
     await vi.waitFor(async () => expect((await readBalance(redis(), account))?.usedTokens).toBe(2), SOON);
     const callsWhileWaiting = async () => {
       const { sweep, settle } = upkeep.calls;
@@ -208,7 +227,7 @@ onEachRedis(redis => {
       await pay(t, account, 'Free');
       const upkeep = upkeepOf(t, { times: { ...times, foldMs: 60_000 } });
       await t.send(...Array.from({ length: 64 }, () => 'k'));
-      upkeep.wake('tokens');
+      upkeep.wake({ hold: 'tokens' });
       await vi.waitFor(async () => {
         await t.advanceAll();
         expect((await t.counts('a'))[1]).toBe(64);
@@ -224,7 +243,7 @@ onEachRedis(redis => {
       const held: string[] = [];
       const upkeep = upkeepOf(t, { onHeld: cause => void held.push(cause) });
       await t.send('k', 'k');
-      upkeep.wake('tokens');
+      upkeep.wake({ hold: 'tokens' });
       await vi.waitFor(async () => {
         await t.advanceAll();
         expect(held.length).toBeGreaterThan(3);
@@ -259,7 +278,7 @@ onEachRedis(redis => {
     const routed = async () => (await t.counts('a'))[1];
     await t.send('k', 'k');
     advancing.start();
-    upkeep.wake('tokens');
+    upkeep.wake({ hold: 'tokens' });
     await vi.waitFor(async () => expect(await routed()).toBe(1), SOON);
     await vi.waitFor(() => expect(upkeep.alarms).toHaveLength(1), SOON);
     await pause(200);
@@ -287,7 +306,7 @@ onEachRedis(redis => {
     const { sweep } = upkeep.calls;
     const settled = calls;
     expect(settled).toBeGreaterThan(1);
-    upkeep.wake('tokens');
+    upkeep.wake({ hold: 'tokens' });
     await pause(100);
     expect([upkeep.calls.sweep, calls]).toEqual([sweep, settled]);
   });

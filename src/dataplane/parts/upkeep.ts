@@ -10,8 +10,10 @@ import type { NoteFailure } from '../dispatcher/part-failures.ts';
 const TIMES = {
   /** How often the part counts are added to its account and to the series. */
   foldMs: 5_000,
-  /** How long to wait until an active part is swept, because subscriptions may have been deleted. */
+  /** How long to wait until a part is swept after its settings or its subscriptions have changed. */
   sweepMs: 10_000,
+  /** How often an active part is swept. Nothing that is stored in the meantime is removed earlier than this. */
+  sweepActiveMs: 300_000,
   /** How often to request tokens for a part if its account does not have any. */
   shortMs: 1_500,
   /** How often to check if there are enough tokens for a part. */
@@ -46,12 +48,18 @@ export interface UpkeepDeps {
   readonly times?: Partial<typeof TIMES>;
 }
 
+/** What a message or an exchange says about the part. */
+export interface Activity {
+  /** The reason why the part is held back, as returned by an exchange. */
+  readonly hold?: string | undefined;
+  /** The version of its rows. */
+  readonly version?: string;
+}
+
 export interface Upkeep {
   readonly start: () => void;
-  /**
-   * Reports activity in the part. If the part is held back, `hold` is the reason for this, as returned by an exchange.
-   */
-  readonly wake: (hold?: string) => void;
+  /** Reports activity in the part. */
+  readonly wake: (seen: Activity) => void;
   /** Resolves when all of the work has been finished. */
   readonly stop: () => Promise<void>;
 }
@@ -122,7 +130,7 @@ function createJob(run: () => Promise<number | undefined>, onError: (error: unkn
  */
 export function createUpkeep(deps: UpkeepDeps, part: Part): Upkeep {
   const { nowMs } = deps;
-  const { foldMs, sweepMs, shortMs, waitedMs, clockMs } = { ...TIMES, ...deps.times };
+  const { foldMs, sweepMs, sweepActiveMs, shortMs, waitedMs, clockMs } = { ...TIMES, ...deps.times };
   const state: SweepState = {};
   const source = { ...part, meta: partKeys(part).meta };
   let folded: string | undefined;
@@ -132,6 +140,7 @@ export function createUpkeep(deps: UpkeepDeps, part: Part): Upkeep {
   /** The time of the last activity, using the monotonic clock. */
   let wokenMs = Number.NEGATIVE_INFINITY;
   let alarmedMs = Number.NEGATIVE_INFINITY;
+  let version: string | undefined;
   let isStopping = false;
   const fail = (what: string) => (error: unknown) => deps.onFailure?.(error, what, part);
 
@@ -187,11 +196,13 @@ export function createUpkeep(deps: UpkeepDeps, part: Part): Upkeep {
       sweeping.within(0);
       counting.within(0);
     },
-    wake(hold) {
+    wake(seen) {
       wokenMs = performance.now();
       // While it waits it is looked at often enough.
-      counting.within(hold === 'tokens' && waiting === 'no' ? 0 : foldMs);
-      sweeping.within(sweepMs);
+      counting.within(seen.hold === 'tokens' && waiting === 'no' ? 0 : foldMs);
+      const isChanged = seen.version !== undefined && seen.version !== version;
+      if (isChanged) version = seen.version;
+      sweeping.within(isChanged ? sweepMs : sweepActiveMs);
     },
     async stop() {
       isStopping = true;

@@ -48,7 +48,7 @@ export interface Push {
   readonly behind: readonly string[];
   /** The time at which the claims were made, in milliseconds of the part's clock. */
   readonly nowMs: number;
-  /** This changes if there are changes to the rows of subscriptions or their endpoints. */
+  /** This changes if there are changes to the rows of subscriptions or their endpoints, or to the retention. */
   readonly version: string;
   readonly events: readonly ClaimedEvent[];
 }

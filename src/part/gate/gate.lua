@@ -241,7 +241,11 @@ for i = FIRST, #ARGV, 4 do
   elseif operation == 'meta' and a == 'storedMax' then
     if set(KEY_META, a, b) then redis.call('HDEL', KEY_META, 'space') end
   -- Wakes up all dispatchers and ingress processes for which the part (or its control data) was missing.
-  elseif operation == 'meta' then woken = set(KEY_META, a, b) and a == 'ready' or woken
+  elseif operation == 'meta' then
+    local isSet = set(KEY_META, a, b)
+    woken = isSet and a == 'ready' or woken
+    -- The process that removes expired events notices the new version.
+    rowsChanged = isSet and a == 'retentionMs' or rowsChanged
   elseif operation == 'marker' then
     woken = set(KEY_KEYS, '', MARKER) or woken
     -- Some of the data was lost or is damaged.

@@ -244,7 +244,7 @@ onEachRedis(redis => {
       expect(await count()).toEqual(before);
     });
 
-    test('changes the version in messages and responses if rows or endpoints change', async () => {
+    test('changes the version in messages and responses if rows, endpoints, or the retention change', async () => {
       const { t, d } = await start();
       const version = async () => (await d.exchange(0)).version;
       const first = await version();
@@ -253,7 +253,11 @@ onEachRedis(redis => {
       await t.change({ kind: 'endpoint', slot: t.slot('a'), sealed: 's' });
       const second = await version();
       await t.setRow('a', { cap: 3 });
-      expect(new Set([first, second, await version()]).size).toBe(3);
+      const third = await version();
+      for (let i = 0; i < 2; i++) await t.change({ kind: 'meta', field: 'retentionMs', value: '3600000' });
+      const fourth = await version();
+      expect(Number(fourth)).toBe(Number(third) + 1);
+      expect(new Set([first, second, third, fourth]).size).toBe(4);
     });
 
     test('of another generation is refused until this generation starts; then all data of the previous one is ignored', async () => {
