@@ -73,26 +73,25 @@ export const CONDITION_MEANING = {
       Closed: 'True: The integration has been applied. It is closed because it has expired or was declined or revoked.',
     },
     Accepted: {
-      InvitationAccepted: 'True: The invitation was accepted by the partner.',
-      DirectGrant: 'True: Access was granted directly to the receiving workspace by the producer.',
-      Pending: 'False: Waiting for the partner to respond to the invitation.',
-      Declined: 'False: The invitation was declined by the partner.',
+      InvitationAccepted: 'True: The partner has accepted the invitation.',
+      DirectGrant: 'True: The producer has granted access to the receiving workspace directly.',
+      Pending: 'False: The partner has not responded to the invitation yet.',
+      Declined: 'False: The partner has declined the invitation.',
       Expired: 'False: The invitation expired after 14 days without a response.',
-      Revoked: 'False: The integration was revoked by the producer.',
+      Revoked: 'False: The producer has revoked the integration.',
     },
     Admitted: {
-      InvitationAccepted: 'True: The invitation was accepted by the partner.',
-      Subscribed: 'True: The integration is used by at least one Subscription in the receiving workspace.',
+      InvitationAccepted: 'True: The partner has accepted the invitation.',
+      Subscribed: 'True: At least one Subscription in the receiving workspace uses the integration.',
       WorkspaceNotAdmitting:
         'False: No events are routed, because the receiving workspace has no Subscription that uses the integration, or does not exist.',
     },
     InvitationSent: {
-      Sent: 'True: The invitation has been accepted for delivery by the mail server.',
+      Sent: 'True: The mail server has accepted the invitation.',
       SecretWritten:
         'True: No mail server is configured, so the token can be found in the Secret <name>-invitation instead.',
-      SmtpFailed:
-        'False: The invitation was rejected by the mail server, or the server failed to respond. The controller retries this automatically.',
-      SecretFailed: 'False: Failed to write the Secret. The controller retries this automatically.',
+      SmtpFailed: 'False: The mail server rejected the invitation or did not respond. The controller sends it again.',
+      SecretFailed: 'False: The Secret could not be written. The controller tries again.',
       AddressLimitReached:
         'False: The workspace has sent an invitation to this address in the last 24 hours, even if it has been revoked or deleted since. The email is sent at the time in the message.',
       AccountLimitReached:
@@ -111,7 +110,7 @@ export const CONDITION_MEANING = {
     Stalled: { ...EVERY_KIND.Stalled, WaitingForIntegration: missing('integration') },
     Effective: {
       Routing: 'True: Events with this group key can be routed to the integration.',
-      IntegrationPending: 'False: The integration has not been accepted by the partner yet.',
+      IntegrationPending: 'False: The partner has not accepted the integration yet.',
       Revoked: 'False: This Activation has been revoked.',
       RevokedElsewhere: 'False: Another Activation with the same integration and group key has been revoked.',
       IntegrationClosed: 'False: The integration has expired, or it was declined or revoked.',
@@ -155,20 +154,19 @@ export const CONDITION_MEANING = {
     Stalled: {
       ...EVERY_KIND.Stalled,
       WaitingForStream: missing('stream'),
-      Duplicate:
-        'An older Subscription already exists for the same integration and stream. One of the two should be deleted.',
+      Duplicate: 'An older Subscription already exists for the same integration and stream. Delete one of the two.',
       StreamDeprecated:
         'The stream is deprecated. To resolve this, either publish the stream again or delete the Subscription.',
     },
     Live: {
       Live: 'True: Events are being routed. They are either delivered to the endpoint, or available for pulling if no endpoint is configured.',
       Blocked:
-        'False: Routing is paused due to a Block on the stream. Events are kept until the end of their retention period.',
-      Suspended: 'False: Routing has been paused using spec.suspended.',
+        'False: A Block on the stream, or on a package that contains it, pauses routing. Events are kept until the end of their retention period.',
+      Suspended: 'False: spec.suspended pauses routing. Events are kept until the end of their retention period.',
       EndpointDisabled:
-        'False: The endpoint was disabled, either by a 410 response or after five days without a successful delivery. Events are kept in the inbox.',
+        'False: A 410 response, or five days without a successful delivery, have disabled the endpoint. Events are kept in the inbox. To enable it again, set spec.endpoint.enabledAt.',
       EndpointRefused:
-        "False: The endpoint resolves to a network that isn't allowed, or a Secret contains a value that cannot be used in a header. Events are kept in the inbox.",
+        'False: The scheme, port, or IP address in the URL of the endpoint is not allowed, or a Secret contains a value that cannot be used in a header. Events are kept in the inbox. The addresses of a host name are only checked by each attempt, which fails with address_refused.',
       WaitingForSecret:
         'False: A Secret or key referenced by a header could not be found. Events are kept in the inbox until the Secret has been created. After that, delivery resumes automatically.',
       HeaderNotReadable:
@@ -201,8 +199,8 @@ export const CONDITION_MEANING = {
     },
     BacklogAtRisk: {
       NearRetention:
-        'True: The oldest waiting event is close to the end of its retention period and will be lost afterwards.',
-      WithinRetention: 'False: None of the waiting events are close to the end of their retention period.',
+        'True: The oldest waiting event has used up 80 % of its retention period, and will be lost when the period ends.',
+      WithinRetention: 'False: No waiting event has used up 80 % of its retention period.',
     },
   },
   Workspace: {
@@ -223,7 +221,7 @@ export const CONDITION_MEANING = {
       ...EVERY_KIND.Stalled,
       WaitingForAccount: missing('account'),
       NamespaceNotAdopted:
-        'The namespace exists, but the label for this workspace is missing and must be added by an administrator.',
+        'The namespace exists, but the label for this workspace is missing. An administrator must add it.',
     },
     DataPlaneReachable: {
       RedisUnavailable:
@@ -231,7 +229,7 @@ export const CONDITION_MEANING = {
       RedisAnswers: 'True: Redis has recovered from an outage. This condition is not present if there was no outage.',
     },
     InsufficientTokens: {
-      TokensSpent: 'True: All tokens in the account have been spent, so routing is paused.',
+      TokensSpent: 'True: The account has no tokens left, so routing is paused.',
       TokensLeft: 'False: The account either has tokens remaining or is on the Metered plan.',
     },
   },

@@ -123,7 +123,12 @@ const Delivery = z
       }),
     attempts: z.array(ActualAttempt).meta({ description: 'Attempts made so far, oldest first.' }),
     headers: z
-      .array(z.object({ name: z.string(), value: z.string() }))
+      .array(
+        z.object({
+          name: z.string().meta({ description: 'The name of the header.' }),
+          value: z.string().meta({ description: 'The value of the header, or "…" if it is not shown.' }),
+        }),
+      )
       .nullable()
       .meta({
         description:
@@ -157,8 +162,8 @@ const RunEvent = z
       .meta({ description: 'The group key of the event. Events without a group key (null) are not routed.' }),
     bytes: z.int().meta({ description: 'The size of the body in bytes.' }),
     acceptedAt: time('The time when ingress accepted the event.'),
-    failCode: z.int().nullable().meta({ description: 'sb_fail_code.' }),
-    failCount: z.int().nullable().meta({ description: 'sb_fail_count.' }),
+    failCode: z.int().nullable().meta({ description: 'The sb_fail_code of the request, or null if it had none.' }),
+    failCount: z.int().nullable().meta({ description: 'The sb_fail_count of the request, or null if it had none.' }),
     integrations: z.array(Verdict).meta({
       description: 'Gate decisions for each integration. Integrations which received the event are listed first.',
     }),

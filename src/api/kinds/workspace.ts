@@ -84,8 +84,11 @@ export const Workspace = defineKind({
   plural: 'workspaces',
   shortNames: ['wksp'],
   scope: 'Cluster',
-  description:
-    'Workspace is a producer, a partner, or both. It has a namespace with the same name, owners, and an account that pays for its tokens. The controller creates the namespace, or uses an existing one with the label sluice.dev/workspace=<name> (and sluice.dev/instance=<instance>, if the workspace has an instance). Deleting a workspace closes its routes as a producer and keeps its namespace. Events that wait for a route are skipped unless you create the workspace again within one minute. Subscriptions in this namespace still receive events until you delete them. To pause a workspace, for example before a large change, set the annotation sluice.dev/paused: "true". Events continue to use the existing routes, and changes wait until you remove the annotation, except that the deletion of a stream waits for at most one minute. Changes that close a gate are not held back: Blocks, revoked or deleted Activations, revoked or declined Integrations, deleted Subscriptions, and removed ingress keys take effect immediately, and the gate stays closed until the end of the pause. Subscriptions wait for the pause of the producer, and not for that of their own workspace. If Redis loses its control state during a pause, ingress responds with 503 until the end of the pause.',
+  description: [
+    'Workspace is a producer, a partner, or both. It has owners, an account that pays for its tokens, and a namespace with the same name. The controller creates the namespace, or uses an existing one with the label sluice.dev/workspace=<name> (and sluice.dev/instance=<instance> if the workspace has an instance).',
+    'Deleting a workspace closes its routes as a producer and keeps its namespace. Events that wait for a route are skipped unless you create the workspace again within one minute. Subscriptions in this namespace still receive events until you delete them.',
+    'To pause a workspace, for example before a large change, set the annotation sluice.dev/paused: "true". Events continue to use the existing routes, and changes wait until you remove the annotation. The deletion of a stream waits for at most one minute. Changes that close a gate take effect immediately, and the gate stays closed until the end of the pause: Blocks, revoked or deleted Activations, revoked or declined Integrations, deleted Subscriptions, and removed ingress keys. Subscriptions wait for the pause of the producer, and not for that of their own workspace. If Redis loses its control state during a pause, ingress responds with 503 until the end of the pause.',
+  ].join('\n\n'),
   spec: WorkspaceSpec,
   status: WorkspaceStatus,
   rules: [

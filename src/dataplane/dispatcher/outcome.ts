@@ -18,7 +18,7 @@ export const ATTEMPT_REASONS = {
     'The endpoint returned a status from 300 to 399. Sluice does not follow redirects because it has not checked the target address.',
   http_4xx: 'The endpoint returned a status from 400 to 499, except 410.',
   http_5xx: 'The endpoint returned a status from 500 to 599.',
-  invalid_response: 'The response is not a valid HTTP/1.1 response, or its status is below 100, 101, or 600 and above.',
+  invalid_response: 'The response is not valid HTTP/1.1, or its status is 101, below 100, or above 599.',
   headers_too_large:
     'The response headers are larger than 16 KiB, or they do not end within the first 128 KiB or 8,192 parts of the response.',
   timeout: 'The endpoint did not send a status line within its timeout. The default timeout is 15 seconds.',
@@ -32,7 +32,7 @@ export const ATTEMPT_REASONS = {
   unreachable: 'There is no network route to the address.',
   connect_timeout: 'The connection was not established within 5 seconds. This includes DNS, TCP and TLS.',
   tls_error:
-    'The TLS handshake failed. The certificate has expired, does not match the host name, or has an unknown issuer, or the endpoint does not support HTTP/1.1, requires a client certificate, or sends too many session tickets or key updates.',
+    'The TLS handshake failed. Either the certificate has expired, does not match the host name, or has an unknown issuer. Or the endpoint does not support HTTP/1.1, requires a client certificate, or sends too many session tickets or key updates.',
   connect_failed: 'The connection failed for another reason.',
   invalid_request: 'Sluice could not create the request because a header contains characters that HTTP does not allow.',
   aborted: 'The dispatcher stopped during the attempt.',
