@@ -38,7 +38,7 @@ function start(known: readonly number[]) {
       keys,
       version: '0',
       wallMs: () => clock.ms,
-      log: { error: (fields: object) => errors.push(fields) } as unknown as Logger,
+      log: { error: (fields: object) => errors.push(fields), debug: () => {} } as unknown as Logger,
     },
     PART,
   );
@@ -78,4 +78,10 @@ test('a slot is not opened with the endpoint of another subscription', async () 
   expect(await open(slotOf('sub_b', OWNER.inc))).toBeUndefined();
   expect(await open(slotOf(OWNER.subscription, 'later'))).toBeUndefined();
   expect(errors).toHaveLength(2);
+});
+
+test('slots that cannot be opened, and are tried twice a second, only write a few lines each minute', async () => {
+  const { errors, open } = start([1]);
+  for (let n = 0; n < 100; n++) expect(await open()).toBeUndefined();
+  expect(errors).toHaveLength(10);
 });

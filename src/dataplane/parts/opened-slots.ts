@@ -3,6 +3,7 @@ import { parseSlotEndpoint } from '../../core/delivery/slot-endpoint.ts';
 import { parseRow, type SubscriptionRow } from '../../part/gate/subscription-row.ts';
 import { type Part, partKeys, slotOf } from '../../part/keys.ts';
 import type { RedisClient } from '../../redis/client.ts';
+import { createLimitedLog } from '../../telemetry/limited-log.ts';
 import type { Logger } from '../../telemetry/log.ts';
 import { type OpenSubscription, openSubscription } from '../dispatcher/subscription.ts';
 
@@ -31,11 +32,14 @@ export interface SlotOpening {
 }
 
 const KEPT_AT_MOST = 20_000;
+/** While a slot has events, it is tried twice a second. */
+const FAILURE_LINES = { lines: 10, periodMs: 60_000 };
 
 export function createOpenSlots({ redis, keys, version, wallMs, log }: SlotOpening, part: Part): OpenSlots {
   const names = partKeys(part);
   const kept = new Map<string, OpenedSlot>();
   let keptFor = keys.state();
+  const logFailure = createLimitedLog({ ...FAILURE_LINES, nowMs: () => performance.now() });
 
   function open(slot: string, rowText: string, endpointText: string): OpenedSlot | undefined {
     const row = parseRow(rowText);
@@ -65,11 +69,11 @@ export function createOpenSlots({ redis, keys, version, wallMs, log }: SlotOpeni
       try {
         const opened = open(slot, row, endpoint);
         if (kept.size >= KEPT_AT_MOST) kept.clear();
-        if (opened === undefined) log.error({ slot, queue: part.queue }, 'endpoint of a subscription is not usable');
-        else kept.set(slot, opened);
+        if (opened !== undefined) kept.set(slot, opened);
+        else logFailure(log, 'error', { slot, queue: part.queue }, 'endpoint of a subscription is not usable');
         return opened;
       } catch (error) {
-        log.error({ err: error as Error, slot, queue: part.queue }, 'subscription could not be opened');
+        logFailure(log, 'error', { err: error, slot, queue: part.queue }, 'subscription could not be opened');
         return undefined;
       }
     });

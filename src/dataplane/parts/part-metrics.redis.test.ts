@@ -1,5 +1,6 @@
 import { expect, test, vi } from 'vitest';
 import { keyOfSeries, parseExposition } from '../../../test/support/prometheus/exposition.ts';
+import { createLogger } from '../../telemetry/log.ts';
 import { createRegistry } from '../../telemetry/metrics.ts';
 import { createPartMetrics } from './part-metrics.ts';
 import type { PartWorkerDeps } from './part-worker-deps.ts';
@@ -202,6 +203,24 @@ test('exchanges without a response are counted, and also counted as failures', a
   await d.becomes('exchanges_total{result="failed"}', 1);
   expect(d.failures.count).toBeGreaterThan(0);
   await isEmpty();
+});
+
+test('large bodies that could not be read are counted as failures, without a log line each', async () => {
+  const { world, sink, startWorker, isEmpty } = await start({ cap: 100, unordered: true });
+  const lines: string[] = [];
+  const log = createLogger({ level: 'warn' }, { write: line => void lines.push(line) });
+  let isAway = true;
+  const d = await startWorker('d1', ({ readBodies }) => ({
+    log,
+    readBodies: (...call) => (isAway ? Promise.reject(new Error('Command timed out')) : readBodies(...call)),
+  }));
+  const body = Buffer.alloc(17 * 1024);
+  for (let n = 0; n < 8; n++) await world.ingest({ groupKey: 'g0', meta: '{"s":"/orders"}', body });
+  await vi.waitFor(() => expect(d.failures.count).toBeGreaterThanOrEqual(8), soon);
+  expect(lines).toEqual([]);
+  isAway = false;
+  await isEmpty();
+  expect(sink.arrivals).toHaveLength(8);
 });
 
 test('deliveries that have expired are counted, no matter whether they were routed', async () => {

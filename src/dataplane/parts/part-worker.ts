@@ -51,7 +51,7 @@ export interface PartWorker {
 export function createPartWorker(given: PartWorkerDeps, part: Part): PartWorker {
   const elapsed = createElapsedClock(given.monotonicMs, given.wallMs);
   const deps = { ...given, monotonicMs: elapsed.nowMs };
-  const { name, pushes, log } = deps;
+  const { name, pushes } = deps;
   const { channel } = partKeys(part);
   const clock = createPartClock(elapsed, deps.wallMs);
   const book = createClaimBook();
@@ -161,7 +161,7 @@ export function createPartWorker(given: PartWorkerDeps, part: Part): PartWorker 
       if (ended.outcome === 'dead') return { ...ended, reason: 'gone' };
       return { ...ended, outcome: 'failed' as const, dueMs: clock.nowMs() };
     } catch (error) {
-      log.error({ err: error as Error, queue: part.queue, slot: held.claim.slot }, 'attempt could not be made');
+      fail(error, 'attempt could not be made');
       await new Promise(resolve => setTimeout(resolve, RETRY_MS));
       return released(held);
     } finally {
