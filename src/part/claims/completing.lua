@@ -133,7 +133,7 @@ do
     elseif state == 'r' then
       queueLane(lane, head)
     else
-      forgetHead(lane, state)
+      keepLane(lane, state, head)
     end
   end
 

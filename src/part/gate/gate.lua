@@ -184,9 +184,9 @@ local function unpark(slot, groupKey)
     if stateOf[lane] == 'p' then
       local entry = headOf(lane)
       if entry then
-        -- When the lane was parked, it was due.
-        local attempts, lapses = readTries(triesOf(entry))
-        waitLane(lane, classOf(attempts, lapses), now)
+        -- The event that was first when the lane was parked may have ended since.
+        local attempts, lapses, due = readTries(triesOf(entry))
+        if due > now then retryLane(lane, due) else waitLane(lane, classOf(attempts, lapses), now) end
       else
         setState(lane, false)
       end

@@ -25,3 +25,16 @@ local function triesOf(entry)
   if hasTries == nil then hasTries = redis.call('EXISTS', KEY_TRIES) == 1 end
   return hasTries and redis.call('HGET', KEY_TRIES, entry)
 end
+
+-- Updates a lane that is waiting or parked, after its first event was removed without an attempt. `head` is the first
+-- event that is left. If it is due later, the lane will be retried, and this returns true. A parked lane stays parked.
+local function keepLane(lane, state, head)
+  local _, _, due = readTries(triesOf(head))
+  if state == 'p' or due <= now then
+    forgetHead(lane, state)
+    return false
+  end
+  unwaited[#unwaited + 1] = waitOf(lane, state)
+  retryLane(lane, due)
+  return true
+end

@@ -60,6 +60,50 @@ onEachRedis(redis => {
       expect(await inbox.claim()).toMatchObject([{ ref: a2, attempts: 1 }]);
     });
 
+    test.each<[how: string, remove: (inbox: PartInbox, ref: string) => Promise<unknown>]>([
+      ['skipped', ({ operations, inbox }, ref) => operations.skip(inbox, { ref })],
+      [
+        'skipped while its group key is inactive',
+        async ({ t, claim, operations, inbox }, ref) => {
+          await t.deactivate('', 'a');
+          expect(await claim()).toEqual([]);
+          await operations.skip(inbox, { ref });
+          await t.activate('', 'a');
+        },
+      ],
+      [
+        'delivered by a dispatcher that was stalled',
+        async ({ claim, lapse, end }) => {
+          const [first] = (await claim()) as [Claim];
+          await lapse();
+          expect(await end(first)).toBe('done');
+        },
+      ],
+      [
+        'removed by retention',
+        async ({ t, part }) => {
+          t.clock.ms += HOUR_MS / 2 + 1;
+          expect(await sweepAll(part)).toMatchObject({ events: 1, expired: 1 });
+        },
+      ],
+    ])('does not make a later retry of the lane due if the event is %s', async (_how, remove) => {
+      const inbox = await start();
+      const { part, t } = inbox;
+      await part.change({ kind: 'meta', field: 'retentionMs', value: String(1.5 * HOUR_MS) });
+      const [a] = (await inbox.publish(['a'])) as [string];
+      t.clock.ms += HOUR_MS;
+      const [a2] = (await inbox.publish(['a'])) as [string];
+      const [first] = (await inbox.claim(1)) as [Claim];
+      await inbox.end(first, DEAD);
+      const [second] = (await inbox.claim()) as [Claim];
+      await inbox.recovery.recover(inbox.inbox, all);
+      await inbox.end(second, later(inbox));
+      await remove(inbox, a);
+      expect(await inbox.claim()).toEqual([]);
+      t.clock.ms += HOUR_MS;
+      expect(await inbox.claim()).toMatchObject([{ ref: a2, attempts: 1 }]);
+    });
+
     test('ignores events that a sweep is removing', async () => {
       const inbox = await start();
       const { part, t } = inbox;

@@ -24,7 +24,7 @@ local function queueHead(lane, entry)
 end
 
 -- Updates the lane state which has not been claimed. If a lane is waiting or parked, it keeps its state as long as
--- it has an event.
+-- it has an event that is due.
 local function settleLane(lane)
   local state = stateOf[lane]
   if not state then return end
@@ -35,8 +35,8 @@ local function settleLane(lane)
   elseif not entry then
     if state ~= 'p' then unwaited[#unwaited + 1] = waitOf(lane, state) end
     setState(lane, false)
-  else
-    forgetHead(lane, state)
+  elseif keepLane(lane, state, entry) then
+    woken = true
   end
 end
 

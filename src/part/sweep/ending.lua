@@ -40,45 +40,49 @@ local function expireEvent(slot, lane, entry, ref, replay, at, claimed)
   expired = expired + 1
 end
 
--- Makes the next event of a lane wait. It does not become due any earlier than before.
-local function queueHead(lane, entry)
-  local attempts, lapses, due = readTries(triesOf(entry))
-  if due > now then return retryLane(lane, due) end
-  local slot = slotOf(lane)
-  waitLane(lane, classOf(attempts, lapses), now)
-  if sendOf[slot] ~= 111 then
-    waitingOf[slot] = STOPPED
-  elseif waitingOf[slot] ~= STOPPED then
-    waitingOf[slot] = SOME
-    giveTurn(slot)
-    waiting = true
+-- A script can have at most 200 local variables.
+local continueLanes
+do
+  -- Makes the next event of a lane wait. It does not become due any earlier than before.
+  local function queueHead(lane, entry)
+    local attempts, lapses, due = readTries(triesOf(entry))
+    if due > now then return retryLane(lane, due) end
+    local slot = slotOf(lane)
+    waitLane(lane, classOf(attempts, lapses), now)
+    if sendOf[slot] ~= 111 then
+      waitingOf[slot] = STOPPED
+    elseif waitingOf[slot] ~= STOPPED then
+      waitingOf[slot] = SOME
+      giveTurn(slot)
+      waiting = true
+    end
+    changedCounts[slot] = true
   end
-  changedCounts[slot] = true
-end
 
-local function continueLane(lane)
-  local state, last = stateOf[lane], lastEnded[lane]
-  local head = headOf(lane)
-  if state == 'r' then
-    -- The lane was waiting for a retry of its first event.
-    if head and head < last then return end
-    redis.call('ZREM', KEY_RETRIES, lane)
-    if head then queueHead(lane, head) else setState(lane, false) end
-  elseif state and not head then
-    if state ~= 'p' then unwaited[#unwaited + 1] = waitOf(lane, state) end
-    setState(lane, false)
-  elseif state then
-    forgetHead(lane, state)
+  local function continueLane(lane)
+    local state, last = stateOf[lane], lastEnded[lane]
+    local head = headOf(lane)
+    if state == 'r' then
+      -- The lane was waiting for a retry of its first event.
+      if head and head < last then return end
+      redis.call('ZREM', KEY_RETRIES, lane)
+      if head then queueHead(lane, head) else setState(lane, false) end
+    elseif state and not head then
+      if state ~= 'p' then unwaited[#unwaited + 1] = waitOf(lane, state) end
+      setState(lane, false)
+    elseif state then
+      keepLane(lane, state, head)
+    end
   end
-end
 
-local function continueLanes()
-  inSlices('ZREM', KEY_PENDING, freed)
-  for _, lane in ipairs(endedLanes) do continueLane(lane) end
-  inSlices('HDEL', KEY_TRIES, tried)
-  inSlices('ZADD', KEY_FINAL, finals)
-  writeLanes()
-  writeCounts()
-  writeRecords()
-  writeBytes()
+  function continueLanes()
+    inSlices('ZREM', KEY_PENDING, freed)
+    for _, lane in ipairs(endedLanes) do continueLane(lane) end
+    inSlices('HDEL', KEY_TRIES, tried)
+    inSlices('ZADD', KEY_FINAL, finals)
+    writeLanes()
+    writeCounts()
+    writeRecords()
+    writeBytes()
+  end
 end
