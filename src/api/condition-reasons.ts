@@ -147,7 +147,7 @@ export const CONDITION_MEANING = {
       WaitingForGrant:
         'Unknown: No integration with this name grants access to this workspace. It may be missing, declined, or revoked, or grant access to another workspace.',
       WaitingForStream:
-        'Unknown, False: The referenced stream could not be found. Changes from Unknown to False after five minutes.',
+        'Unknown, False: The referenced stream could not be found, or is being deleted. Changes from Unknown to False after five minutes.',
       Duplicate: 'False: An older Subscription already exists for the same integration and stream.',
       StreamDeprecated: 'False: New subscriptions are not accepted for deprecated streams.',
     },

@@ -23,7 +23,7 @@ const LAST_COLUMNS: readonly PrinterColumn[] = [
 ];
 
 function columnsOf({ columns, reasonPath, columnsBehind = [] }: KindDefinition): PrinterColumn[] {
-  const description = 'The reason why events are not flowing, or the reason for Ready if events are flowing.';
+  const description = 'The reason for Ready, or the reason why events are not flowing if Ready is True.';
   const reason = reasonPath === undefined ? REASON_COLUMN : { ...REASON_COLUMN, jsonPath: reasonPath, description };
   return [...columns, READY_COLUMN, reason, ...columnsBehind, ...LAST_COLUMNS];
 }

@@ -198,7 +198,9 @@ function admit(
   if (!open) return 'WaitingForWorkspace';
   if (stream === undefined) return 'WaitingForStream';
   if (taken) return 'Duplicate';
-  if (subscription.admittedMs === undefined && stream.spec.public !== true) return 'StreamDeprecated';
+  const isNew = subscription.admittedMs === undefined;
+  if (isNew && stream.deleting) return 'WaitingForStream';
+  if (isNew && stream.spec.public !== true) return 'StreamDeprecated';
   return 'Admitted';
 }
 

@@ -125,6 +125,22 @@ describe('subscription', () => {
     expect(ready?.message).toContain('Check spec.producer and spec.integration. Ask the producer');
   });
 
+  test('the message of a missing grant in a namespace that cannot be a workspace says to check the namespace', () => {
+    const verdict = { ready: 'WaitingForGrant', live: 'NotAdmitted' } as const;
+    const [ready] = planSubscription({ ...facts, namespace: 'default', verdict }).conditions;
+    expect(ready?.message).toMatch(
+      /namespace default cannot be a workspace\. Check whether -n <workspace> is missing$/,
+    );
+    expect(ready?.message).not.toContain('spec.workspace');
+  });
+
+  test('the message of a missing stream also covers a stream that is being deleted', () => {
+    const verdict = { ready: 'WaitingForStream', live: 'NotAdmitted' } as const;
+    expect(planSubscription({ ...facts, verdict }).conditions[0]?.message).toMatch(
+      /^stream orders does not exist, or is being deleted\. Check the name/,
+    );
+  });
+
   test('the younger of two subscriptions for one stream contains the name of the older one', () => {
     const verdict = { ready: 'Duplicate', live: 'NotAdmitted', about: 'acme-orders' } as const;
     expect(planSubscription({ ...facts, name: 'again', verdict }).conditions[0]?.message).toBe(

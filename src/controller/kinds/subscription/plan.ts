@@ -1,8 +1,10 @@
 import { CONDITION, REASON } from '../../../api/condition-reasons.ts';
 import type { SubscriptionStatus } from '../../../api/kinds/subscription.ts';
+import { isReservedWorkspaceName } from '../../../api/kinds/workspace.ts';
 import { signedBy } from '../../../core/delivery/signing-secret.ts';
 import { publicId } from '../../../core/ids/ids.ts';
 import type { SubscriptionVerdict } from '../../../core/routing/subscription-route.ts';
+import { missingWorkspaceMessage } from '../../context/missing-workspace.ts';
 import type { Condition, DesiredCondition } from '../../engine/conditions.ts';
 import type { EventNote, Outcome } from '../../engine/outcome.ts';
 import {
@@ -43,16 +45,22 @@ export interface SubscriptionFacts {
   readonly now: string;
 }
 
-const WRONG_NAMESPACE =
-  '. Check the namespace because a Subscription must be in the namespace of the receiving workspace';
+/** Returns what to do about a missing grant. The namespace is often the wrong one if `-n` is missing. */
+function grantRequest({ producer, namespace }: SubscriptionFacts): string {
+  if (isReservedWorkspaceName(namespace)) return `Note that ${missingWorkspaceMessage(namespace)}`;
+  const request = `Ask the producer to set spec.workspace of its Integration to ${namespace}`;
+  return namespace === producer
+    ? `${request}. Check the namespace because a Subscription must be in the namespace of the receiving workspace`
+    : request;
+}
 
 const WAITING_MESSAGE = {
   WaitingForWorkspace: (facts: SubscriptionFacts) =>
     `the producer's workspace ${facts.producer} does not exist, or does not own its namespace yet. Check the name in spec.producer, or ask the producer`,
   WaitingForGrant: (facts: SubscriptionFacts) =>
-    `${facts.producer} has not granted this workspace an integration with that name, or the integration has ended. Check spec.producer and spec.integration. Ask the producer to set spec.workspace of its Integration to ${facts.namespace}${facts.namespace === facts.producer ? WRONG_NAMESPACE : ''}`,
+    `${facts.producer} has not granted this workspace an integration with that name, or the integration has ended. Check spec.producer and spec.integration. ${grantRequest(facts)}`,
   WaitingForStream: (facts: SubscriptionFacts) =>
-    `stream ${facts.stream} does not exist yet. Check the name in spec.stream, or ask the producer to create the stream`,
+    `stream ${facts.stream} does not exist, or is being deleted. Check the name in spec.stream, or ask the producer to create the stream`,
 } as const;
 
 const REFUSED_MESSAGE = {

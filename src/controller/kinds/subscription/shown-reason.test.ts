@@ -23,6 +23,12 @@ test.each([
     condition('Live', 'True', 'Live'),
     'RedisUnavailable',
   ],
+  [
+    'of one whose change waits for the end of a pause, why',
+    condition('Ready', 'Unknown', 'WorkspacePaused'),
+    condition('Live', 'False', 'Suspended'),
+    'WorkspacePaused',
+  ],
 ])('%s', (_name, ready, live, reason) => {
   expect(shownReason([ready, live, condition('EndpointFailing', 'False', 'Recovered')])).toEqual({ reason });
 });
