@@ -183,8 +183,8 @@ const RULES: Readonly<Record<string, Rule>> = {
   roles: {
     rooms: `
       core/ids core/limits core/delivery time telemetry tls http mail kube redis/connection redis plane hints accounts series
-      idempotency record part part/* config controller facade/audit facade/objects facade/resources facade dataplane/*
-      dataplane
+      idempotency record part part/* config controller facade/auth facade/audit facade/objects facade/resources facade
+      dataplane/* dataplane
     `,
   },
 };

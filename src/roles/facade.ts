@@ -5,6 +5,7 @@ import { VERSION } from '../config/version.ts';
 import { createHeaderSeals } from '../core/delivery/header-seal.ts';
 import { limitsOf } from '../core/limits/limits.ts';
 import { auditLine, createAuditTrail } from '../facade/audit/audit-trail.ts';
+import { createIssuers } from '../facade/auth/issuers.ts';
 import { countOperations } from '../facade/counted-operations.ts';
 import { createFacadeMetrics } from '../facade/facade-metrics.ts';
 import { createFacade } from '../facade/objects/facade.ts';
@@ -65,9 +66,10 @@ export async function startFacade(parts: Parts): Promise<Running> {
   const resealing = createResealing(facade).run(stop.signal);
   const missingRights = watchRights(parts, client, stop.signal, [{ name: 'sluice-facade', rules: FACADE_RULES }]);
   watchPolicies(parts, 'facade', client, facadeProbe(), stop.signal);
+  const issuers = followIssuers(parts, stop.signal);
   const server = createFacadeServer({
     facade,
-    authentication: { ...(config.oidc as OidcConfig), log },
+    authentication: issuers.authentication,
     metrics,
     audit,
     tracing,
@@ -101,8 +103,21 @@ export async function startFacade(parts: Parts): Promise<Running> {
       ...keyWatch.impairments(),
       ...destination.impairments(),
       ...missingRights(),
+      ...issuers.impairments(),
       ...notSynced(facade.caches.staleKinds()),
     ],
+  };
+}
+
+/** Reads the keys of the issuers until `stop` is aborted. */
+function followIssuers({ config, log }: Parts, stop: AbortSignal) {
+  const oidc = config.oidc as OidcConfig;
+  const keys = createIssuers({ ...oidc, nowMs: systemClock.nowMs, log });
+  void keys.watch(systemClock, stop);
+  return {
+    authentication: { ...oidc, log, keys },
+    // Other roles in this process don't need the issuers, so they should remain available.
+    impairments: () => keys.impairments(config.roles.length === 1),
   };
 }
 

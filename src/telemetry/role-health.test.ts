@@ -5,6 +5,7 @@ import { type Impairment, watchRoleHealth } from './role-health.ts';
 
 const REDIS: Impairment = { reason: 'RedisUnavailable', cause: 'dependency', message: 'SLUICE_REDIS_URL: no answer' };
 const KEY: Impairment = { reason: 'RootKeyMismatch', cause: 'settings', message: 'SLUICE_ROOT_KEY_FILE: another key' };
+const PART: Impairment = { reason: 'IssuerUnavailable', cause: 'partial', message: 'one of two issuers' };
 
 function start(base: { readonly role: string } | null = null) {
   const raw: string[] = [];
@@ -42,6 +43,14 @@ describe('readiness', () => {
     expect(role.health.state().ready).toBe(true);
     role.impairments = [REDIS];
     expect(role.health.state()).toEqual({ ready: true, impairments: [REDIS] });
+  });
+
+  test('a role that is able to do a part of its work is ready', () => {
+    const role = start();
+    role.impairments = [PART];
+    expect(role.health.state()).toEqual({ ready: true, impairments: [PART] });
+    role.impairments = [REDIS, PART];
+    expect(role.health.state().ready).toBe(true);
   });
 
   test('a role is never ready while its own settings are wrong', () => {

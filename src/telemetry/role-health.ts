@@ -20,6 +20,8 @@ export const IMPAIRMENTS = {
     'Another namespace has an installation with the same name (`SLUICE_INSTANCE`), and its controller leads, was killed, or has used another Redis.',
   TermNotStarted: 'This replica holds the Lease but cannot start its work.',
   OutdatedCRDs: 'The CustomResourceDefinitions are older than this version of Sluice.',
+  IssuerUnavailable:
+    'The facade cannot read the keys of an identity provider (`SLUICE_OIDC_ISSUERS`) and cannot verify its access tokens.',
   AuditUnavailable:
     'The destination of the audit lines does not accept them or has not accepted them in the last 5 minutes.',
   RootKeyMismatch: 'This replica does not have the root key used by the leading controller for signing and encryption.',
@@ -33,9 +35,9 @@ export interface Impairment {
   /**
    * `settings` means that the settings or permissions of this replica are wrong, so it is not ready until they have
    * been corrected. `dependency` means that a shared dependency is unavailable. In this case, a replica that has worked
-   * before remains ready.
+   * before remains ready. `partial` means that the role is able to do a part of its work, so this is only reported.
    */
-  readonly cause: 'settings' | 'dependency';
+  readonly cause: 'settings' | 'dependency' | 'partial';
   /** A description of the problem, including the environment variable or object to change. */
   readonly message: string;
 }
@@ -82,8 +84,8 @@ export function watchRoleHealth(options: {
 
   function state(): HealthState {
     const impairments = check();
-    if (impairments.length === 0) worked = true;
-    return { ready: worked && impairments.every(({ cause }) => cause === 'dependency'), impairments };
+    if (impairments.every(({ cause }) => cause === 'partial')) worked = true;
+    return { ready: worked && impairments.every(({ cause }) => cause !== 'settings'), impairments };
   }
 
   function report(): void {

@@ -202,7 +202,7 @@ export const AUTHENTICATION_MUTANTS: readonly Mutant[] = [
   ...mutantsOf(`${AUTH}issuer-keys.ts`, [
     [
       'forged signatures cause any number of requests to the issuer',
-      'reading === undefined && (isRecent || isResting())',
+      '!isReading() && (isRecent || isResting())',
       'false',
       `${AUTH}issuer-keys.test.ts`,
     ],

@@ -1,10 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { parseAllDocuments } from 'yaml';
+import { createAuthority } from '../support/certificates.ts';
+import { AUDIENCE, type Issuer, startIssuer } from '../support/issuer.ts';
 import { nodeRefusal } from '../support/node-cluster/requirements.ts';
 import { findProgram } from '../support/prometheus/promtool.ts';
 import { type Prometheus, startPrometheus, type Target } from '../support/prometheus/server.ts';
 import { registryRefusal } from '../support/registry/registry.ts';
+import { type TemporaryFolder, temporaryFolder } from '../support/temporary-folder.ts';
 import { type Platform, startPlatform } from './platform.ts';
 import { deliverEvent, publisherTo } from './samples.ts';
 
@@ -48,6 +51,8 @@ interface Pod {
 
 describe.skipIf(refusal !== undefined)('Prometheus with the PodMonitor and the alerts of the chart', () => {
   let platform: Platform;
+  let issuer: Issuer;
+  let folder: TemporaryFolder;
   let prometheus: Prometheus;
   let monitor: PodMonitor;
   let targets: readonly Target[];
@@ -56,7 +61,8 @@ describe.skipIf(refusal !== undefined)('Prometheus with the PodMonitor and the a
     image: { registry: platform.registry.host },
     allowedNetworks: [`${platform.node.network.host}/32`],
     redis: { embedded: { enabled: true } },
-    oidc: { issuers: ['https://login.example.com'], audience: 'sluice' },
+    oidc: { issuers: [issuer.url], audience: AUDIENCE },
+    trust: { configMap: 'authorities' },
     monitoring: {
       podMonitor: { enabled: true },
       prometheusRule: { enabled: true },
@@ -95,8 +101,14 @@ describe.skipIf(refusal !== undefined)('Prometheus with the PodMonitor and the a
   }
 
   beforeAll(async () => {
-    platform = await startPlatform();
-    await platform.helm(['install', 'sluice', ...platform.chart, `-n=${NAMESPACE}`, '--create-namespace'], values());
+    [platform, folder] = await Promise.all([startPlatform(), temporaryFolder('dashboard')]);
+    const { host } = platform.node.network;
+    const authority = await createAuthority(folder.path);
+    issuer = await startIssuer(0, await authority.issue('issuer', `IP:${host}`), host);
+    await platform.kubectl(['create', 'namespace', NAMESPACE]);
+    const authorities = ['configmap', 'authorities', `--from-file=ca.crt=${authority.ca}`];
+    await platform.kubectl(['create', `-n=${NAMESPACE}`, ...authorities]);
+    await platform.helm(['install', 'sluice', ...platform.chart, `-n=${NAMESPACE}`], values());
     await platform.kubectl(['rollout', 'status', 'deployment', `-n=${NAMESPACE}`, '--timeout=3m']);
     monitor = await render<PodMonitor>('PodMonitor');
     const { groups } = (await render<PrometheusRule>('PrometheusRule')).spec;
@@ -105,7 +117,9 @@ describe.skipIf(refusal !== undefined)('Prometheus with the PodMonitor and the a
   });
   afterAll(async () => {
     await prometheus?.stop();
+    await issuer?.close();
     await platform?.stop();
+    await folder?.remove();
   });
 
   async function queries(): Promise<{ readonly title: string; readonly expr: string }[]> {

@@ -26,10 +26,10 @@ export const AUDIENCE = 'https://sluice.example';
  * Starts an issuer, with TLS if there is a certificate.
  * @param port defaults to 0, which picks a free port
  */
-export async function startIssuer(port = 0, certificate?: CertificateFiles): Promise<Issuer> {
+export async function startIssuer(port = 0, certificate?: CertificateFiles, host = '127.0.0.1'): Promise<Issuer> {
   const server = new OAuth2Server(certificate?.key, certificate?.cert);
   await server.issuer.keys.generate('RS256');
-  await server.start(port, '127.0.0.1');
+  await server.start(port, host);
   const { url } = server.issuer;
   if (url === undefined) throw new Error('the issuer has no address');
   return {

@@ -3,15 +3,14 @@ import fastifyExpress from '@fastify/express';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { MOST_PARAMETERS } from '../../http/query-pieces.ts';
 import { Refusal } from '../../http/refusal.ts';
-import { createLimitedLog } from '../../telemetry/limited-log.ts';
 import type { Logger } from '../../telemetry/log.ts';
 import { parseToken, readCredentials } from './bearer-token.ts';
 import { refuseMisplaced, refuseMissing, refuseRequest, refuseToken, refuseUndecided } from './challenge.ts';
 import type { ClientClaim } from './client-rules.ts';
 import { declareIdentity, type Identity, readIdentity, setIdentity } from './identity.ts';
-import { readKeySet } from './issuer-documents.ts';
-import { createIssuerKeys, type IssuerKeys, IssuerUnavailableError } from './issuer-keys.ts';
-import { AUTHENTICATION_LIMITS, type AuthenticationLimits } from './limits.ts';
+import { IssuerUnavailableError } from './issuer-keys.ts';
+import { createIssuers, type Issuers } from './issuers.ts';
+import type { AuthenticationLimits } from './limits.ts';
 import { carriesToken } from './query-token.ts';
 import { findFault, type TokenFault, type TokenRules } from './token-fault.ts';
 import type { TokenRefusal } from './token-refusal.ts';
@@ -25,6 +24,8 @@ export interface AuthenticationOptions extends TokenRules {
   /** Whether tokens require the scope of the route. Routes check this, since unknown paths don't have a scope. */
   readonly requireScopes?: boolean;
   readonly limits?: Partial<AuthenticationLimits>;
+  /** The keys of all issuers. By default, each server reads them itself. */
+  readonly keys?: Pick<Issuers, 'keysOf'>;
   /** Wall clock in milliseconds. The library that verifies tokens doesn't use it. */
   readonly nowMs?: () => number;
   /** Monotonic clock in milliseconds, for the keys of issuers and for tokens whose signature is known to be valid. */
@@ -32,9 +33,6 @@ export interface AuthenticationOptions extends TokenRules {
   /** Called when a call is rejected because of its token. */
   readonly onRefused?: (reason: TokenRefusal) => void;
 }
-
-/** While an issuer is unavailable, its keys are requested once a second. */
-const FAILURE_LINES = { lines: 1, periodMs: 60_000 };
 
 const reasons = new WeakMap<Refusal, TokenRefusal>();
 
@@ -92,7 +90,7 @@ function refuseBadTarget(target: string, onRefused: AuthenticationOptions['onRef
 function createAuthenticator(options: AuthenticationOptions) {
   const { nowMs = Date.now, monotonicMs = () => performance.now() } = options;
   const tokens = createVerifiedTokens(monotonicMs);
-  const keysOf = createKeys(options, monotonicMs);
+  const { keysOf } = options.keys ?? createIssuers({ ...options, nowMs: monotonicMs });
   const findVerifiers = createVerifiers(options);
   const counted = (reason: TokenRefusal, refusal: Refusal): Refusal => {
     options.onRefused?.(reason);
@@ -116,7 +114,7 @@ function createAuthenticator(options: AuthenticationOptions) {
     // checks on the verified token.
     const [issuer, algorithm, kid] = [token.claims['iss'], token.header['alg'], token.header['kid']] as string[];
     try {
-      const issuerKeys = keysOf.get(issuer as string);
+      const issuerKeys = keysOf(issuer as string);
       let keys = await issuerKeys?.find(kid as string);
       if (keys === undefined) return refuse('key');
       const known = tokens.find(credentials.token, keys);
@@ -138,20 +136,6 @@ function createAuthenticator(options: AuthenticationOptions) {
       throw error;
     }
   };
-}
-
-function createKeys(options: AuthenticationOptions, nowMs: () => number): ReadonlyMap<string, IssuerKeys> {
-  const limits = { ...AUTHENTICATION_LIMITS, ...options.limits };
-  const create = (issuer: string) => {
-    const warn = createLimitedLog({ ...FAILURE_LINES, nowMs });
-    return createIssuerKeys({
-      read: () => readKeySet(issuer, limits),
-      limits,
-      nowMs,
-      onFailure: error => warn(options.log, 'warn', { issuer, err: error }, 'cannot read the keys of the issuer'),
-    });
-  };
-  return new Map(options.issuers.map(issuer => [issuer, create(issuer)]));
 }
 
 /** Returns the result of the first verifier that accepts the signature. */

@@ -43,39 +43,42 @@ export interface IssuerKeys {
    * if it is different from `tried`, and undefined otherwise.
    */
   readonly findNewer: (kid: string, tried: KeySet) => Promise<KeySet | undefined>;
+  /**
+   * Returns why no token can be verified: `unread` before the first request has ended, and otherwise the error of the
+   * last request. Undefined if there are keys, or if the last request was successful.
+   */
+  readonly outage: () => unknown;
+  /** Reads the keys if there is an outage. Never rejects. */
+  readonly retry: () => Promise<void>;
 }
 
-/**
- * Creates a cache for issuer keys. Unknown keys are requested immediately, so key rotations take effect without a
- * delay. If the issuer doesn't know the key either, any further unknown keys will be refused for `cooldownMs`, limiting
- * the number of requests that invalid keys can cause.
- *
- * @param options.read reads the keys. Must have a timeout
- * @param options.nowMs monotonic clock. If it went back, keys would not be read until it has caught up
- * @param options.onFailure called for each failed request
- */
-export function createIssuerKeys(options: {
-  read: () => Promise<KeySet>;
-  limits: KeyLimits;
-  nowMs: () => number;
-  onFailure: (error: unknown) => void;
-}): IssuerKeys {
-  const { read, limits, nowMs, onFailure } = options;
+interface ReadingOptions {
+  /** Reads the keys. Must have a timeout. */
+  readonly read: () => Promise<KeySet>;
+  readonly limits: KeyLimits;
+  /** Monotonic clock. If it went back, keys would not be read until it has caught up. */
+  readonly nowMs: () => number;
+  /** Called for each failed request. */
+  readonly onFailure: (error: unknown) => void;
+}
+
+/** Reads keys, and remembers the last key set and the last failure. */
+function createReadings({ read, limits, nowMs, onFailure }: ReadingOptions) {
   let held: { readonly set: KeySet; readonly readMs: number } | undefined;
   let reading: Promise<KeySet> | undefined;
   let failedMs = -Infinity;
-  let missedMs = -Infinity;
-
-  const isResting = () => nowMs() - failedMs < limits.retryMs;
+  let outage: unknown = 'unread';
 
   async function readNow(): Promise<KeySet> {
     try {
       const set = await read();
       // Tokens that were verified with the same keys don't have to be verified again.
       held = { set: isDeepStrictEqual(set, held?.set) && held ? held.set : set, readMs: nowMs() };
+      outage = undefined;
       return held.set;
     } catch (cause) {
       failedMs = nowMs();
+      outage = cause;
       onFailure(cause);
       throw new IssuerUnavailableError('the keys of the issuer cannot be read', { cause });
     } finally {
@@ -83,11 +86,30 @@ export function createIssuerKeys(options: {
     }
   }
 
-  /** Starts a request. The request is shared by all waiting callers. */
-  function refresh(): Promise<KeySet> {
-    reading ??= readNow();
-    return reading;
-  }
+  return {
+    held: () => held,
+    failedMs: () => failedMs,
+    isReading: () => reading !== undefined,
+    /** Whether the last request has just failed. */
+    isResting: () => nowMs() - failedMs < limits.retryMs,
+    /** Starts a request. The request is shared by all waiting callers. */
+    refresh: (): Promise<KeySet> => {
+      reading ??= readNow();
+      return reading;
+    },
+    outage: () => (held !== undefined && nowMs() - held.readMs < limits.trustMs ? undefined : outage),
+  };
+}
+
+/**
+ * Creates a cache for issuer keys. Unknown keys are requested immediately, so key rotations take effect without a
+ * delay. If the issuer doesn't know the key either, any further unknown keys will be refused for `cooldownMs`, limiting
+ * the number of requests that invalid keys can cause.
+ */
+export function createIssuerKeys(options: ReadingOptions): IssuerKeys {
+  const { limits, nowMs } = options;
+  const { held: lastRead, failedMs, isReading, isResting, refresh, outage } = createReadings(options);
+  let missedMs = -Infinity;
 
   /** Returns a set that was just read, if it contains the key. Otherwise, this is the start of the cool-down. */
   function withKey(set: KeySet, kid: string): KeySet | undefined {
@@ -98,27 +120,28 @@ export function createIssuerKeys(options: {
 
   return {
     async find(kid) {
+      const held = lastRead();
       const ageMs = held === undefined ? Infinity : nowMs() - held.readMs;
       if (held !== undefined && ageMs < limits.trustMs) {
         if (hasKey(held.set, kid)) {
           if (ageMs < limits.refreshMs || isResting()) return held.set;
-          const known = held.set;
-          const isLate = nowMs() - Math.max(held.readMs, failedMs) >= limits.refreshMs + LATE_MS;
+          const isLate = nowMs() - Math.max(held.readMs, failedMs()) >= limits.refreshMs + LATE_MS;
           // Otherwise in the background. A failure was reported already, and the next call will retry.
-          const current = refresh().catch(() => known);
-          return isLate ? withKey(await current, kid) : known;
+          const current = refresh().catch(() => held.set);
+          return isLate ? withKey(await current, kid) : held.set;
         }
         if (nowMs() - missedMs < limits.cooldownMs) return undefined;
       }
-      if (reading === undefined && isResting()) {
+      if (!isReading() && isResting()) {
         throw new IssuerUnavailableError('the keys of the issuer could not be read; next attempt soon');
       }
       return withKey(await refresh(), kid);
     },
     async findNewer(kid, tried) {
+      const held = lastRead();
       if (held?.set === tried) {
         const isRecent = nowMs() - Math.max(held.readMs, missedMs) < limits.cooldownMs;
-        if (reading === undefined && (isRecent || isResting())) return undefined;
+        if (!isReading() && (isRecent || isResting())) return undefined;
         // If this fails, the signature is not valid as far as we know. Calls with an unknown key still wait or try again.
         const isRead = await refresh().then(
           () => true,
@@ -126,7 +149,12 @@ export function createIssuerKeys(options: {
         );
         if (isRead) missedMs = nowMs();
       }
-      return held !== undefined && held.set !== tried && hasKey(held.set, kid) ? held.set : undefined;
+      const set = lastRead()?.set;
+      return set !== undefined && set !== tried && hasKey(set, kid) ? set : undefined;
+    },
+    outage,
+    async retry() {
+      if (outage() !== undefined) await refresh().catch(() => {});
     },
   };
 }

@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest';
+import { AUDIENCE, startIssuer as startIdentityProvider } from '../../support/facade/issuer.ts';
 import { type Issuer, startIssuer } from '../../support/issuer.ts';
 import { denialsOn } from '../../support/redis/users.ts';
 import type { Sluice, SluiceRole } from '../../support/sluice.ts';
@@ -78,6 +79,32 @@ it('a facade with another root key is not ready', async () => {
   await installed.redis.command('ACL', 'SETUSER', 'sluice-facade', '+hgetall');
   await installed.redis.command('ACL', 'LOG', 'RESET');
   await facade.kill();
+});
+
+it('a facade is not ready until it has read the keys of the identity provider, and stays ready without it', async () => {
+  const provider = await startIdentityProvider();
+  onTestFinished(() => provider.stop().catch(() => {}));
+  await provider.stop();
+  const env = { SLUICE_OIDC_ISSUERS: provider.url, SLUICE_OIDC_AUDIENCE: AUDIENCE };
+  const [facade, all] = await Promise.all([
+    installed.start({ role: 'facade', unready: true, env }),
+    installed.start({ role: 'all', env }),
+  ]);
+  const fault = `facade: The keys of the identity provider cannot be read (${provider.url}: connect ECONNREFUSED 127.0.0.1:${provider.port}), so calls with its access tokens are rejected with 503. Check SLUICE_OIDC_ISSUERS and the connection to the identity provider.\n`;
+  await eventually('the facade reports this', async () => (await readyz(facade))[1] === fault, WITHIN);
+  expect((await readyz(facade))[0]).toBe(503);
+  const isLogged = async () => (await facade.logLines()).some(({ reason }) => reason === 'IssuerUnavailable');
+  await eventually('the facade logs this', isLogged, WITHIN);
+  expect(await facade.metric('sluice_role_impaired', { reason: 'IssuerUnavailable' })).toBe(1);
+  // The other roles in this process don't need the identity provider.
+  expect(await readyz(all)).toEqual([200, `ok\n${fault}`]);
+  await provider.restart();
+  await eventually('the facade is ready', async () => (await readyz(facade))[1] === 'ok\n', WITHIN);
+  await provider.stop();
+  const call = { headers: { authorization: `Bearer ${await provider.sign({}, { kid: 'new' })}` } };
+  expect((await fetch(`${facade.facadeUrl}/waas/accounts`, call)).status).toBe(503);
+  expect((await readyz(facade))[0]).toBe(200);
+  await Promise.all([facade.stop(), all.stop()]);
 });
 
 it('a standby controller with another root key is not ready', async () => {
