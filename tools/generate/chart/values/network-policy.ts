@@ -27,9 +27,10 @@ export const networkPolicy = section(
       "Networks to which the dispatcher can't connect, except for networks in allowedNetworks.",
       ['10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16', '100.64.0.0/10', '169.254.0.0/16'],
     ),
-    clusterNetworksV6: list(z.string().regex(NETWORK), 'More of these networks, which are IPv6 by default.', [
-      'fc00::/7',
-      'fe80::/10',
-    ]),
+    clusterNetworksV6: list(
+      z.string().regex(NETWORK),
+      "More networks to which the dispatcher can't connect. By default, these are the private networks of IPv6.",
+      ['fc00::/7', 'fe80::/10'],
+    ),
   },
 );

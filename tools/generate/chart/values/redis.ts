@@ -6,10 +6,10 @@ import { issuerRef, nodes } from './workload.ts';
 export const redis = section('Redis. You need to set one of url, existingSecret, and embedded.enabled.', {
   url: text(meaningOf('SLUICE_REDIS_URL')),
   existingSecret: text(
-    'The name of the Secret containing this URL in the key url. If it has changed, restart all pods.',
+    'The name of the Secret containing the Redis URL in the key url. If it has changed, restart all pods.',
   ),
   passwordSecret: text(
-    'The name of the Secret containing the password in the key password, which can be used instead of including it in the URL. You can change the password without a restart.',
+    'The name of the Secret containing the password in the key password, instead of including it in the URL. You can change the password without a restart.',
   ),
   usersSecret: text(
     'The name of the Secret containing the password of each Redis user, by component, e.g. in the key ingress. If set, each role uses its own Redis user, e.g. sluice-ingress, instead of the user in the URL. The keys are controller, facade, ingress, dispatcher, and uninstall, or all and uninstall if mode is all. config/redis/users.acl contains the users.',
@@ -29,7 +29,10 @@ export const redis = section('Redis. You need to set one of url, existingSecret,
     passwordSecret: text('The name of the Secret containing the password for the Sentinels in the key password.'),
   }),
   embedded: section('A single Redis without replicas, which should only be used for evaluation.', {
-    enabled: z.boolean().default(false).describe('Whether to install Redis together with Sluice.'),
+    enabled: z
+      .boolean()
+      .default(false)
+      .describe('Whether to install a single Redis together with Sluice, for evaluation.'),
     image: text(
       'An image with redis-server 7.0 or later, e.g. registry.example.com/redis:8.2. Defaults to the image built by make image, which uses the registry and the repository of Sluice, followed by -redis and the tag.',
     ),

@@ -124,7 +124,7 @@ export const Values = z.strictObject({
   }),
   trust: section('Certificate authorities to trust in addition to public certificate authorities.', {
     configMap: text(
-      'The name of the ConfigMap containing their certificates in the key ca.crt. It is used for Redis (unless redis.tls.caSecret is set), identity providers, the mail server, the collector, and the endpoints of partners. It is only read when a pod starts. If it has changed, helm upgrade restarts the pods.',
+      'The name of the ConfigMap containing the certificates of private authorities in the key ca.crt. Sluice trusts them in addition to the public authorities, for Redis (unless redis.tls.caSecret is set), identity providers, the mail server, the collector, and the endpoints of partners. A pod only reads them when it starts. If they have changed, helm upgrade restarts the pods.',
     ),
   }),
   smtp: section('The mail server for invitations.', {
@@ -133,7 +133,7 @@ export const Values = z.strictObject({
       rule: 'must be smtp:// or smtps://',
     }),
     existingSecret: text(
-      'The name of the Secret containing this URL in the key url. If it has changed, restart the controller.',
+      'The name of the Secret containing the URL of the mail server in the key url. If it has changed, restart the controller.',
     ),
     from: text(meaningOf('SLUICE_SMTP_FROM')),
     allowPlainText: z.boolean().default(false).describe(meaningOf('SLUICE_SMTP_ALLOW_PLAIN_TEXT')),
@@ -208,12 +208,12 @@ export const Values = z.strictObject({
       .boolean()
       .default(true)
       .describe(
-        'Whether to run the Job. If this is disabled, you need to delete all custom resources before uninstalling Sluice because it will not be possible to delete them or their namespaces afterwards.',
+        'Whether helm uninstall runs a Job that removes the finalizers of Sluice first. If this is disabled, delete all custom resources before you uninstall Sluice, because you cannot delete them or their namespaces afterwards.',
       ),
     ignoreUndelivered: z
       .boolean()
       .default(false)
-      .describe('Whether to uninstall Sluice even if there are undelivered events.'),
+      .describe('Whether helm uninstall continues if there are undelivered events, which may then be lost.'),
     resources: resources('128Mi', '512Mi'),
     ...nodes('pod'),
   }),

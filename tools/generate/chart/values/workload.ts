@@ -43,6 +43,9 @@ export const nodes = (pods: 'pod' | 'pods') => ({
   tolerations: openList(`The tolerations of the ${pods}.`),
 });
 
+/** The roles with a heap limit that depends on the memory limit. */
+const USES_HEAP: ReadonlySet<Workload['name']> = new Set(['controller', 'facade', 'all']);
+
 const isFacade = ({ name }: Workload) => name === 'facade';
 
 /** The values of a role. */
@@ -64,7 +67,9 @@ export function workload(of: Workload) {
         'Set to true if a HorizontalPodAutoscaler changes the number of pods. In this case, replicas is not used. If you set it to true in an upgrade with Helm 3, there is only one pod until the autoscaler adds more.',
       ),
     resources: openObject(
-      'The resource requests and limits. The controller and the facade use three quarters of limits.memory as heap.',
+      USES_HEAP.has(of.name)
+        ? 'The resource requests and limits. Three quarters of limits.memory are used as heap.'
+        : 'The resource requests and limits.',
       of.resources,
     ),
     maxUnavailable: z
@@ -80,7 +85,7 @@ export function workload(of: Workload) {
       'Environment variables, e.g. [{name: OTEL_SERVICE_NAME, value: events}]. They can replace variables of the ConfigMap, but not those that the pod gets in another way.',
     ),
     extraVolumes: openList('The volumes of the pods.'),
-    extraVolumeMounts: openList('The mounts for these volumes.'),
+    extraVolumeMounts: openList('The mounts for extraVolumes.'),
     ...(of.name !== 'all' && of.serves.length > 0 ? { service, tls, expose } : {}),
   });
 }
