@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import { createTestContext, objectOf } from '../../../../test/support/controller/test-context.ts';
 import { deriveInvitationToken, issueInvitation } from '../../../core/ids/invitation.ts';
+import { errorFromStatus } from '../../../kube/kube-error.ts';
 import type { Store } from '../../../kube/store.ts';
 import type { InvitationMail } from '../../../mail/invitation-message.ts';
 import { MailError } from '../../../mail/mailer.ts';
@@ -47,6 +48,8 @@ async function deliver(
     readonly namespaceDeleting?: boolean;
     readonly send?: ((mail: InvitationMail) => Promise<void>) | 'no server';
     readonly apply?: () => Promise<object>;
+    /** The Secret of the API server. */
+    readonly secret?: object;
     readonly signal?: AbortSignal;
     readonly hold?: MailHold | undefined;
     /** Called when the limit is checked. */
@@ -70,7 +73,8 @@ async function deliver(
     store.set('acme/globex-invitation', { sha256: options.secretSha256 });
   }
   const client = {
-    get: async () => {
+    get: async ({ kind }: { kind: string }) => {
+      if (kind === 'Secret') return options.secret;
       asked.read.push('api server');
       return 'live' in options ? options.live : cached;
     },
@@ -230,6 +234,18 @@ describe('an invitation', () => {
     const turn = await deliver(invited(), { send: 'no server', apply: () => Promise.reject(error) });
     expect(turn).toMatchObject({ error, results: [KEY] });
     expect(deliveries.of(KEY, id)).toEqual({ failed: 'SecretFailed', code: 'Forbidden' });
+  });
+
+  test('whose Secret has the name of another Secret says what to change', async () => {
+    const error = errorFromStatus('PATCH /secrets', 422, { kind: 'Status', reason: 'Invalid', message: 'type' });
+    const secret = { metadata: { name: 'globex-invitation' }, type: 'Opaque' };
+    const turn = await deliver(invited(), { send: 'no server', apply: () => Promise.reject(error), secret });
+    expect(turn).toMatchObject({ error, results: [KEY] });
+    expect(deliveries.of(KEY, id)).toMatchObject({
+      failed: 'SecretFailed',
+      code: 'Invalid',
+      fault: expect.stringMatching(/^a Secret globex-invitation of type Opaque already exists\. Delete or rename it/),
+    });
   });
 
   test('of a deleted integration does not leave any data', async () => {

@@ -1,10 +1,11 @@
-import { invitationSecretName } from '../../../api/well-known.ts';
+import { INVITATION_SECRET_TYPE, invitationSecretName } from '../../../api/well-known.ts';
 import { MailError, type SendInvitation } from '../../../mail/mailer.ts';
 import type { Backoff } from '../../../time/backoff.ts';
 import { type Cached, resourceOf } from '../../caches/caches.ts';
 import { type Context, ownsNamespace, timestampOf } from '../../context/context.ts';
 import { isPaused } from '../../context/paused.ts';
 import type { Attempt } from '../../engine/keyed-controller.ts';
+import { refusalOf } from '../refused-secret.ts';
 import type { Deliveries, InvitationId } from './deliveries.ts';
 import { createHeldMails } from './held-mails.ts';
 import type { Delivery } from './invitation.ts';
@@ -126,7 +127,7 @@ export function deliverInvitation(context: Context, deps: DeliverDeps) {
     } catch (error) {
       if (signal.aborted) throw error;
       if (task.do === 'mail') deps.metrics.mailed('failed');
-      conclude(key, id, task, failureOf(error));
+      conclude(key, id, task, await failureOf(context, integration, error));
       // Addresses submitted to the server are counted because otherwise it would be possible to try any number of
       // addresses.
       if (error instanceof MailError && error.unsent && !error.refused) await deps.mailLimit.release(integration);
@@ -136,9 +137,16 @@ export function deliverInvitation(context: Context, deps: DeliverDeps) {
   };
 }
 
-/** Returns the failure to show in the status, which is limited to a code. */
-function failureOf(error: unknown): Delivery {
+/** Returns the failure to show in the status. For an email, it is limited to a code. */
+async function failureOf(
+  context: Pick<Context, 'client'>,
+  { metadata: { namespace = '', name } }: Cached<'Integration'>,
+  error: unknown,
+): Promise<Delivery> {
   if (error instanceof MailError) return { failed: 'SmtpFailed', code: error.code };
   const reason = (error as { readonly reason?: unknown }).reason;
-  return { failed: 'SecretFailed', code: typeof reason === 'string' ? reason : 'Unknown' };
+  const failure = { failed: 'SecretFailed', code: typeof reason === 'string' ? reason : 'Unknown' } as const;
+  const secret = { namespace, name: invitationSecretName(name), type: INVITATION_SECRET_TYPE, content: 'token' };
+  const refusal = await refusalOf(context, secret, error).catch(() => undefined);
+  return refusal === undefined ? failure : { ...failure, fault: refusal.message };
 }

@@ -115,4 +115,18 @@ describe('the status of the invitation', () => {
     const [condition] = planInvitation({ ...facts, delivery: failed }).conditions;
     expect(condition?.message).toBe('the mail server did not accept the invitation (451). The controller will retry');
   });
+
+  test('says what to change if the API server has rejected the Secret', () => {
+    const delivery = {
+      failed: 'SecretFailed',
+      code: 'Invalid',
+      fault: 'a Secret of type Opaque already exists',
+    } as const;
+    const { conditions, events } = planInvitation({ ...facts, delivery });
+    expect([conditions[0]?.message, events[0]?.message]).toEqual(
+      Array(2).fill(
+        'the controller could not write the Secret with the token (Invalid): a Secret of type Opaque already exists. The controller will retry',
+      ),
+    );
+  });
 });

@@ -25,7 +25,9 @@ export interface HeldBack {
 export type Delivery =
   | { readonly sentAt: string; readonly as: 'Sent' | 'SecretWritten' }
   | HeldBack
-  | { readonly failed: 'SmtpFailed' | 'SecretFailed'; readonly code: string };
+  | { readonly failed: 'SmtpFailed'; readonly code: string }
+  /** `fault` describes how to fix it, if the API server has rejected the Secret. */
+  | { readonly failed: 'SecretFailed'; readonly code: string; readonly fault?: string };
 
 const MESSAGE = {
   Sent: 'the mail server accepted the invitation',
@@ -112,7 +114,8 @@ export function planInvitation({ name, state, invitation, delivery, recorded }: 
     const condition = { type: InvitationSent, status: 'False', reason: reason[held] } as const;
     return { invitation, conditions: [{ ...condition, message: `${MESSAGE[held]} ${until}` }], events: [] };
   }
-  const message = `${MESSAGE[delivery.failed]} (${delivery.code}). The controller will retry`;
+  const fault = 'fault' in delivery ? `: ${delivery.fault}` : '';
+  const message = `${MESSAGE[delivery.failed]} (${delivery.code})${fault}. The controller will retry`;
   return {
     invitation,
     conditions: [{ type: InvitationSent, status: 'False', reason: reason[delivery.failed], message }],

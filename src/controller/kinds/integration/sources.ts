@@ -1,4 +1,4 @@
-import { PAUSED_ANNOTATION } from '../../../api/well-known.ts';
+import { invitationSecretName, PAUSED_ANNOTATION } from '../../../api/well-known.ts';
 import { type LimitPolicy, limitsOf } from '../../../core/limits/limits.ts';
 import type { AnyObject } from '../../../kube/object.ts';
 import type { Cached, Caches } from '../../caches/caches.ts';
@@ -11,6 +11,7 @@ import {
   workspacesOf,
 } from '../../caches/related-keys.ts';
 import { type KeySource, keysFrom } from '../../engine/keyed-controller.ts';
+import { fromFreedNames } from '../refused-secret.ts';
 
 /** Returns all integrations in a namespace when its workspace label is added or removed. */
 function fromNamespaces(caches: Caches): KeySource {
@@ -56,8 +57,9 @@ function invitationFields(integration: Cached<'Integration'> | undefined): strin
 
 /**
  * Returns the sources for invitations. They use the same keys as integrations. An invitation is enqueued if it might
- * have to be sent, if its Secret was changed or deleted, if its workspace was paused or resumed, or if the limit of its
- * account has changed. It is not enqueued after a failed attempt, because it has to wait for the backoff.
+ * have to be sent, if its Secret or another Secret with the same name was changed or deleted, if its workspace was
+ * paused or resumed, or if the limit of its account has changed. It is not enqueued after a failed attempt, because it
+ * has to wait for the backoff.
  */
 export function invitationSources(caches: Caches, policy: LimitPolicy): readonly KeySource[] {
   const mailsOf = (account: Cached<'Account'> | undefined) =>
@@ -73,6 +75,7 @@ export function invitationSources(caches: Caches, policy: LimitPolicy): readonly
       invitationFields(old) === invitationFields(current) ? [] : keyOfChanged(old, current),
     ),
     keysFrom(caches.invitationSecrets, ownersOf),
+    fromFreedNames(caches, 'Integration', invitationSecretName),
     keysFrom(caches.Workspace, (old, current) =>
       isCreatedOrDeleted(old, current) || pausedBy(old) !== pausedBy(current)
         ? keyOfChanged(old, current).flatMap(name => keysInNamespace(caches, 'Integration', name))

@@ -7,6 +7,7 @@ import type { SubscriptionVerdict } from '../../../core/routing/subscription-rou
 import { missingWorkspaceMessage } from '../../context/missing-workspace.ts';
 import type { Condition, DesiredCondition } from '../../engine/conditions.ts';
 import type { EventNote, Outcome } from '../../engine/outcome.ts';
+import type { SecretRefusal } from '../refused-secret.ts';
 import {
   disabledMessage,
   type EndpointFacts,
@@ -15,7 +16,6 @@ import {
   failingCondition,
   nextWarningInMs,
 } from './endpoint-condition.ts';
-import type { MirrorFault } from './signing-secret.ts';
 
 const condition = CONDITION.Subscription;
 const reason = REASON.Subscription;
@@ -41,7 +41,7 @@ export interface SubscriptionFacts {
   readonly recordedBacklog: Pick<Condition, 'status' | 'reason' | 'message'> | undefined;
   readonly endpoint: EndpointFacts;
   /** Why the signing secret couldn't be mirrored. Undefined if the secret was mirrored, or if there is no endpoint. */
-  readonly mirrorFault?: MirrorFault | undefined;
+  readonly mirrorFault?: SecretRefusal | undefined;
   readonly now: string;
 }
 
