@@ -66,7 +66,7 @@ export function gateOfObjects(caches: Pick<Caches, 'by'>, question: Question): G
     .by('Subscription', 'integration', `${tenant.name}/${name}`)
     .filter(object => object.spec.stream === stream.metadata.name && isProtected(object));
   const packages = caches.by('Package', 'stream', `${tenant.name}/${stream.metadata.name}`).map(snapshotOf);
-  const blocks = caches.by('Block', 'integration', `${tenant.name}/${name}`).map(snapshotOf);
+  const blocks = caches.by('Block', 'integrationId', publicId('Integration', tenant.name, name)).map(snapshotOf);
   const { verdicts } = compileRoutes(
     {
       name: tenant.name,

@@ -23,6 +23,21 @@ const byOwner = {
   ],
 };
 
+/** The maximum number of integration ids to keep in memory. When this number is exceeded, all of them are removed. */
+const MOST_IDS = 20_000;
+const integrationIds = new Map<string, string>();
+
+/** Returns the public id of an integration. Ids are kept because thousands of objects can belong to an integration. */
+function integrationId(object: { metadata: { namespace?: string | undefined }; spec: { integration: string } }) {
+  const key = `${spaceOf(object)}/${object.spec.integration}`;
+  let id = integrationIds.get(key);
+  if (id === undefined) {
+    if (integrationIds.size >= MOST_IDS) integrationIds.clear();
+    integrationIds.set(key, (id = publicId('Integration', spaceOf(object), object.spec.integration)));
+  }
+  return id;
+}
+
 function hashed<K extends 'CatalogStream' | 'Package' | 'Integration' | 'Subscription'>(kind: K) {
   return {
     ...byNamespace,
@@ -53,14 +68,14 @@ export const INDEXES: { readonly [K in KindName]: Indexes<K> } = {
   Activation: {
     ...byNamespace,
     publicId: object => [activationId(spaceOf(object), object.spec.integration, object.spec.groupKey)],
-    integration: object => [`${spaceOf(object)}/${object.spec.integration}`],
+    integrationId: object => [integrationId(object)],
   },
   Block: {
     ...byNamespace,
     publicId: object => [
       blockId(spaceOf(object), object.spec.integration, object.spec.target.kind, object.spec.target.name),
     ],
-    integration: object => [`${spaceOf(object)}/${object.spec.integration}`],
+    integrationId: object => [integrationId(object)],
   },
   Subscription: {
     ...hashed('Subscription'),

@@ -98,8 +98,8 @@ const ActivationsQuery = PageQuery.extend({
 /** Returns Activations for a list. @throws Refusal 404 if the integration does not exist */
 async function readListed({ caches }: Facade, namespace: string, integration: string | undefined) {
   if (integration === undefined) return caches.list('Activation', namespace);
-  const { metadata } = await findOwned(caches, 'Integration', namespace, integration);
-  return caches.by('Activation', 'integration', `${namespace}/${metadata.name}`);
+  await findOwned(caches, 'Integration', namespace, integration);
+  return caches.by('Activation', 'integrationId', integration);
 }
 
 const listActivations = defineRoute({

@@ -1,5 +1,5 @@
 import { FIELD_MANAGER } from '../../../api/well-known.ts';
-import { activationId, publicId } from '../../../core/ids/ids.ts';
+import { activationId } from '../../../core/ids/ids.ts';
 import { activationObjectName } from '../../../core/ids/object-names.ts';
 import { Refusal } from '../../../http/refusal.ts';
 import { sleep } from '../../../time/clock.ts';
@@ -9,10 +9,10 @@ import type { OwnedTenant } from '../../objects/ownership.ts';
 import { conditionFor } from '../../objects/wait.ts';
 import { ACTIVATION_CONCERN, GATE_EVERY_MS, GATE_WITHIN_MS, gateIs, latestOf } from './activate.ts';
 
-/** Returns the name of a deleted integration that still has Activations. */
+/** Returns the name of a deleted integration that still has Activations in this workspace. */
 function goneIntegration({ caches }: Facade, namespace: string, id: string): string | undefined {
-  const names = new Set(caches.list('Activation', namespace).map(({ spec }) => spec.integration));
-  return [...names].find(name => publicId('Integration', namespace, name) === id);
+  const [activation] = caches.by('Activation', 'integrationId', id);
+  return activation?.metadata.namespace === namespace ? activation.spec.integration : undefined;
 }
 
 /** Returns true if this pair has another Activation that is not managed by REST. */

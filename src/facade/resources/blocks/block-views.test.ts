@@ -1,14 +1,13 @@
 import { expect, test } from 'vitest';
 import { blockId, publicId } from '../../../core/ids/ids.ts';
 import type { Cached } from '../../objects/cached.ts';
-import { BlockEntry, blockEntries, namesInBlocks } from './block-views.ts';
+import { BlockEntry, blockEntry, groupBlocks, namesInBlocks } from './block-views.ts';
 
 const ORDERS = { kind: 'CatalogStream', name: 'orders' } as const;
 const BASICS = { kind: 'Package', name: 'basics' } as const;
-const ids = {
-  integration: publicId('Integration', 'shop', 'ada'),
-  target: publicId('CatalogStream', 'shop', 'orders'),
-};
+const ids = { namespace: 'shop', target: publicId('CatalogStream', 'shop', 'orders') };
+const blockEntries = (blocks: Parameters<typeof groupBlocks>[0]) =>
+  groupBlocks(blocks).map(([, group]) => blockEntry(group));
 
 function block(name: string, target: Cached<'Block'>['spec']['target'], status: Cached<'Block'>['status'] = {}) {
   const metadata = { namespace: 'shop', name, uid: name, resourceVersion: '1', generation: 2 };
@@ -22,11 +21,9 @@ function enforced(observedGeneration: number) {
 }
 
 test('there is one entry for each target, with all of its objects', () => {
-  const entries = blockEntries([
-    block('from-git', ORDERS),
-    block('blk-1', ORDERS, enforced(2)),
-    block('blk-2', BASICS, enforced(1)),
-  ]);
+  const blocks = [block('from-git', ORDERS), block('blk-1', ORDERS, enforced(2)), block('blk-2', BASICS, enforced(1))];
+  const entries = blockEntries(blocks);
+  expect(groupBlocks(blocks).map(([id]) => id)).toEqual(entries.map(entry => entry.publicId));
   expect(entries).toEqual([
     {
       publicId: blockId('shop', 'ada', 'CatalogStream', 'orders'),
@@ -58,9 +55,9 @@ test('a Block that is being deleted is not listed', () => {
   expect(blockEntries([{ ...leaving, metadata }])).toEqual([]);
 });
 
-test('names are found in Blocks by both public ids', () => {
+test('names are found in the Blocks of a workspace by the public id of the target', () => {
   const blocks = [block('one', BASICS), block('two', ORDERS)];
   expect(namesInBlocks(blocks, ids)).toEqual({ integration: 'ada', target: ORDERS });
-  expect(namesInBlocks(blocks, { ...ids, integration: publicId('Integration', 'shop', 'bob') })).toBeUndefined();
+  expect(namesInBlocks(blocks, { ...ids, namespace: 'other' })).toBeUndefined();
   expect(namesInBlocks(blocks, { ...ids, target: publicId('Package', 'shop', 'orders') })).toBeUndefined();
 });

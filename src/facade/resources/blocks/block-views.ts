@@ -27,6 +27,7 @@ export const BlockEntry = z
   .meta({ id: 'Block' });
 
 type BlockObject = Pick<Cached<'Block'>, 'metadata' | 'spec' | 'status'>;
+type BlockGroup = readonly [BlockObject, ...BlockObject[]];
 
 /** Returns the public id of the target of a Block (`cat_…` or `pkg_…`). */
 function targetId(namespace: string, { kind, name }: BlockSpec['target']): string {
@@ -43,11 +44,8 @@ function isEnforced({ metadata, status }: BlockObject): boolean {
   return enforced?.status === 'True' && enforced.observedGeneration === metadata.generation;
 }
 
-/**
- * Returns the entry for an integration and a target. @param blocks all objects of the pair. There must be at least one
- * object
- */
-function blockEntry(blocks: readonly [BlockObject, ...BlockObject[]]): z.output<typeof BlockEntry> {
+/** Returns the entry for an integration and a target. @param blocks all objects of the pair */
+export function blockEntry(blocks: BlockGroup): z.output<typeof BlockEntry> {
   const [block] = blocks;
   const { target } = block.spec;
   const id = targetId(block.metadata.namespace ?? '', target);
@@ -64,25 +62,25 @@ function blockEntry(blocks: readonly [BlockObject, ...BlockObject[]]): z.output<
   };
 }
 
-/** Returns one entry for each target. Blocks being deleted are no longer in effect, so we ignore them. */
-export function blockEntries(blocks: readonly BlockObject[]): z.output<typeof BlockEntry>[] {
+/**
+ * Returns the Blocks of each target, along with their public id. Blocks being deleted are no longer in effect, so we
+ * ignore them.
+ */
+export function groupBlocks(blocks: readonly BlockObject[]): (readonly [publicId: string, group: BlockGroup])[] {
   const standing = blocks.filter(({ metadata }) => metadata.deletionTimestamp === undefined);
-  const groups = Map.groupBy(standing, blockIdOf);
-  return [...groups.values()].map(group => blockEntry(group as [BlockObject, ...BlockObject[]]));
+  return [...Map.groupBy(standing, blockIdOf)] as unknown as (readonly [string, BlockGroup])[];
 }
 
 /**
- * Finds the integration and target names in the Blocks by public id. This is used when the objects have already been
- * deleted.
+ * Finds the integration and target names in the Blocks for an integration by the public id of the target. This is used
+ * when the objects have already been deleted.
  */
 export function namesInBlocks(
   blocks: readonly BlockObject[],
-  ids: { readonly integration: string; readonly target: string },
+  { namespace, target: id }: { readonly namespace: string; readonly target: string },
 ): Pick<BlockSpec, 'integration' | 'target'> | undefined {
-  const found = blocks.find(({ metadata: { namespace = '' }, spec: { integration, target } }) => {
-    return (
-      targetId(namespace, target) === ids.target && publicId('Integration', namespace, integration) === ids.integration
-    );
-  });
+  const found = blocks.find(
+    ({ metadata, spec }) => metadata.namespace === namespace && targetId(namespace, spec.target) === id,
+  );
   return found && { integration: found.spec.integration, target: found.spec.target };
 }

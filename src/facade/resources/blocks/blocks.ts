@@ -11,7 +11,7 @@ import type { Facade } from '../../objects/facade.ts';
 import { assertNotManagedElsewhere } from '../../objects/field-conflicts.ts';
 import { isLimit } from '../../objects/limit-guard.ts';
 import { findOwned, unknownObject } from '../../objects/owned-objects.ts';
-import { BlockEntry, blockEntries, namesInBlocks } from './block-views.ts';
+import { BlockEntry, blockEntry, groupBlocks, namesInBlocks } from './block-views.ts';
 
 type TargetKind = BlockSpec['target']['kind'];
 type Pair = Pick<BlockSpec, 'integration' | 'target'>;
@@ -97,7 +97,7 @@ async function unblock(facade: Facade, { namespace, integration, kind, target }:
   const pair =
     grantee !== undefined && kept !== undefined
       ? { integration: grantee.metadata.name, target: { kind, name: kept.metadata.name } }
-      : namesInBlocks(caches.list('Block', namespace), { integration, target });
+      : namesInBlocks(caches.by('Block', 'integrationId', integration), { namespace, target });
   if (pair === undefined) return { status: 204 };
   const object = { namespace, name: blockObjectName(namespace, pair.integration, kind, pair.target.name) };
   const others = await readOthers(facade, namespace, pair, object.name);
@@ -160,7 +160,7 @@ const blockPackage = defineRoute({
   operation: 'blockPackage',
   tag: 'Blocks',
   summary: 'Block a package for an integration',
-  description: `Blocks every stream in the package, including any that are added at a later time. ${UNTIL_WHEN} ${STANDING} A new Block is rejected if the package is archived or is being deleted, or if the account has reached its limit.`,
+  description: `Blocks every stream in the package, including any that are added at a later time. ${UNTIL_WHEN} ${STANDING} A new Block is rejected if the package is archived or is being deleted, but never because of the limits of the account.`,
   closes: true,
   answers: { 204: { description: 'The package is blocked, and the block is in force.' } },
   problems: ['unknown_resource', 'package_archived'],
@@ -195,9 +195,10 @@ const listBlocks = defineRoute({
   answers: { 200: { description: 'A list of blocks, sorted by public id.', schema: pageOf(BlockEntry) } },
   problems: ['unknown_resource', 'malformed_cursor'],
   async handle({ caches }, { tenant, params, query }) {
-    const { metadata } = await findOwned(caches, 'Integration', tenant.name, params.integration);
-    const blocks = caches.by('Block', 'integration', `${tenant.name}/${metadata.name}`);
-    return { status: 200, body: paginate(blockEntries(blocks), ({ publicId }) => publicId, query) };
+    await findOwned(caches, 'Integration', tenant.name, params.integration);
+    const groups = groupBlocks(caches.by('Block', 'integrationId', params.integration));
+    const { data, nextCursor } = paginate(groups, ([publicId]) => publicId, query);
+    return { status: 200, body: { data: data.map(([, group]) => blockEntry(group)), nextCursor } };
   },
 });
 

@@ -8,7 +8,7 @@ import type { ReplayRefusal } from '../../../plane/replay-prices.ts';
 import type { Cached } from '../../objects/cached.ts';
 import type { Facade } from '../../objects/facade.ts';
 import type { OwnedIntegration } from '../../objects/ownership.ts';
-import { isCoveredBy } from '../subscriptions/partner-catalog.ts';
+import { coveringInCaches } from '../subscriptions/live-coverage.ts';
 import { subscriptionStatus } from '../subscriptions/subscription-views.ts';
 import { findSubscription } from '../subscriptions/subscriptions.ts';
 
@@ -72,9 +72,8 @@ export function inboxRefusal(
   switch (answer) {
     case 'PAUSED': {
       const { producer, integration, stream, suspended } = subscription.spec;
-      const blocks = caches.by('Block', 'integration', `${producer}/${integration}`);
-      const covered = isCoveredBy(caches.list('Package', producer), blocks)(integration, stream);
-      if (covered) return new Refusal('stream_blocked');
+      const covering = coveringInCaches({ caches }, { producer, name: integration }, stream);
+      if (covering.length > 0) return new Refusal('stream_blocked');
       const detail =
         suspended === true
           ? 'The subscription is suspended. Resume it first.'

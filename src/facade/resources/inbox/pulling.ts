@@ -110,7 +110,14 @@ const acknowledge = defineRoute({
   dataPlane: true,
   cost: 5,
   answers: { 204: { description: 'All events have been marked as delivered.' } },
-  problems: ['unknown_resource', 'has_endpoint', 'unknown_event', 'event_ended', 'subscription_not_live'],
+  problems: [
+    'unknown_resource',
+    'has_endpoint',
+    'unknown_event',
+    'event_ended',
+    'subscription_not_live',
+    'integration_not_active',
+  ],
   async handle(facade, { integration, body }) {
     const opened = await openInbox(facade, integration, body.subscription);
     const events = body.events.map(({ id, replayId }) => ({

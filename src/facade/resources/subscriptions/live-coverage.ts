@@ -1,3 +1,4 @@
+import { publicId } from '../../../core/ids/ids.ts';
 import { coverage } from '../../../core/routing/coverage.ts';
 import type { Cached } from '../../objects/cached.ts';
 import type { Caches } from '../../objects/caches.ts';
@@ -7,18 +8,39 @@ import type { OwnedIntegration } from '../../objects/ownership.ts';
 const MOST_PACKAGES = 8;
 
 type Reads = { readonly caches: Pick<Caches, 'by' | 'live' | 'listLive'> };
+type CacheReads = Pick<Caches, 'by' | 'get'>;
 type Pair = Pick<OwnedIntegration, 'producer' | 'name'>;
+
+/** Returns the Blocks for the integration, according to the cache. */
+function blocksOf({ by }: Pick<Caches, 'by'>, { producer, name }: Pair): readonly Cached<'Block'>[] {
+  return by('Block', 'integrationId', publicId('Integration', producer, name));
+}
+
+/**
+ * Returns a function that checks whether a Block covers a stream for the integration, according to the caches. It can be
+ * used for all streams of a producer. Only the packages that are blocked for the integration are read.
+ */
+export function isCoveredInCaches(caches: CacheReads, integration: Pair): (stream: string) => boolean {
+  const blocks = blocksOf(caches, integration);
+  const packages = blocks.flatMap(({ spec: { target } }) => {
+    const { kind, name } = target;
+    const found = kind === 'Package' ? caches.get(kind, { namespace: integration.producer, name }) : undefined;
+    return found === undefined ? [] : [{ name, spec: found.spec }];
+  });
+  const covering = coverage({ packages, blocks });
+  return stream => covering(integration.name, stream).length > 0;
+}
 
 /** Returns the Blocks that cover a stream for the integration, according to the caches. */
 export function coveringInCaches(
-  { caches }: Reads,
-  { producer, name }: Pair,
+  { caches }: { readonly caches: Pick<Caches, 'by'> },
+  integration: Pair,
   stream: string,
 ): readonly Cached<'Block'>[] {
   const packages = caches
-    .by('Package', 'stream', `${producer}/${stream}`)
+    .by('Package', 'stream', `${integration.producer}/${stream}`)
     .map(({ metadata, spec }) => ({ name: metadata.name, spec }));
-  return coverage({ packages, blocks: caches.by('Block', 'integration', `${producer}/${name}`) })(name, stream);
+  return coverage({ packages, blocks: blocksOf(caches, integration) })(integration.name, stream);
 }
 
 /** Returns true if one of these packages contains the stream, according to the API server. */

@@ -1,6 +1,5 @@
 import { z } from 'zod';
 import { publicId } from '../../../core/ids/ids.ts';
-import { coverage } from '../../../core/routing/coverage.ts';
 import { publicIdField } from '../../contract/fields.ts';
 import { PageQuery, pageOf, paginate } from '../../contract/page.ts';
 import { defineRoute } from '../../contract/route.ts';
@@ -11,6 +10,7 @@ import { findOwned, unknownObject } from '../../objects/owned-objects.ts';
 import type { OwnedIntegration } from '../../objects/ownership.ts';
 import { assertActive } from '../integrations/active-integration.ts';
 import { listedBytes, listedEntry } from '../streams/streams.ts';
+import { isCoveredInCaches } from './live-coverage.ts';
 
 const ListedPartnerEntry = z
   .object({
@@ -52,16 +52,6 @@ export function subscriptionsOf(
   return caches
     .by('Subscription', 'integration', `${producer}/${name}`)
     .filter(({ metadata }) => metadata.namespace === recipient.name && metadata.deletionTimestamp === undefined);
-}
-
-/** Returns a function that checks whether these objects block a stream for an integration. */
-export function isCoveredBy(
-  packages: readonly Cached<'Package'>[],
-  blocks: readonly Cached<'Block'>[],
-): (integration: string, stream: string) => boolean {
-  const named = packages.map(({ metadata, spec }) => ({ name: metadata.name, spec }));
-  const covering = coverage({ packages: named, blocks });
-  return (integration, stream) => covering(integration, stream).length > 0;
 }
 
 const listPartnerCatalog = defineRoute({
@@ -111,13 +101,10 @@ const getPartnerCatalogEntry = defineRoute({
  */
 async function openCatalog(facade: Facade, integration: OwnedIntegration) {
   const { caches } = facade;
-  const { producer, name } = integration;
+  const { producer } = integration;
   await assertActive(facade, integration);
   const subscriptions = new Map(subscriptionsOf(caches, integration).map(each => [each.spec.stream, each]));
-  const isCovered = isCoveredBy(
-    caches.list('Package', producer),
-    caches.by('Block', 'integration', `${producer}/${name}`),
-  );
+  const isCovered = isCoveredInCaches(caches, integration);
   const isListed = ({ metadata, spec }: Cached<'CatalogStream'>): boolean =>
     metadata.deletionTimestamp === undefined && (spec.public === true || subscriptions.has(metadata.name));
   return {
@@ -138,7 +125,7 @@ async function openCatalog(facade: Facade, integration: OwnedIntegration) {
         payloadSchemaSha256: entry.payloadSchemaSha256,
         subscribed: own !== undefined,
         subscriptionPublicId: own === undefined ? null : publicId('Subscription', own.namespace ?? '', own.name),
-        blocked: isCovered(name, stream.metadata.name),
+        blocked: isCovered(stream.metadata.name),
       };
     },
   };

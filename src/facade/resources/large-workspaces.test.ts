@@ -1,0 +1,164 @@
+import { expect, test } from 'vitest';
+import { publicId } from '../../core/ids/ids.ts';
+import { createStore } from '../../kube/store.ts';
+import type { Route } from '../contract/route.ts';
+import { INDEXES } from '../objects/indexes.ts';
+import { ACTIVATION_ROUTES } from './activations/activations.ts';
+import { BLOCK_ROUTES } from './blocks/blocks.ts';
+import { PULL_ROUTES } from './inbox/pulling.ts';
+import { PARTNER_CATALOG_ROUTES } from './subscriptions/partner-catalog.ts';
+
+/**
+ * A workspace can have hundreds of thousands of objects, so a call about a single integration must not read all of them.
+ * It would stop the facade for everybody.
+ */
+
+const ROUTES = [...ACTIVATION_ROUTES, ...BLOCK_ROUTES, ...PULL_ROUTES, ...PARTNER_CATALOG_ROUTES];
+const MANY = 500;
+const ADA = publicId('Integration', 'shop', 'ada');
+const GONE = publicId('Integration', 'shop', 'gone');
+const FOREIGN = publicId('Integration', 'other', 'ada');
+const ORDERS = publicId('CatalogStream', 'shop', 'orders');
+
+const object = (name: string, spec: object, namespace = 'shop') => ({
+  metadata: { name, namespace, uid: name },
+  spec,
+});
+const blockOf = (integration: string, name: string, kind = 'CatalogStream', namespace = 'shop') =>
+  object(`${integration}-${kind}-${name}`, { integration, target: { kind, name } }, namespace);
+const subscription = object('sub', { producer: 'shop', integration: 'ada', stream: 'orders' }, 'ada');
+
+const OBJECTS = {
+  Activation: [
+    ...Array.from({ length: MANY }, (_, n) => object(`act-${n}`, { integration: `int-${n}`, groupKey: 'red' })),
+    object('act', { integration: 'gone', groupKey: 'red' }),
+    object('act', { integration: 'ada', groupKey: 'red' }, 'other'),
+  ],
+  Block: [
+    ...Array.from({ length: MANY }, (_, n) => blockOf(`int-${n}`, 'orders')),
+    blockOf('gone', 'orders'),
+    blockOf('ada', 'basics', 'Package'),
+    blockOf('ada', 'orders', 'CatalogStream', 'other'),
+  ],
+  Package: [
+    ...Array.from({ length: MANY }, (_, n) => object(`pkg-${n}`, { streams: ['visits'] })),
+    object('basics', { streams: ['orders'] }),
+  ],
+  CatalogStream: [object('orders', { public: true }), object('visits', { public: true })],
+  Integration: [object('ada', { workspace: 'ada' })],
+  Subscription: [subscription],
+};
+type Kind = keyof typeof OBJECTS;
+
+/** Makes a call. Returns its result, the objects that were read from the caches, and the names of live reads. */
+async function make(operation: string, params: object, body: object = {}) {
+  let read = 0;
+  const live: string[] = [];
+  const stores = Object.fromEntries(
+    Object.entries(OBJECTS).map(([kind, objects]) => {
+      const store = createStore(INDEXES[kind as Kind] as never);
+      for (const each of objects) store.set(`${each.metadata.namespace}/${each.metadata.name}`, each as never);
+      return [kind, store];
+    }),
+  ) as Record<Kind, ReturnType<typeof createStore<object>>>;
+  const by = (kind: Kind, index: string, value: string) => {
+    const found = stores[kind].byIndex(index, value);
+    read += found.length;
+    return found;
+  };
+  const facade = {
+    wallMs: () => 0,
+    clock: { nowMs: () => 0 },
+    gates: { isClosed: async () => true },
+    operations: { pull: async () => ({ answer: 'PAUSED' }) },
+    caches: {
+      by,
+      list: (kind: Kind, namespace: string) => by(kind, 'namespace', namespace),
+      get: (kind: Kind, { namespace, name }: { namespace: string; name: string }) => {
+        read++;
+        return stores[kind].get(`${namespace}/${name}`);
+      },
+      find: async (kind: Kind, id: string) => stores[kind].byIndex('publicId', id)[0],
+      live: async (_kind: Kind, { name }: { name: string }) => void live.push(name),
+    },
+    writer: { edit: (attempt: () => Promise<unknown>) => attempt(), apply: async () => undefined },
+  };
+  const call = {
+    tenant: { name: 'shop', publicId: 'ten_1' },
+    integration: {
+      producer: 'shop',
+      name: 'ada',
+      publicId: ADA,
+      object: OBJECTS.Integration[0],
+      recipient: { name: 'ada' },
+    },
+    params,
+    body,
+    query: {},
+    waitFor: (_seconds: number, ask: () => Promise<unknown>) => ask(),
+  } as unknown as Parameters<Route['handle']>[1];
+  const route = ROUTES.find(each => each.operation === operation);
+  const result = await route?.handle(facade as never, call).catch((error: unknown) => error);
+  return { result, read, live };
+}
+
+const pair = (integrationPublicId: string) => ({
+  producerTenantPublicId: 'ten_1',
+  integrationPublicId,
+  groupKey: 'red',
+});
+
+test.each<[what: string, operation: string, params: object, body: object, result: object]>([
+  [
+    'unblocks a deleted integration',
+    'unblockStream',
+    { integration: GONE, catalogEntryPublicId: ORDERS },
+    {},
+    { status: 204 },
+  ],
+  [
+    'unblocks an unknown stream',
+    'unblockStream',
+    { integration: ADA, catalogEntryPublicId: 'cat_1' },
+    {},
+    { status: 204 },
+  ],
+  ['closes a key of a deleted integration', 'deactivate', {}, pair(GONE), { status: 204 }],
+  ['lists the blocks', 'listBlocks', { integration: ADA }, {}, { status: 200, body: { data: [{ key: 'basics' }] } }],
+  [
+    'lists the catalog',
+    'listPartnerCatalog',
+    {},
+    {},
+    {
+      status: 200,
+      body: {
+        data: [
+          { key: 'orders', blocked: true },
+          { key: 'visits', blocked: false },
+        ],
+      },
+    },
+  ],
+  [
+    'pulls events of a paused subscription',
+    'pullEvents',
+    {},
+    { subscription: publicId('Subscription', 'ada', 'sub') },
+    { code: 'stream_blocked' },
+  ],
+])('a call that %s only reads the objects of its integration', async (_what, operation, params, body, expected) => {
+  const { result, read } = await make(operation, params, body);
+  expect(result).toMatchObject(expected);
+  expect(read).toBeLessThan(20);
+});
+
+test('the objects of a deleted integration are found by its id, and those of other workspaces are not', async () => {
+  const own = await make('unblockStream', { integration: GONE, catalogEntryPublicId: ORDERS });
+  expect(own.result).toMatchObject({ about: { kind: 'Block' } });
+  expect(own.live).toHaveLength(2);
+  const foreign = await make('unblockStream', { integration: FOREIGN, catalogEntryPublicId: ORDERS });
+  expect(foreign.result).toEqual({ status: 204 });
+  expect((await make('deactivate', {}, pair(GONE))).live).toHaveLength(2);
+  expect((await make('deactivate', {}, pair(FOREIGN))).live).toEqual([]);
+});
