@@ -119,6 +119,9 @@ export type KubeClient = {
   readonly close: () => Promise<void>;
 };
 
+/** How long to wait for the start of a watch, in milliseconds. */
+const START_WITHIN_MS = 30_000;
+
 /** Returns the body and the fields that identify the object. */
 function named(resource: Resource, { namespace, name }: ObjectName, body: object) {
   const { metadata } = body as { metadata?: object };
@@ -154,6 +157,7 @@ function createWatch(stream: Transport['stream'], clock: Clock): KubeClient['wat
       query: { ...query, ...initial, watch: '1', allowWatchBookmarks: 'true' },
       accept: metadataOnly ? METADATA.watch : undefined,
       signal,
+      timeoutMs: Math.min(inactivityMs, START_WITHIN_MS),
     });
     try {
       yield* readWatch<T>(body, { call: `WATCH ${path}`, clock, inactivityMs });

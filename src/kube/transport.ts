@@ -4,6 +4,7 @@ import { createGunzip } from 'node:zlib';
 import { errors, request } from 'undici';
 import { jittered } from '../time/backoff.ts';
 import { type Clock, sleep } from '../time/clock.ts';
+import { DeadlineError, withDeadline } from '../time/deadline.ts';
 import type { Credentials, Dispatchers } from './credentials/credentials.ts';
 import { errorFromStatus, KubeError, NO_ANSWER } from './kube-error.ts';
 import type { KubeMetrics } from './kube-metrics.ts';
@@ -18,7 +19,10 @@ export type Call = {
   /** Content type accepted for the response. Defaults to `application/json`. */
   readonly accept?: string | undefined;
   readonly signal?: AbortSignal | undefined;
-  /** The timeout for each attempt. This includes the time needed to connect. Defaults to 30 seconds. */
+  /**
+   * The timeout for each attempt. This includes the time needed to connect. For a stream, it ends when the response has
+   * started. Defaults to 30 seconds.
+   */
   readonly timeoutMs?: number | undefined;
   /**
    * Whether the server may compress the response. It will only do this if the size is more than 128 KiB. Defaults to
@@ -35,7 +39,7 @@ export type Transport = {
    * causes the request to be retried with new credentials.
    */
   readonly call: <T>(call: Call) => Promise<T>;
-  /** Sends a request and returns the body as a stream. There are no retries and no timeout. */
+  /** Sends a request and returns the body as a stream. There are no retries, and the body can take any time. */
   readonly stream: (call: Call) => Promise<Readable>;
   /** Returns the number of requests that RBAC has refused so far. */
   readonly refusals: () => number;
@@ -65,7 +69,7 @@ async function send(credentials: Credentials, what: Call, over: keyof Dispatcher
   });
   const url = new URL(credentials.server + path);
   for (const [name, value] of Object.entries(query)) if (value !== undefined) url.searchParams.set(name, value);
-  return request(url, {
+  const sent = request(url, {
     method,
     dispatcher: access[over],
     headers: {
@@ -80,6 +84,12 @@ async function send(credentials: Credentials, what: Call, over: keyof Dispatcher
     headersTimeout: timeoutMs,
     bodyTimeout,
   });
+  // undici only looks at the signal once the request has a connection.
+  return orAborted(sent, what.signal);
+}
+
+function either(signal: AbortSignal | undefined, late: AbortSignal): AbortSignal {
+  return signal === undefined ? late : AbortSignal.any([signal, late]);
 }
 
 /** Returns the result, or rejects with the reason of the signal if it is aborted before that. */
@@ -97,6 +107,28 @@ async function orAborted<T>(result: Promise<T>, signal: AbortSignal | undefined)
 }
 
 /**
+ * Creates the function that counts a request when `send` notes its status, or when it fails before that. It converts
+ * errors.
+ */
+function createCount(metrics: KubeMetrics | undefined) {
+  return async <T>(what: Call, send: (note: (status: number) => void) => Promise<T>): Promise<T> => {
+    const startedMs = performance.now();
+    let isNoted = false;
+    const note = (status: number) => {
+      isNoted = true;
+      metrics?.answered(what.method, status, (performance.now() - startedMs) / 1_000);
+    };
+    try {
+      return await send(note);
+    } catch (error) {
+      what.signal?.throwIfAborted();
+      if (!isNoted) note(NO_ANSWER);
+      throw toKubeError(nameOf(what), error);
+    }
+  };
+}
+
+/**
  * Creates the transport for requests. Retries are safe for every request in this project: apply requests contain the
  * desired state, updates and deletes have preconditions, and repeating a create request returns AlreadyExists.
  */
@@ -106,6 +138,7 @@ export function createTransport(
   random: () => number,
   metrics?: KubeMetrics,
 ): Transport {
+  const counted = createCount(metrics);
   let refusals = 0;
 
   function refuse(...[what, status, text, retryAfter]: Parameters<typeof refusal>): KubeError {
@@ -114,32 +147,20 @@ export function createTransport(
     return error;
   }
 
-  function note(what: Call, status: number, startedMs: number): void {
-    metrics?.answered(what.method, status, (performance.now() - startedMs) / 1_000);
-  }
-
   /** Sends the request a single time. The timeout covers connecting as well as reading the response. */
-  async function attempt(what: Call): Promise<unknown> {
+  function attempt(what: Call): Promise<unknown> {
     const { timeoutMs = TIMEOUT_MS, over = 'calls' } = what;
-    const deadline = AbortSignal.timeout(timeoutMs);
-    const signal = what.signal === undefined ? deadline : AbortSignal.any([what.signal, deadline]);
-    const startedMs = performance.now();
-    let noted = false;
-    try {
+    const signal = either(what.signal, AbortSignal.timeout(timeoutMs));
+    return counted(what, async note => {
       const { statusCode, headers, body } = await send(credentials, { ...what, signal }, over, timeoutMs);
       const text = await readText(body, headers['content-encoding']);
-      note(what, statusCode, startedMs);
-      noted = true;
+      note(statusCode);
       if (statusCode >= 400) throw refuse(what, statusCode, text, headers['retry-after']);
       const answer = parse(text);
       if (answer === undefined)
         throw new KubeError({ call: nameOf(what), status: statusCode, reason: 'MalformedAnswer' });
       return answer;
-    } catch (error) {
-      what.signal?.throwIfAborted();
-      if (!noted) note(what, NO_ANSWER, startedMs);
-      throw toKubeError(nameOf(what), error);
-    }
+    });
   }
 
   async function call<T>(what: Call): Promise<T> {
@@ -162,18 +183,16 @@ export function createTransport(
     }
   }
 
-  async function stream(what: Call): Promise<Readable> {
-    try {
-      const startedMs = performance.now();
-      const { statusCode, headers, body } = await send(credentials, what, 'watches', 0);
-      note(what, statusCode, startedMs);
+  function stream(what: Call): Promise<Readable> {
+    const open = async (note: (status: number) => void, late: AbortSignal): Promise<Readable> => {
+      const signal = either(what.signal, late);
+      const { statusCode, headers, body } = await send(credentials, { ...what, signal }, 'watches', 0);
+      note(statusCode);
       if (statusCode < 400) return body;
       if (statusCode === 401) credentials.renew();
       throw refuse(what, statusCode, await body.text(), headers['retry-after']);
-    } catch (error) {
-      what.signal?.throwIfAborted();
-      throw toKubeError(nameOf(what), error);
-    }
+    };
+    return counted(what, note => withDeadline(what.timeoutMs ?? TIMEOUT_MS, late => open(note, late)));
   }
 
   return { call, stream, refusals: () => refusals };
@@ -202,6 +221,7 @@ export function toKubeError(call: string, error: unknown): KubeError {
   if (error instanceof KubeError) return error;
   const timeout =
     (error instanceof Error && error.name === 'TimeoutError') ||
+    error instanceof DeadlineError ||
     error instanceof errors.HeadersTimeoutError ||
     error instanceof errors.BodyTimeoutError;
   const code = (error as { code?: unknown } | undefined)?.code;
