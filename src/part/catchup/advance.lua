@@ -31,42 +31,20 @@
 local ENTRIES, PAGE, ENOUGH, REFERENCES, OPEN, PAUSED = 256, 64, 64, 512, 111, 112
 local FIELDS = {
   'ready', 'gen', 'tail', 'hold', 'pos', 'slice', 'used', 'granted', 'bytes', 'version', 'in', 'need', 'out', 'live', 'why',
+  'cohort',
 }
 local meta = {}
 for i, value in ipairs(redis.call('HMGET', KEY_META, unpack(FIELDS))) do meta[FIELDS[i]] = value end
 if meta.gen and meta.gen ~= ARG_GEN then return { 'GONE' } end
 if meta.ready ~= '1' or redis.call('HEXISTS', KEY_KEYS, '') == 0 then return { 'CLOSED' } end
 local tail, hold = tailOf(meta.tail), meta.hold
+-- The positions of slots. They are only read where they are needed, because there can be many slots that are paused.
 local positions = {}
-local all = redis.call('HGETALL', KEY_POSITIONS)
-for i = 1, #all, 2 do positions[all[i]] = all[i + 1] end
 
 -- The slots that should be moved. For all live slots, this is nil.
 local cohort, members, position, others
-local function chooseCohort()
-  local slots = {}
-  for slot in pairs(positions) do slots[#slots + 1] = slot end
-  readSlots(slots)
-  local at = {}
-  for _, slot in ipairs(slots) do
-    if routeOf[slot] == OPEN then
-      local ref = positions[slot]
-      at[ref] = at[ref] or {}
-      table.insert(at[ref], slot)
-      if not position or ref > position then position = ref end
-    end
-  end
-  if not position then return false end
-  others = next(at, next(at)) ~= nil
-  cohort, members = {}, at[position]
-  while #members > REFERENCES do
-    others = true
-    table.remove(members)
-  end
-  for _, slot in ipairs(members) do cohort[slot] = true end
-  return true
-end
 
+--@include cohort.lua
 local function goesAlong(slot)
   if cohort then return cohort[slot] end
   return routeOf[slot] == OPEN and not positions[slot]
@@ -82,7 +60,10 @@ local function readList(groupKey, number)
   local slots = { groups = groupsOf(text) }
   local ask = {}
   for at = 1, #text - SUFFIX, ENTRY do ask[#ask + 1] = string.sub(text, at, at + 7) end
-  if not cohort then readSlots(ask) end
+  if not cohort then
+    readSlots(ask)
+    readFields(KEY_POSITIONS, ask, positions)
+  end
   for i, slot in ipairs(ask) do
     local since, at = string.sub(text, (i - 1) * ENTRY + 9, i * ENTRY), positions[slot]
     if goesAlong(slot) then
@@ -230,7 +211,7 @@ end
 local why = countedReasons(meta.why)
 if why then put('why', why) end
 if missed.unrouted > 0 then put('out', counted(meta.out, now, 0, 0, missed.unrouted)) end
-if isShort then put('need', meta.wanted) elseif meta.need then gone = { 'need' } end
+if isShort then put('need', meta.wanted) elseif meta.need then gone[#gone + 1] = 'need' end
 if cohort then
   -- It is possible that many slots are behind. This is used to find out if any of them will be moved.
   put('moved', string.format('%.0f', now))
@@ -242,8 +223,11 @@ if cohort then
   if isDone then
     redis.call('HDEL', KEY_POSITIONS, unpack(members))
     put('live', string.format('%.0f', tonumber(meta.live or '0') + #members))
+    gone[#gone + 1] = 'cohort'
   else
     redis.call('HSET', KEY_POSITIONS, unpack(moved))
+    local cohortText = table.concat(members)
+    if cohortText ~= meta.cohort then put('cohort', cohortText) end
   end
   -- If the part was not held back before, it is held back from this position.
   if isShort then
@@ -266,5 +250,5 @@ if waiting or #behind > 0 then
   local head = pushHead('-', 0, 0, waiting and 1 or 0, #behind, meta.version or '0')
   redis.call('SPUBLISH', KEY_CHANNEL, head .. table.concat(behind))
 end
-local more = not isShort and (not isDone or others or (not cohort and next(positions) ~= nil) or redis.call('EXISTS', KEY_SKIPS) == 1)
+local more = not isShort and (not isDone or others or (not cohort and redis.call('EXISTS', KEY_POSITIONS) == 1) or redis.call('EXISTS', KEY_SKIPS) == 1)
 return { 'OK', passed, references, more and 1 or 0, hold or '' }

@@ -58,6 +58,29 @@ onEachRedis(redis => {
       expect([await routed('a'), await routed('b'), await routed('c')]).toEqual([3, 3, 3]);
     });
 
+    test('waits for others that are closer to the tail, even if they are resumed in between', async () => {
+      const { t, routed } = await start(['a', 'b', 'c']);
+      await t.setRow('a', PAUSED);
+      await t.setRow('c', PAUSED);
+      await t.send(...Array<string>(64).fill('k'));
+      await t.send('k');
+      await t.setRow('a', {});
+      await t.setRow('c', {});
+      expect(await t.advance()).toMatchObject({ references: 64, more: true });
+      await t.setRow('b', PAUSED);
+      await t.send('l');
+      await t.setRow('b', {});
+      expect(await t.advance()).toMatchObject({ references: 1, more: true });
+      expect(await routed('b')).toBe(66);
+      await t.setRow('c', PAUSED);
+      expect(await t.advance()).toMatchObject({ references: 34, more: false });
+      expect([await routed('a'), await routed('c')]).toEqual([66, 32]);
+      await t.setRow('c', {});
+      expect(await t.advance()).toMatchObject({ references: 34, more: false });
+      expect([await routed('c'), await t.hash('positions')]).toEqual([66, {}]);
+      expect((await t.hash('meta')).cohort).toBeUndefined();
+    });
+
     test('does not receive events from before its key was activated, or before it was created', async () => {
       const { t, routed } = await start();
       await t.setRow('a', PAUSED);

@@ -31,7 +31,7 @@
 --@include ../tokens/ledger.lua
 local PROGRESS = {
   'tail', 'bytes', 'used', 'granted', 'hold', 'pos', 'slice', 'moved', 'ids', 'version', 'ready', 'cut', 'recs', 'tidied',
-  'live', 'why', 'notified', 'back', 'space', 'spaceSeq',
+  'live', 'why', 'notified', 'back', 'space', 'spaceSeq', 'cohort',
 }
 local MOST_UNPARKED, LONGEST_MS = 1000, 2592000000
 local OPEN, PAUSED, CLOSED = 111, 112, 99
@@ -153,6 +153,8 @@ local function setRow(slot, row, how)
   rowsChanged = true
   if route == OPEN and redis.call('HEXISTS', KEY_POSITIONS, slot) == 1 then
     woken = true
+    -- This slot may be closer to the tail than those that are being moved.
+    redis.call('HDEL', KEY_META, 'cohort')
   elseif route == OPEN and was ~= OPEN then
     live = live + 1
   end

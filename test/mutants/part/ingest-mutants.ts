@@ -79,12 +79,21 @@ export const INGEST_MUTANTS: readonly Mutant[] = [
     ['an event has two ids', `if entry and string.sub(entry[2][4], 1, 4) ~= '{"i"' then`, 'if entry then'],
     ['an id that was returned is refused', 'then known[ref] = ref end', 'then known[ref] = nil end'],
   ]),
-  ...mutantsOf(`${PART}catchup/advance.lua`, [
+  ...mutantsOf(`${PART}catchup/cohort.lua`, [
+    ['a paused subscription is advanced', 'rows[slot] and string.byte(rows[slot]) == OPEN', 'rows[slot]'],
     [
-      'a paused subscription is advanced',
-      'if routeOf[slot] == OPEN then\n      local ref',
-      'if true then\n      local ref',
+      'a subscription that was paused in between is advanced',
+      ' or routeOf[slot] ~= OPEN then return nil',
+      ' then return nil',
     ],
+    [
+      'the subscription nearest to the tail waits for the farthest',
+      'ref > position then position = ref',
+      'ref < position then position = ref',
+    ],
+    ['others that are behind are forgotten', "redis.call('HLEN', KEY_POSITIONS) > #slots", 'false'],
+  ]),
+  ...mutantsOf(`${PART}catchup/advance.lua`, [
     ['events from before the activation are routed later', 'if list[k + 1] < ref then', 'if true then'],
     ['events from before the subscription are routed later', 'if isSince(list[k], ref) then', 'if true then'],
     [
@@ -94,11 +103,6 @@ export const INGEST_MUTANTS: readonly Mutant[] = [
     ],
     ['events that are routed later are free', "put('used', string.format('%.0f', used + spent))", ''],
     ['a slice is routed twice', "if slice then put('slice', slice) else", 'if false then else'],
-    [
-      'the subscription nearest to the tail waits for the farthest',
-      'ref > position then position = ref',
-      'ref < position then position = ref',
-    ],
     [
       'a held part routes to a subscription that is behind',
       'return routeOf[slot] == OPEN and not positions[slot]',
@@ -132,6 +136,12 @@ export const INGEST_MUTANTS: readonly Mutant[] = [
     ['a skip in a held part does not skip anything', 'if hold then stand(slot, tail) else', 'if false then else'],
     ['an opened subscription waits for the next event', 'if send == 111 then wakeSlot(slot) end', ''],
     ['an opened subscription is not live', '    live = live + 1\n', ''],
+    [
+      'a subscription near the tail waits for one that is far behind',
+      "    redis.call('HDEL', KEY_META, 'cohort')\n",
+      '',
+      `${PART}catchup/advance.redis.test.ts`,
+    ],
     [
       'a dropped subscription stays live',
       'if row and string.byte(row) == OPEN and position == 0 then leaveLive(a) end',
