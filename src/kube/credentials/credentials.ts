@@ -1,5 +1,5 @@
 import { createSecureContext, type SecureContext, type TLSSocket } from 'node:tls';
-import { Agent, buildConnector, type Dispatcher, ProxyAgent } from 'undici';
+import { Agent, buildConnector, type Dispatcher, Pool, ProxyAgent } from 'undici';
 import { withDeadline } from '../../time/deadline.ts';
 import { createAuthentication } from './authentication.ts';
 import { type KubeSource, readKubeContext } from './kubeconfig.ts';
@@ -12,6 +12,9 @@ const CALL_CONNECTIONS = 16;
 
 /** The number of connections to use for the Lease. The second connection is used if the first connection hangs. */
 const LEASE_CONNECTIONS = 2;
+
+/** How long to wait for the API server or a proxy when opening a connection, in milliseconds. */
+const CONNECT_WITHIN_MS = 10_000;
 
 /** The connections to the API server, for each purpose. */
 export type Dispatchers = {
@@ -134,13 +137,13 @@ function createDispatchers(
   const create = (connections: number | null): Dispatcher => {
     // Since this uses HTTP/1.1, only a single request is affected if a connection is lost without being closed.
     const pool = { allowH2: false, keepAliveTimeout: 30_000, connections };
-    if (proxy !== undefined) return new ProxyAgent({ ...pool, uri: proxy, requestTls: tls });
+    if (proxy !== undefined) return new ProxyAgent({ ...pool, uri: proxy, requestTls: tls, clientFactory: tunnelFrom });
     const connectorOf = (secureContext: SecureContext) =>
       buildConnector({
         ...tls,
         secureContext,
         allowH2: false,
-        timeout: 10_000,
+        timeout: CONNECT_WITHIN_MS,
         keepAlive: true,
         keepAliveInitialDelay: 15_000,
       });
@@ -159,4 +162,12 @@ function createDispatchers(
     });
   };
   return { calls: create(CALL_CONNECTIONS), watches: create(null), leases: create(LEASE_CONNECTIONS) };
+}
+
+/**
+ * Creates the client that asks a proxy for tunnels. By default, undici would wait 5 minutes for the response of the proxy,
+ * and all requests would wait for this connection, even if the proxy had been restarted in the meantime.
+ */
+function tunnelFrom(proxy: URL, options: object): Dispatcher {
+  return new Pool(proxy, { ...options, headersTimeout: CONNECT_WITHIN_MS });
 }
