@@ -170,7 +170,7 @@ export const CONDITION_MEANING = {
       WaitingForSecret:
         'False: A Secret or key referenced by a header could not be found. Events are kept in the inbox until the Secret has been created. After that, delivery resumes automatically.',
       HeaderNotReadable:
-        'False: The sealed value of a header cannot be decrypted. It was encrypted for another Subscription, header, or host, or with a root key that the controller does not have. Events are kept in the inbox until the value is set again.',
+        'False: The sealed value of a header cannot be decrypted. It was encrypted for another Subscription, header, or origin of the URL, or with a root key that the controller does not have. Events are kept in the inbox until the value is set again.',
       WaitingForConsent:
         'False: The endpoint has not agreed to receive events, which the operator requires. Attempts fail, and are retried as for an unreachable endpoint, until it responds with the header WebHook-Allowed-Origin.',
       SigningKeyMissing:

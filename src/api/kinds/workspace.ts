@@ -31,7 +31,7 @@ export const WorkspaceSpec = withTransitions(
     account: objectName().describe('The name of the Account to charge for tokens. Immutable.'),
     owners: atomicList(Owner, { max: 64 })
       .describe(
-        'The owners and admins of the workspace in the REST API, in addition to those of the account. There can be at most 64 entries.',
+        'Who has access to the workspace in the REST API, in addition to the owners of the account. There can be at most 64 entries.',
       )
       .optional(),
     producer: z

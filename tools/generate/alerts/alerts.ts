@@ -2,6 +2,7 @@ import { stringify } from 'yaml';
 import type { GeneratedFile } from '../generate.ts';
 import { DEFAULT_INSTALLATION } from '../installation.ts';
 import { labelsOf } from '../manifests/metadata.ts';
+import { table } from '../markdown.ts';
 import { select } from '../promql.ts';
 import type { AlertRule } from './alert-rule.ts';
 import { ALERT_GROUPS, ALERT_RULES } from './alert-rules.ts';
@@ -59,9 +60,25 @@ function write(value: object): string {
 export function renderRunbooks(): string {
   return [
     '# Runbooks',
-    'When an alert fires, find its section: it explains the impact, and the steps to resolve the problem. To install the alerts, use the Helm chart, whose PrometheusRule covers its own installation, or one of these files, which cover all installations monitored by Prometheus: `config/alerts/sluice.yaml` for Prometheus, or `config/alerts/prometheus-rule.yaml` for the Prometheus Operator (`kubectl apply -f`). The labels `namespace` and `job` identify an installation. Without the PodMonitor, give all processes of an installation the same `job` label. If you serve these pages (`make docs`) yourself, replace https://sluice.dev in `runbook_url`.',
-    'The severity is **critical** if events are being rejected, delayed, or at risk, **warning** if this is about to happen, and **info** if a producer or partner needs to act.',
+    'Use this page when an alert fires: find its section, which explains the impact and the steps to resolve the problem. The commands are for the namespace `sluice-system`.',
+    table(
+      ['Severity', 'Meaning'],
+      [
+        ['critical', 'Events are rejected, delayed, or at risk. Or changes to objects or REST calls have no effect.'],
+        ['warning', 'This is about to happen, or a part of Sluice works more slowly.'],
+        ['info', 'A producer or partner needs to act, or there is no impact yet.'],
+      ],
+    ),
     'The image has no shell. To call the ops port of a pod, run `kubectl -n sluice-system port-forward <pod> 9090`, and `curl http://127.0.0.1:9090/readyz` in another terminal.',
+    'To install the alerts:',
+    [
+      '**Helm**: Set `monitoring.prometheusRule.enabled` in the [chart](install.md#monitoring). Its PrometheusRule covers its own installation.',
+      '**Files**: Use `config/alerts/sluice.yaml` for Prometheus, or `config/alerts/prometheus-rule.yaml` for the Prometheus Operator (`kubectl apply -f`). Both cover all installations that your Prometheus monitors.',
+      '**Labels**: `namespace` and `job` identify an installation. Without the PodMonitor, give all processes of an installation the same `job` label.',
+      '**Links**: If you serve these pages yourself (`make docs`), replace https://sluice.dev in `runbook_url`.',
+    ]
+      .map(line => `- ${line}`)
+      .join('\n'),
     ...ALERT_RULES.map(renderRunbook),
   ].join('\n\n');
 }

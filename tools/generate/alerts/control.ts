@@ -189,7 +189,8 @@ export const facade: AlertGroup = {
       for: '10m',
       severity: 'warning',
       summary: 'The facade responds to more than 2 % of all REST calls with a 5xx status.',
-      impact: 'Callers need to repeat these calls. All calls can be safely repeated.',
+      impact:
+        'Callers need to repeat these calls. Most calls can be safely repeated. The REST reference lists the exceptions.',
       steps: [
         'Run the query `sum by (route, status) (rate(sluice_facade_request_duration_seconds_count{status=~"5.."}[5m]))` to find the affected calls.',
         'If this only affects calls that wait for the controller, see SluiceNoLeader. If this affects all calls, check the API server, Redis, and the identity provider.',

@@ -48,9 +48,9 @@ export function renderRest(): string {
   const codes = OF_EVERY_CALL.map(code => `[\`${code}\`](problems/${code}.md)`).join(', ');
   return [
     '# REST interface',
-    'You can use this API if you do not have access to Kubernetes. Each call under `/waas` reads or writes custom resources. A successful response means that your change is in force. The facade serves this reference as a web page at `GET /docs` and as an OpenAPI 3.1 document at `GET /openapi.json` ([openapi.json](openapi.json)). You can open both without a token. To publish events, see [Events](events.md).',
+    'Use this API if you do not have access to Kubernetes. Each call under `/waas` reads or writes custom resources. A successful response means that your change is in force. The facade serves this reference as a web page at `GET /docs` and as an OpenAPI 3.1 document at `GET /openapi.json` ([openapi.json](openapi.json)). You can open both without a token. To see the calls of a partner in order, read [For partners](partners.md). To publish events, see [Events](events.md).',
     '## Access',
-    'To access the API, send an access token of a configured OIDC issuer as `Authorization: Bearer <token>`. You also need to be an owner of the Workspace in the path or body (or of its Account) with the role that the call requires: Viewers can read, Admins can change everything except for members, and Owners can change members too. If an object belongs to somebody else or does not exist, the call will fail with a 403.',
+    'To access the API, send an access token of a configured OIDC issuer as `Authorization: Bearer <token>`. You also need to be an owner of the Workspace in the path or body (or of its Account) with the role that the call requires: Viewers can read, Admins can change everything except for members, and Owners can change members too. If the workspace, account, or receiving integration belongs to somebody else or does not exist, the call will fail with a 403 `forbidden`. If another id in the path does not exist, it will fail with a 404.',
     'If the operator has set `SLUICE_OIDC_REQUIRE_SCOPES`, your token needs the scope of the call (see [Identity providers](identity-providers.md)). Tokens that are bound to a key or a certificate (`cnf`) will be rejected.',
     '## Requests',
     bullets([
