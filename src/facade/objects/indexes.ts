@@ -38,11 +38,20 @@ function integrationId(object: { metadata: { namespace?: string | undefined }; s
   return id;
 }
 
+const ids = new WeakMap<object, string>();
+
+/** Returns the public id of a cached object. It is only derived once, so lists of thousands of objects can use it. */
+export function publicIdOf<K extends 'CatalogStream' | 'Package' | 'Integration' | 'Subscription'>(
+  kind: K,
+  object: Cached<K>,
+): string {
+  let id = ids.get(object);
+  if (id === undefined) ids.set(object, (id = publicId(kind, spaceOf(object), object.metadata.name)));
+  return id;
+}
+
 function hashed<K extends 'CatalogStream' | 'Package' | 'Integration' | 'Subscription'>(kind: K) {
-  return {
-    ...byNamespace,
-    publicId: ({ metadata }: Cached<K>) => [publicId(kind, metadata.namespace ?? '', metadata.name)],
-  };
+  return { ...byNamespace, publicId: (object: Cached<K>) => [publicIdOf(kind, object)] };
 }
 
 /** The indexes of the caches. */

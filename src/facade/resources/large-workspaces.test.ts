@@ -2,11 +2,13 @@ import { expect, test } from 'vitest';
 import { publicId } from '../../core/ids/ids.ts';
 import { createStore } from '../../kube/store.ts';
 import type { Route } from '../contract/route.ts';
-import { INDEXES } from '../objects/indexes.ts';
+import { INDEXES, publicIdOf } from '../objects/indexes.ts';
 import { ACTIVATION_ROUTES } from './activations/activations.ts';
 import { BLOCK_ROUTES } from './blocks/blocks.ts';
 import { PULL_ROUTES } from './inbox/pulling.ts';
 import { PARTNER_CATALOG_ROUTES } from './subscriptions/partner-catalog.ts';
+import { ACCOUNT_ROUTES } from './workspaces/accounts.ts';
+import { WORKSPACE_ROUTES } from './workspaces/workspaces.ts';
 
 /**
  * A workspace can have hundreds of thousands of objects, so a call about a single integration must not read all of them.
@@ -161,4 +163,45 @@ test('the objects of a deleted integration are found by its id, and those of oth
   expect(foreign.result).toEqual({ status: 204 });
   expect((await make('deactivate', {}, pair(GONE))).live).toHaveLength(2);
   expect((await make('deactivate', {}, pair(FOREIGN))).live).toEqual([]);
+});
+
+test.each([
+  ['listWorkspaces', WORKSPACE_ROUTES],
+  ['listAccounts', ACCOUNT_ROUTES],
+])('%s only creates the entries of a page', async (operation, routes) => {
+  let created = 0;
+  const objects = Array.from({ length: MANY }, (_, n) => ({
+    metadata: { name: `w-${n}` },
+    spec: {
+      owners: [{ issuer: 'i', subject: 'ada' }],
+      account: `w-${n}`,
+      get displayName() {
+        return void created++;
+      },
+    },
+    get status() {
+      return void created++;
+    },
+  }));
+  const of = operation === 'listAccounts' ? 'Account' : 'Workspace';
+  const caches = { by: (kind: string) => (kind === of ? objects : []), get: () => undefined };
+  const identity = { issuer: 'i', subject: 'ada', groups: [] };
+  const call = { identity, query: { limit: 10 } } as unknown as Parameters<Route['handle']>[1];
+  const route = (routes as readonly Route[]).find(each => each.operation === operation);
+  const { body } = (await route?.handle({ caches } as never, call)) ?? {};
+  expect(body).toMatchObject({ data: { length: 10 }, nextCursor: expect.any(String) });
+  expect(created).toBe(10);
+});
+
+test('the id of a cached object is only derived once', () => {
+  let read = 0;
+  const metadata = {
+    namespace: 'shop',
+    get name() {
+      read++;
+      return 'ada';
+    },
+  };
+  const integration = { metadata, spec: {} } as never;
+  expect([publicIdOf('Integration', integration), publicIdOf('Integration', integration), read]).toEqual([ADA, ADA, 1]);
 });

@@ -9,6 +9,7 @@ import { PageQuery, pageOf, paginate } from '../../contract/page.ts';
 import { defineRoute } from '../../contract/route.ts';
 import type { Facade } from '../../objects/facade.ts';
 import { gateOfObjects } from '../../objects/gate-of-objects.ts';
+import { publicIdOf } from '../../objects/indexes.ts';
 import type { OwnedTenant } from '../../objects/ownership.ts';
 import { fromRedis } from '../../objects/redis-failures.ts';
 import { chooseIntegrations, chooseStream, StreamChoice, StreamName, streamName } from '../streams/stream-choice.ts';
@@ -143,7 +144,7 @@ const explainRouting = defineRoute({
     const { groupKey: key } = query;
     const stream = await chooseStream(facade, tenant.name, query.stream);
     const integrations = await chooseIntegrations(facade, tenant.name, query.integration);
-    const page = paginate(integrations, ({ metadata }) => publicId('Integration', tenant.name, metadata.name), query);
+    const page = paginate(integrations, each => publicIdOf('Integration', each), query);
     const name = stream.metadata.name;
     const [queue, short] = await Promise.all([
       fromRedis(facade.routing.readQueue(tenant.publicId, name)),
@@ -151,7 +152,7 @@ const explainRouting = defineRoute({
     ]);
     const data = await Promise.all(
       page.data.map(async (integration): Promise<z.output<typeof GateEntry>> => {
-        const id = publicId('Integration', tenant.name, integration.metadata.name);
+        const id = publicIdOf('Integration', integration);
         const question = { tenant, stream, integration, groupKey: key, nowMs: facade.wallMs() };
         const { subscriptionId = null, ...wanted } = gateOfObjects(facade.caches, question);
         const reading = facade.routing.readGate(tenant.publicId, { ...queue, name }, id, key ?? '');

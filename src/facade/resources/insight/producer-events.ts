@@ -12,6 +12,7 @@ import { type AdditionalPoints, defineRoute } from '../../contract/route.ts';
 import type { Cached } from '../../objects/cached.ts';
 import type { Facade } from '../../objects/facade.ts';
 import { gateOfObjects, integrationRoute } from '../../objects/gate-of-objects.ts';
+import { publicIdOf } from '../../objects/indexes.ts';
 import { fromRedis } from '../../objects/redis-failures.ts';
 import { chooseIntegrations, chooseStream, StreamChoice, StreamName, streamName } from '../streams/stream-choice.ts';
 import { IntegrationName, Reason, shortage } from './explain.ts';
@@ -167,7 +168,7 @@ const getProducedEvent = defineRoute({
     const integrations = await chooseIntegrations(facade, tenant.name, query.integration);
     chargeSearch(streams.length, charge);
     const { stream, event } = await findEvent(facade, tenant, streams, params.eventId);
-    const page = paginate(integrations, ({ metadata }) => publicId('Integration', tenant.name, metadata.name), query);
+    const page = paginate(integrations, each => publicIdOf('Integration', each), query);
     const name = stream.metadata.name;
     const { id, ref, meta, bytes } = event;
     const { groupKey } = meta;
@@ -178,7 +179,7 @@ const getProducedEvent = defineRoute({
     ]);
     const data = await Promise.all(
       page.data.map(async integration => {
-        const to = publicId('Integration', tenant.name, integration.metadata.name);
+        const to = publicIdOf('Integration', integration);
         const deleted = former.findLast(inbox => inbox.integration === to);
         const inbox = deleted ?? formerInbox(facade, integration, to, name);
         const read = await fromRedis(

@@ -7,6 +7,7 @@ import { PageQuery, pageOf, paginate } from '../../contract/page.ts';
 import { defineRoute } from '../../contract/route.ts';
 import type { Cached } from '../../objects/cached.ts';
 import type { Caches } from '../../objects/caches.ts';
+import { publicIdOf } from '../../objects/indexes.ts';
 import { workspacesOf } from '../../objects/objects-of-caller.ts';
 import { IntegrationStatus } from '../integrations/integration-entry.ts';
 
@@ -66,9 +67,11 @@ const listPartnerIntegrations = defineRoute({
   async handle({ caches, wallMs }, { identity, query }) {
     const nowMs = wallMs();
     const integrations = workspacesOf(caches, identity).flatMap(([workspace]) =>
-      agreedIntegrations(caches, workspace).map(each => partnerIntegration(each, workspace.metadata.name, nowMs)),
+      agreedIntegrations(caches, workspace).map(each => [each, workspace.metadata.name] as const),
     );
-    return { status: 200, body: paginate(integrations, each => each.publicId, query) };
+    const { data, nextCursor } = paginate(integrations, ([each]) => publicIdOf('Integration', each), query);
+    const entries = data.map(([each, recipient]) => partnerIntegration(each, recipient, nowMs));
+    return { status: 200, body: { data: entries, nextCursor } };
   },
 });
 

@@ -68,8 +68,8 @@ const listAccounts = defineRoute({
   answers: { 200: { description: 'A list of accounts, sorted by name.', schema: pageOf(AccountEntry) } },
   problems: ['malformed_cursor'],
   async handle({ caches }, { identity, query }) {
-    const accounts = accountsOf(caches, identity).map(([account, role]) => accountEntry(account, role));
-    return { status: 200, body: paginate(accounts, ({ name }) => name, query) };
+    const { data, nextCursor } = paginate(accountsOf(caches, identity), ([{ metadata }]) => metadata.name, query);
+    return { status: 200, body: { data: data.map(each => accountEntry(...each)), nextCursor } };
   },
 });
 

@@ -59,8 +59,8 @@ const listWorkspaces = defineRoute({
   answers: { 200: { description: 'A list of workspaces, sorted by name.', schema: pageOf(WorkspaceEntry) } },
   problems: ['malformed_cursor'],
   async handle({ caches }, { identity, query }) {
-    const workspaces = workspacesOf(caches, identity).map(([workspace, role]) => workspaceEntry(workspace, role));
-    return { status: 200, body: paginate(workspaces, ({ name }) => name, query) };
+    const { data, nextCursor } = paginate(workspacesOf(caches, identity), ([{ metadata }]) => metadata.name, query);
+    return { status: 200, body: { data: data.map(each => workspaceEntry(...each)), nextCursor } };
   },
 });
 
