@@ -111,10 +111,10 @@ export const KIND_MUTANTS: readonly Mutant[] = [
       'if (!(await isNamespaceGoing(context, namespace)))',
       'if ((await isNamespaceGoing(context, namespace)) !== undefined)',
     ],
-    ['a stream is never deleted without Redis', 'context.deletingForMs(stream) < FINALIZER_TIMEOUT_MS', 'true'],
+    ['a stream is never deleted without Redis', 'context.stuckForMs(stream) < FINALIZER_TIMEOUT_MS', 'true'],
     [
       'the events of a stream are lost during a short outage',
-      'context.deletingForMs(stream) < FINALIZER_TIMEOUT_MS',
+      'context.stuckForMs(stream) < FINALIZER_TIMEOUT_MS',
       'false',
     ],
   ]),

@@ -17,7 +17,7 @@ export const PAUSE_MUTANTS: readonly Mutant[] = [
   ...pauseMutantsOf(`${CONTROLLER}context/paused.ts`, `${CONTROLLER}context/paused.test.ts`, [
     ['a pause is shown before everything is closed', 'if (!isJudged(object)) await untilClosed(object);', ''],
     ['a change that was applied before the pause is closed again', 'if (!isJudged(object)) await', 'await'],
-    ['a deletion never ends during a pause', 'context.deletingForMs(object) < FINALIZER_TIMEOUT_MS', 'true'],
+    ['a deletion never ends during a pause', 'context.stuckForMs(object) < FINALIZER_TIMEOUT_MS', 'true'],
   ]),
   ...pauseMutantsOf(`${CONTROLLER}routes/closing.ts`, TENANTS, [
     [

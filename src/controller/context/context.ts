@@ -37,6 +37,8 @@ export interface Context {
   readonly wallMs: () => number;
   /** Returns how long ago this process first observed the object's deletion, in milliseconds. */
   readonly deletingForMs: DeletionTimes['deletingForMs'];
+  readonly stuckForMs: DeletionTimes['stuckForMs'];
+  readonly noteWaiting: DeletionTimes['noteWaiting'];
   readonly dataPlane: Pick<DataPlane, 'awayForMs' | 'note'>;
   readonly keys: KeyRing;
   /** Whether a Subscription's backlog may soon be lost. Undefined until the first check. */

@@ -14,8 +14,16 @@ function caches() {
     return () => {};
   };
   const silent = { subscribe: () => () => {} };
+  const deleting = { workspace: 'going', instance: '', deleting: true };
+  const namespaces = { store: new Map([['going', deleting]]) } as never;
   const times = createDeletionTimes(
-    { Workspace: silent, CatalogStream: { subscribe: subscribe as never }, Package: silent, Subscription: silent },
+    {
+      Workspace: silent,
+      CatalogStream: { subscribe: subscribe as never },
+      Package: silent,
+      Subscription: silent,
+      namespaces,
+    },
     clock,
   );
   const at = (deletionTimestampMs: number, uid = 'uid-a'): AnyObject => ({
@@ -69,5 +77,35 @@ describe('deletion times', () => {
     expect(times.deletingForMs(object)).toBe(0);
     await clock.advance(1_000);
     expect(times.deletingForMs(object)).toBe(0);
+  });
+
+  it('do not count as stuck before the first failure, and again after the object has waited for something else', async () => {
+    const { clock, times, at } = caches();
+    const object = at(0);
+    times.deletingForMs(object);
+    await clock.advance(HOUR_MS);
+    expect(times.stuckForMs(object)).toBe(0);
+    await clock.advance(50_000);
+    expect(times.stuckForMs(object)).toBe(50_000);
+    times.noteWaiting(object);
+    await clock.advance(50_000);
+    expect(times.stuckForMs(object)).toBe(0);
+  });
+
+  it('count as stuck in several terms of a replica, unless there was a long time between them', async () => {
+    const { clock, times, at } = caches();
+    times.stuckForMs(at(0));
+    await clock.advance(100_000);
+    expect(times.stuckForMs(at(0))).toBe(100_000);
+    await clock.advance(120_001);
+    expect(times.stuckForMs(at(0))).toBe(0);
+  });
+
+  it('count from the deletion in a namespace that is being deleted', async () => {
+    const { clock, times, at } = caches();
+    const object = { metadata: { ...at(0).metadata, namespace: 'going' } };
+    times.deletingForMs(object);
+    await clock.advance(60_000);
+    expect(times.stuckForMs(object)).toBe(60_000);
   });
 });

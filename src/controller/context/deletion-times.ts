@@ -6,9 +6,22 @@ import type { Caches } from '../caches/caches.ts';
 /** Kinds whose finalizer only waits for a limited time. */
 const PROTECTED = ['Workspace', 'CatalogStream', 'Package', 'Subscription'] as const;
 
+/**
+ * If an object has not been stuck for this time, in milliseconds, its time starts again. In the meantime, another
+ * replica may have led. This is longer than a replica pauses after it has released the Lease.
+ */
+const STUCK_AGAIN_MS = 120_000;
+
 export interface DeletionTimes {
   /** Returns how many milliseconds ago this process detected that the object is being deleted. */
   readonly deletingForMs: (object: AnyObject) => number;
+  /**
+   * Returns how long the deletion could not continue because of a failure or a pause, in milliseconds. The time starts
+   * with the first call after `noteWaiting`. If the namespace is being deleted, this is the same as `deletingForMs`.
+   */
+  readonly stuckForMs: (object: AnyObject) => number;
+  /** Call this when the deletion waits for something else, such as the remaining events of a stream. */
+  readonly noteWaiting: (object: AnyObject) => void;
 }
 
 /**
@@ -17,7 +30,7 @@ export interface DeletionTimes {
  * namespace would take an hour longer. Replicas other than the leader record the time as well.
  */
 export function createDeletionTimes(
-  caches: { readonly [K in (typeof PROTECTED)[number]]: Pick<Caches[K], 'subscribe'> },
+  caches: { readonly [K in (typeof PROTECTED)[number]]: Pick<Caches[K], 'subscribe'> } & Pick<Caches, 'namespaces'>,
   clock: Pick<Clock, 'nowMs'>,
 ): DeletionTimes {
   /**
@@ -25,6 +38,8 @@ export function createDeletionTimes(
    * clock.
    */
   const seen = new Map<string, number>();
+  /** When an object was stuck for the first time and for the last time, by UID. */
+  const stuck = new Map<string, { readonly sinceMs: number; readonly lastMs: number }>();
 
   function note({ metadata }: AnyObject): number {
     const nowMs = clock.nowMs();
@@ -36,9 +51,25 @@ export function createDeletionTimes(
 
   for (const { subscribe } of PROTECTED.map(kind => caches[kind] as Pick<Reflector<AnyObject>, 'subscribe'>)) {
     subscribe((_change, _key, old, current) => {
-      if (old !== undefined && old.metadata.uid !== current?.metadata.uid) seen.delete(old.metadata.uid);
+      if (old !== undefined && old.metadata.uid !== current?.metadata.uid) {
+        seen.delete(old.metadata.uid);
+        stuck.delete(old.metadata.uid);
+      }
       if (current !== undefined) note(current);
     });
   }
-  return { deletingForMs: object => clock.nowMs() - note(object) };
+  const deletingForMs = (object: AnyObject) => clock.nowMs() - note(object);
+  return {
+    deletingForMs,
+    stuckForMs(object) {
+      const { uid, namespace = '' } = object.metadata;
+      if (caches.namespaces.store.get(namespace)?.deleting) return deletingForMs(object);
+      const nowMs = clock.nowMs();
+      const { sinceMs = nowMs, lastMs = nowMs } = stuck.get(uid) ?? {};
+      const beganMs = nowMs - lastMs > STUCK_AGAIN_MS ? nowMs : sinceMs;
+      stuck.set(uid, { sinceMs: beganMs, lastMs: nowMs });
+      return nowMs - beganMs;
+    },
+    noteWaiting: ({ metadata }) => void stuck.delete(metadata.uid),
+  };
 }

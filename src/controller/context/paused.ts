@@ -111,14 +111,18 @@ export function settled(
  * Wraps `finalize` so that it waits for the end of a pause. It will not wait any longer than it would wait for Redis.
  */
 export function finalizeUnlessPaused<K extends KindName>(
-  context: Pick<Context, 'caches' | 'deletingForMs' | 'recordForcedRemoval'>,
+  context: Pick<Context, 'caches' | 'stuckForMs' | 'noteWaiting' | 'recordForcedRemoval'>,
   { kind, workspaceOf }: Pausable<K>,
   finalize: (object: Cached<K>, attempt: Attempt) => Promise<Finalization<StatusOf<K>>>,
 ): typeof finalize {
   return async (object, attempt) => {
     const workspace = workspaceOf(object);
-    if (!isPaused(context.caches, workspace)) return finalize(object, attempt);
-    if (context.deletingForMs(object) < FINALIZER_TIMEOUT_MS) {
+    if (!isPaused(context.caches, workspace)) {
+      const answer = await finalize(object, attempt);
+      if (answer !== 'done') context.noteWaiting(object);
+      return answer;
+    }
+    if (context.stuckForMs(object) < FINALIZER_TIMEOUT_MS) {
       return { ...planPaused(object, workspace), waitingMs: PAUSED_CHECK_MS };
     }
     context.recordForcedRemoval(kind, object, 'paused');

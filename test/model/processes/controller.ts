@@ -38,6 +38,18 @@ export interface PairName {
 /** A leading controller: the real reconcilers with the model's objects, without the engine that calls them. */
 export type Controller = Awaited<ReturnType<typeof createController>>;
 
+function createStuckTimes(nowMs: () => number): Pick<Context, 'stuckForMs' | 'noteWaiting'> {
+  const stuckSince = new Map<string, number>();
+  return {
+    stuckForMs({ metadata: { uid } }) {
+      const sinceMs = stuckSince.get(uid) ?? nowMs();
+      stuckSince.set(uid, sinceMs);
+      return nowMs() - sinceMs;
+    },
+    noteWaiting: ({ metadata }) => void stuckSince.delete(metadata.uid),
+  };
+}
+
 export async function createController(
   redis: RedisClient,
   objects: Objects,
@@ -99,6 +111,7 @@ export async function createController(
     wallMs: nowMs,
     deletingForMs: ({ metadata }) =>
       nowMs() - Date.parse(metadata.deletionTimestamp ?? new Date(nowMs()).toISOString()),
+    ...createStuckTimes(nowMs),
     dataPlane: { awayForMs: () => 0, note: () => {} },
     secretAccess: CLUSTER_SECRET_ACCESS,
     keys: KEYS,

@@ -92,6 +92,8 @@ export function createTestContext(
     wallMs: () => options.wallMs ?? 0,
     nowMs: () => options.wallMs ?? 0,
     deletingForMs: () => options.deletingForMs ?? 0,
+    stuckForMs: () => options.deletingForMs ?? 0,
+    noteWaiting: () => {},
     dataPlane: { awayForMs: () => options.awayForMs ?? 0, note: () => {} },
     shortages: { isShort: () => undefined, note: () => {} },
     mails: { reserve: async () => undefined, release: async () => undefined },

@@ -32,6 +32,7 @@ onEachRedis(redis => {
       // A draining stream must not send a request to the API server for each check.
       client: { get: () => Promise.reject(new Error('the namespace is cached')) },
       deletingForMs: () => 0,
+      stuckForMs: () => 0,
       explain: (error: unknown) => error,
       recordForcedRemoval: () => {},
     } as unknown as Context;

@@ -1,6 +1,11 @@
 import { describe, expect, test } from 'vitest';
 import { createTestContext, objectOf } from '../../../../test/support/controller/test-context.ts';
+import { createManualClock } from '../../../../test/support/manual-clock.ts';
+import { PAUSED_ANNOTATION } from '../../../api/well-known.ts';
 import type { Context } from '../../context/context.ts';
+import { createDeletionTimes } from '../../context/deletion-times.ts';
+import { finalizeUnlessPaused, PAUSABLE } from '../../context/paused.ts';
+import type { Attempt } from '../../engine/keyed-controller.ts';
 import { finalizeStream, reconcileStream } from './reconcile.ts';
 
 const STREAMS = 100;
@@ -85,6 +90,78 @@ describe('the deletion of a stream', () => {
     expect(await finalize('Retain')).toEqual({ result: 'Draining', dropped: [], forced: 0 });
     expect(await finalize('Retain', { namespaceDeleting: true })).toMatchObject({ result: 'done' });
     expect(await finalize('Delete')).toEqual({ result: 'done', dropped: ['orders'], forced: 0 });
+  });
+
+  /** Finalizes a stream that has been delivering its remaining events for an hour. */
+  async function drain() {
+    const clock = createManualClock();
+    const workspace = objectOf<'Workspace'>('acme', { account: 'acme' }, { namespace: undefined });
+    const { context, forceRemoved } = createTestContext({ Workspace: [workspace] });
+    const silent = { subscribe: () => () => {} };
+    const { namespaces } = context.caches;
+    const times = createDeletionTimes(
+      { Workspace: silent, CatalogStream: silent, Package: silent, Subscription: silent, namespaces },
+      clock,
+    );
+    const redis = { isAway: false };
+    const control = {
+      readDrain: async () => {
+        if (redis.isAway) throw new Error('Redis is unavailable');
+        return { unrouted: 0, open: 1 };
+      },
+    };
+    const full = { ...context, ...times, control, explain: (error: unknown) => error } as unknown as Context;
+    const finalize = finalizeUnlessPaused(full, PAUSABLE.CatalogStream, finalizeStream(full));
+    const deletionTimestamp = '2026-01-01T00:00:00Z';
+    const spec = { retention: '1h', deletionPolicy: 'Retain' } as const;
+    const stream = objectOf<'CatalogStream'>('orders', spec, { metadata: { deletionTimestamp } });
+    const result = async () => {
+      const outcome = await finalize(stream, {} as Attempt).catch((error: Error) => error.message);
+      return typeof outcome === 'string' ? outcome : outcome.conditions[0]?.reason;
+    };
+    /** Finalizes the stream every five seconds, and returns the results without repetitions. */
+    async function during(ms: number) {
+      const results: (string | undefined)[] = [];
+      for (let elapsedMs = 0; elapsedMs < ms; elapsedMs += 5_000) {
+        const last = await result();
+        if (results.at(-1) !== last) results.push(last);
+        await clock.advance(5_000);
+      }
+      return results;
+    }
+    const store = context.caches.Workspace.store as unknown as { set: (name: string, value: object) => void };
+    const pause = (paused: boolean) =>
+      store.set('acme', {
+        ...workspace,
+        metadata: { ...workspace.metadata, annotations: paused ? { [PAUSED_ANNOTATION]: 'true' } : {} },
+      });
+    expect(await result()).toBe('Draining');
+    await clock.advance(3_600_000);
+    return { clock, redis, pause, during, forceRemoved };
+  }
+
+  test('waits for each outage of Redis for one minute while it delivers the remaining events', async () => {
+    const { redis, during, forceRemoved } = await drain();
+    for (let outage = 0; outage < 2; outage++) {
+      redis.isAway = true;
+      expect(await during(60_000)).toEqual(['Redis is unavailable']);
+      redis.isAway = false;
+      expect(await during(5_000)).toEqual(['Draining']);
+    }
+    redis.isAway = true;
+    expect(await during(65_000)).toEqual(['Redis is unavailable', 'done']);
+    expect(forceRemoved).toEqual(['orders undefined']);
+  });
+
+  test('waits for each pause for one minute while it delivers the remaining events', async () => {
+    const { pause, during, forceRemoved } = await drain();
+    pause(true);
+    expect(await during(60_000)).toEqual(['WorkspacePaused']);
+    pause(false);
+    expect(await during(5_000)).toEqual(['Draining']);
+    pause(true);
+    expect(await during(65_000)).toEqual(['WorkspacePaused', 'done']);
+    expect(forceRemoved).toEqual(['orders paused']);
   });
 
   test('waits for Redis for one minute, and is then recorded as forced', async () => {

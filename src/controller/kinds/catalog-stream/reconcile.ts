@@ -89,7 +89,7 @@ export function finalizeStream(context: Context) {
         context.control.dropQueue(fence, tenant, name, generationOf(uid)),
       );
     } catch (error) {
-      if (context.deletingForMs(stream) < FINALIZER_TIMEOUT_MS) throw context.explain(error);
+      if (context.stuckForMs(stream) < FINALIZER_TIMEOUT_MS) throw context.explain(error);
       context.recordForcedRemoval('CatalogStream', stream);
     }
     return 'done';
