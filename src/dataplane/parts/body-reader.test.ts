@@ -7,8 +7,8 @@ test('bodies that do not get any room in time stop waiting', async () => {
   let waiting = 0;
   const bodies = createBodyShare({
     ...share,
-    wait(onRoom) {
-      const stopWaiting = share.wait(onRoom);
+    wait(onRoom, count) {
+      const stopWaiting = share.wait(onRoom, count);
       waiting++;
       return () => {
         waiting--;
@@ -29,4 +29,24 @@ test('a waiting body gets the room that another body has released', async () => 
   const held = bodies.hold(300);
   bodies.release(300);
   expect(await held).toBe(true);
+});
+
+test('a body that is released only wakes those that fit', async () => {
+  const share = createRoom(900).join('a');
+  let woken = 0;
+  const bodies = createBodyShare({
+    ...share,
+    wait(onRoom, count) {
+      const onWoken = () => {
+        woken++;
+        onRoom();
+      };
+      return share.wait(onWoken, count);
+    },
+  });
+  expect(await bodies.hold(300)).toBe(true);
+  const held = Array.from({ length: 20 }, () => bodies.hold(300));
+  bodies.release(300);
+  expect(woken).toBe(1);
+  expect((await Promise.all(held)).filter(Boolean)).toHaveLength(1);
 });

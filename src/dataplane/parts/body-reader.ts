@@ -30,7 +30,7 @@ export function createBodyShare(room: RoomShare): BodyShare {
         });
         while (!fits(bytes) && !isLate) {
           const { promise, resolve } = Promise.withResolvers<void>();
-          const stopWaiting = room.wait(resolve);
+          const stopWaiting = room.wait(resolve, bytes);
           await Promise.race([late, promise]);
           stopWaiting();
         }

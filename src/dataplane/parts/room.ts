@@ -41,8 +41,8 @@ export interface RoomShare {
    * its own function because it has already claimed other events in place of those that it ended.
    */
   readonly give: (count: number, own?: () => void) => void;
-  /** Calls the function a single time, as soon as there is room. Returns a function which stops waiting. */
-  readonly wait: (onRoom: () => void) => () => void;
+  /** Calls the function a single time, as soon as there is room for `count`. Returns a function which stops waiting. */
+  readonly wait: (onRoom: () => void, count: number) => () => void;
   /** Removes the part. It must have given back everything before. */
   readonly leave: () => void;
 }
@@ -57,15 +57,15 @@ export function createRoom(size: number, least = 0): Room {
   const shares = createShares(size);
   let allReserved = 0;
   const parts = new Map<string, number>();
-  const waiting = new Map<() => void, { readonly share: RoomShare; readonly tenant: string }>();
+  const waiting = new Map<() => void, { readonly share: RoomShare; readonly tenant: string; readonly count: number }>();
 
-  /** Wakes a waiting part only if its workspace has room left after the parts that were woken before it. */
+  /** Wakes those whose workspace has room for them, after what others of it that were woken before them can take. */
   function wake(own: (() => void) | undefined): void {
-    const called = new Map<string, number>();
-    for (const [onRoom, { share, tenant }] of waiting) {
-      const before = called.get(tenant) ?? 0;
-      if (onRoom === own || share.free() <= before) continue;
-      called.set(tenant, before + 1);
+    const offered = new Map<string, number>();
+    for (const [onRoom, { share, tenant, count }] of waiting) {
+      const needed = (offered.get(tenant) ?? 0) + count;
+      if (onRoom === own || share.free() < needed) continue;
+      offered.set(tenant, needed);
       waiting.delete(onRoom);
       onRoom();
     }
@@ -94,7 +94,7 @@ export function createRoom(size: number, least = 0): Room {
         limit(holds, onRoom) {
           const most = share.free();
           if (most > 0) waiting.delete(onRoom);
-          else share.wait(onRoom);
+          else share.wait(onRoom, 1);
           const offered = Math.min(most, Math.max(Math.ceil(most / (parts.get(tenant) ?? 1)), held, least));
           return Math.max(holds + offered, Math.min(1, holds));
         },
@@ -108,8 +108,8 @@ export function createRoom(size: number, least = 0): Room {
           setReserved(0);
           if (waiting.size > 0) wake(own);
         },
-        wait(onRoom) {
-          waiting.set(onRoom, { share, tenant });
+        wait(onRoom, count) {
+          waiting.set(onRoom, { share, tenant, count });
           return () => void waiting.delete(onRoom);
         },
         leave() {
