@@ -70,6 +70,20 @@ const idempotencyKeyOf = ({ idempotency }: Route) =>
     .optional()
     .meta({ description: IDEMPOTENCY[idempotency ?? 'none'] });
 
+const IF_MATCH = z.string().optional().meta({
+  description:
+    'The `ETag` of the content that you have changed. If the content has changed in the meantime, the response is a 412 `precondition_failed`. By default, the content is replaced in any case.',
+  example: '"2jmj7l5rSw0yVb_vlWAYkK"',
+});
+
+/** The headers of requests that make changes. */
+function headersOf(route: Route) {
+  return z.object({
+    'Idempotency-Key': idempotencyKeyOf(route),
+    ...(route.conditional === true ? { 'If-Match': IF_MATCH } : {}),
+  });
+}
+
 /** Returns the names of the parameters in a path template. */
 export function parametersOf(path: string): PathParameter[] {
   return [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name as PathParameter);
@@ -93,7 +107,7 @@ function operationOf(route: Route, problems: ProblemResponses): ZodOpenApiOperat
     requestParams: {
       ...(names.length === 0 ? {} : { path }),
       ...(route.query === undefined ? {} : { query: route.query as z.ZodObject }),
-      ...(route.method === 'GET' ? {} : { header: z.object({ 'Idempotency-Key': idempotencyKeyOf(route) }) }),
+      ...(route.method === 'GET' ? {} : { header: headersOf(route) }),
     },
     ...(route.body === undefined
       ? {}

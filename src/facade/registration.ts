@@ -108,6 +108,7 @@ async function perform(
     query: undefined,
     body: undefined,
     idempotencyKey: idempotencyKeyOf(request.headers),
+    ifMatch: request.headers['if-match'],
     signal,
   } as AnyCall;
   /** Reaches the resources before any of the call's own work. */
@@ -117,9 +118,7 @@ async function perform(
     charge(accountOf(inside));
     return (await takeTurn(accountOf(inside))) ? arriveAgain(call) : inside;
   }
-  /**
-   * Reaches them again after the call has waited, because the access of the caller may have changed in the meantime.
-   */
+  /** Reaches them again after the call has waited, because the access of the caller may have changed. */
   async function arriveAgain(call: AnyCall): Promise<Inside> {
     facade.caches.assertCurrent();
     seen.inside = await reach(facade, route, call);

@@ -33,6 +33,11 @@ export const RESOURCE_PROBLEMS = {
     title: 'The object was modified by another request',
     remedy: 'Read the object again and repeat the call.',
   },
+  precondition_failed: {
+    status: 412,
+    title: 'The resource no longer has the entity tag in If-Match',
+    remedy: 'Read the resource again, repeat your change with its current content, and send its new ETag in If-Match.',
+  },
   field_managed: {
     status: 409,
     title: 'Another field manager owns this field',

@@ -51,6 +51,7 @@ export function problemsOf(route: Route): readonly ProblemCode[] {
       ...(writes ? OF_WRITES : []),
       ...(writes && route.closes !== true ? (['workspace_paused'] as const) : []),
       ...(route.idempotency === 'answer' ? OF_KEYS : []),
+      ...(route.conditional === true ? (['precondition_failed'] as const) : []),
       ...(route.problems ?? []),
     ]),
   ];

@@ -71,6 +71,8 @@ export type Call<A extends Access, Path extends string, Q, B> = Reached[A] & {
   readonly body: B;
   /** The value of the `Idempotency-Key` header, if there is one. */
   readonly idempotencyKey: string | undefined;
+  /** The value of the `If-Match` header, if there is one. Routes without `conditional` ignore it. */
+  readonly ifMatch: string | undefined;
   /**
    * Random text that is the same for each attempt to perform this call, if the route stores responses and an
    * `Idempotency-Key` was sent. Anything created by the call should be derived from this text. This way, an interrupted
@@ -156,6 +158,8 @@ interface RouteSource<A extends Access, Path extends string, Q extends z.ZodType
    * replay id. Not set if a call can be repeated without a key.
    */
   readonly idempotency?: 'answer' | 'replay';
+  /** Set to true if the route compares the `If-Match` header with the entity tag of the resource. */
+  readonly conditional?: boolean;
   /**
    * Set to true if the route does nothing but close an open resource. In this case, it can also be used while the
    * workspace is paused.

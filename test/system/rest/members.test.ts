@@ -102,6 +102,27 @@ test('setting the same list again does not change anything', async () => {
   expect(await version()).toBe(before);
 });
 
+test('a change of a list that was changed in the meantime is rejected if it contains the entity tag', async () => {
+  const read = async () => {
+    const reply = expectDeclared('listMembers', await (grace as RestClient).get<Members>(path));
+    return { tag: reply.headers.get('etag') ?? '', members: reply.body.members };
+  };
+  const change = (ifMatch: string, members: readonly Member[]) =>
+    (grace as RestClient).call<Members & { code?: string }>('PUT', path, { members }, { 'if-match': ifMatch });
+  const { tag, members } = await read();
+  const withEve = [...members, member('eve', 'Viewer')];
+  const added = expectDeclared('replaceMembers', await change(tag, withEve));
+  expect([added.status, added.headers.get('etag')]).toEqual([200, expect.stringMatching(/^"[\w-]{22}"$/)]);
+  const late = await change(tag, [...members, member('mallory', 'Viewer')]);
+  expect(late).toMatchObject({ status: 412, body: { code: 'precondition_failed' } });
+  const { tag: current, members: kept } = await read();
+  expect(kept).toContainEqual(member('eve', 'Viewer'));
+  expect(current).toBe(added.headers.get('etag'));
+  // A change can be repeated if its response was lost.
+  expect((await change(tag, withEve)).status).toBe(200);
+  expect((await change(current, members)).body.members).toEqual(members);
+});
+
 test('there is always an Owner, and a removed member loses access', async () => {
   for (const members of [
     [member('bob', 'Owner')],

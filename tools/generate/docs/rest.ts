@@ -145,7 +145,10 @@ function renderOperation(
   operation: OpenApiOperation,
   common: readonly ProblemCode[],
 ): string[] {
-  const parameters = (operation.parameters ?? []).filter(({ in: place }) => place !== 'header');
+  // The introductions describe all other headers.
+  const parameters = (operation.parameters ?? []).filter(
+    ({ in: place, name }) => place !== 'header' || name === 'If-Match',
+  );
   const body = operation.requestBody?.content['application/json'];
   const own = operation['x-problem-codes']
     .toSorted((a, b) => PROBLEMS[a].status - PROBLEMS[b].status)

@@ -4,6 +4,7 @@ import { instanceFields } from '../../../api/instance.ts';
 import type { AccountSpec } from '../../../api/kinds/account.ts';
 import { Owner } from '../../../api/owner.ts';
 import { FIELD_MANAGER } from '../../../api/well-known.ts';
+import { entityTagOf, matchesStrongly } from '../../../http/entity-tag.ts';
 import { Refusal } from '../../../http/refusal.ts';
 import { ownedPart } from '../../../kube/managed-fields.ts';
 import type { Identity } from '../../auth/identity.ts';
@@ -11,6 +12,8 @@ import { mayActForAccount, roleOfOwner, rolesOf } from '../../auth/ownership.ts'
 import { ROLE_MEANINGS, RoleField, requireRole } from '../../contract/roles.ts';
 import { defineRoute } from '../../contract/route.ts';
 import type { Facade } from '../../objects/facade.ts';
+
+const TAG_MEANING = 'The entity tag of the list. It changes whenever the list changes.';
 
 /** The maximum number of members of an account. */
 export const MOST_MEMBERS = 64;
@@ -89,15 +92,24 @@ export function checkMembers(identity: Identity, wanted: readonly Owner[]): void
   );
 }
 
+/** Returns the response with these members, and their entity tag. */
+function answerWith(owners: readonly Owner[]) {
+  const members = membersOf(owners);
+  return { status: 200, body: { members }, headers: { etag: tagOf(members) } };
+}
+
+const tagOf = (members: ListedMembers) => entityTagOf(JSON.stringify(members));
+
 /**
- * @throws Refusal 403 if the caller is no longer an Owner, 409 `field_managed` if another manager has the list, or 409
- *   `being_deleted`
+ * @throws Refusal 403 if the caller is no longer an Owner, 409 `field_managed` if another manager has the list, 409
+ *   `being_deleted`, or 412 `precondition_failed` if the list has another entity tag than `ifMatch`
  */
 async function replaceMembers(
   { caches, writer, instance }: Facade,
   identity: Identity,
   name: string,
   wanted: ListedMembers,
+  ifMatch: string | undefined,
 ) {
   return writer.edit(async () => {
     const before = await caches.live('Account', { name });
@@ -110,7 +122,9 @@ async function replaceMembers(
       throw new Refusal('being_deleted', 'The account is being deleted, and its members can no longer be changed.');
     }
     // Don't apply the same list again, because we would become an owner of a field that is managed by another manager.
-    if (isDeepStrictEqual(membersOf(before.spec.owners), wanted)) return before;
+    const current = membersOf(before.spec.owners);
+    if (isDeepStrictEqual(current, wanted)) return before;
+    if (ifMatch !== undefined && !matchesStrongly(ifMatch, tagOf(current))) throw new Refusal('precondition_failed');
     // Keeps the limits set when an invitation was accepted.
     const { limits }: Partial<AccountSpec> = ownedPart(before, FIELD_MANAGER.facade);
     return writer.apply(
@@ -137,9 +151,9 @@ const listMembers = defineRoute({
   summary: 'List the members of an account',
   description:
     'This does not include people who only have access to some of its workspaces, because they are specified as owners of the Workspace.',
-  answers: { 200: { description: 'The members of the account.', schema: Members } },
+  answers: { 200: { description: 'The members of the account.', schema: Members, headers: { ETag: TAG_MEANING } } },
   async handle(_facade, { account }) {
-    return { status: 200, body: { members: membersOf(account.object.spec.owners) } };
+    return answerWith(account.object.spec.owners);
   },
 });
 
@@ -153,19 +167,16 @@ const putMembers = defineRoute({
   tag: 'Accounts',
   summary: 'Replace the members of an account',
   description:
-    'Replaces the whole list. Retrieve it first, and send it back with your changes. This only works for accounts that were created when an invitation was accepted. The members of all other accounts are managed where the account was created, such as in Git or with kubectl, and the request is rejected with `field_managed` or `refused_by_policy`. Removed members lose their access within a few seconds.',
+    'Replaces the whole list. Retrieve it first, and send it back with your changes and its `ETag` in `If-Match`. Otherwise, you could undo a change that another Owner has made in the meantime. This only works for accounts that were created when an invitation was accepted. The members of all other accounts are managed where the account was created, such as in Git or with kubectl, and the request is rejected with `field_managed` or `refused_by_policy`. Removed members lose their access within a few seconds.',
   largeBody: true,
   body: WantedMembers,
-  answers: { 200: { description: 'The members are now in force.', schema: Members } },
-  async handle(facade, { identity, account, body }) {
+  conditional: true,
+  answers: { 200: { description: 'The members are now in force.', schema: Members, headers: { ETag: TAG_MEANING } } },
+  async handle(facade, { identity, account, body, ifMatch }) {
     checkMembers(identity, body.members);
-    const applied = await replaceMembers(facade, identity, account.name, membersOf(body.members));
+    const applied = await replaceMembers(facade, identity, account.name, membersOf(body.members), ifMatch);
     await facade.writer.waitFor('Account', applied);
-    return {
-      status: 200,
-      body: { members: membersOf(applied.spec.owners) },
-      about: { kind: 'Account', name: account.name },
-    };
+    return { ...answerWith(applied.spec.owners), about: { kind: 'Account', name: account.name } };
   },
 });
 
