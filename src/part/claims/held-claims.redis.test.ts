@@ -82,6 +82,30 @@ onEachRedis(redis => {
       expect((await e.exchange()).claims).toMatchObject([{ lapses: 2 }]);
     });
 
+    test('an event that lapsed twice is claimed even if there are always more others than can be claimed', async () => {
+      const others = Array.from({ length: 8 }, (_, i) => `o${i}`);
+      const { t, d, e } = await start(['k', ...others]);
+      await t.setRow('a', { cap: 2 });
+      await t.send('k');
+      for (const dispatcher of [d, t.dispatcher('d3')]) {
+        await dispatcher.exchange(64, NOT_PUSHED);
+        t.clock.ms += READY_MS;
+        await t.evict(dispatcher.name);
+      }
+      const lapses: number[] = [];
+      for (let calls = 0; calls < 8; calls++) {
+        await t.send(...others);
+        t.clock.ms += 1;
+        const { claims } = await e.exchange(64, NOT_PUSHED);
+        expect(claims).toHaveLength(4);
+        for (const claim of claims) {
+          lapses.push(claim.lapses);
+          e.end(claim);
+        }
+      }
+      expect(lapses.filter(count => count > 0)).toEqual([2]);
+    });
+
     test('an event that was answered is not suspected because of earlier lapses', async () => {
       const { t, d, e } = await start();
       await t.send('k');

@@ -117,6 +117,7 @@ export const CLAIM_MUTANTS: readonly Mutant[] = [
     ['events of a held subscription are claimed', 'if sendOf[slot] ~= 111 then return stopSlot(slot) end', ''],
     ['an open breaker does not limit claims', 'if isProbing then most = math.min(most, 1) end', ''],
     ['events that lapsed twice are claimed together', 'not lapsedHeld and waitingIn', 'waitingIn'],
+    ['events that lapsed twice wait for all others', ' or now % 8 == 7', '', `${PART}claims/held-claims.redis.test.ts`],
     ['retries use the whole cap', 'free - math.floor(limitOf[slot] / 4)', 'free'],
     ['a slot at its limit keeps its turn forever', 'return left and flightOf[slot] < limitOf[slot],', 'return false,'],
     ['a stopped slot is never started again', "if untilMs then redis.call('ZADD'", "if false then redis.call('ZADD'"],
