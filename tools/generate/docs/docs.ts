@@ -45,13 +45,15 @@ function renderConfiguration(): string {
     '# Configuration',
     `Use this page to look up an environment variable and how to set up [Redis](#redis), the [root key](#root-key), and [tracing](#tracing). To start a role, use \`bin/sluice <role>\`, where the role is one of ${ROLES.map(role => `\`${role}\``).join(', ')}. To start all of them in one process, use \`bin/sluice all\`. The image has no shell. Its entrypoint is \`node src/sluice.js <role>\`.`,
     [
+      '**Helm**: Set the [values of the chart](../charts/sluice/README.md) instead. For a variable without a value, use `extraEnv` of the role.',
       '**Typos**: If there is an unknown variable starting with `SLUICE_`, a process will suggest the most similar name and will not start. Variables that Kubernetes sets for Services in the same namespace (for example `SLUICE_INGRESS_PORT=tcp://10.96.3.4:8080`) are ignored.',
       "**Memory**: By default, the controller and the facade use three quarters of the container's memory limit as heap. To change this, include `--max-old-space-size` in `NODE_OPTIONS`.",
     ]
       .map(line => `- ${line}`)
       .join('\n'),
     '## Variables',
-    table(['Variable', 'Default', 'Description'], Object.entries(ENVIRONMENT).map(variableRow)),
+    ...variableTables(),
+    '### While a dependency is unavailable',
     "If Redis does not respond, denies access, or has settings that could lose data, a role will wait until you have resolved the problem and then continue without a restart. You can find the reason in `/readyz` and once a minute in the log. The controller can't become the leader unless the CustomResourceDefinitions in the cluster have all required fields. You need to apply new ones before an upgrade.",
     '## Connection to Kubernetes',
     'Only the controller and the facade connect to Kubernetes (see [Permissions](permissions.md)). You can set `KUBECONFIG` to the path of a kubeconfig or to several paths separated by `:`. The default is `~/.kube/config` (or the service account of the pod if this file does not exist). The kubeconfig also determines the namespace of the Lease unless you set `SLUICE_NAMESPACE`. Certificates and token files are read again every 10 seconds. This allows you to replace them without a restart. A user with an exec plugin, an auth provider, or impersonation takes about 40 MiB of additional memory.',
@@ -81,8 +83,35 @@ function renderConfiguration(): string {
   ].join('\n\n');
 }
 
+/** The subjects of the variables. Each variable belongs to the first one that matches. */
+const SUBJECTS: readonly (readonly [title: string, names: RegExp])[] = [
+  ['Connection to Redis', /^SLUICE_REDIS_/],
+  ['Ports and certificates', /_(PORT|HOST|CERT_FILE)$|^SLUICE_(INGRESS|FACADE)_KEY_FILE$/],
+  ['Kubernetes and the root key', /^SLUICE_(ROOT_KEY_FILE|SECRETS_ROLE|WORKSPACE_QUOTA|NAMESPACE|INSTANCE)$/],
+  ['Access tokens', /^SLUICE_OIDC_/],
+  ['Endpoints', /^SLUICE_(ALLOWED|REFUSED|ENDPOINT)_/],
+  ['Limits', /_LIMITS?$|^SLUICE_(TRUSTED_PROXIES|QUEUE_MAX_BYTES)$/],
+  ['Invitations', /^SLUICE_(SMTP|INVITATION)_/],
+  ['Logs and processes', /^SLUICE_(FACADE_DOCS|AUDIT_FILE|LOG_LEVEL|SHUTDOWN_DELAY_SECONDS)$/],
+];
+
+/** @throws Error if a variable has no subject */
+function variableTables(): readonly string[] {
+  const subjectOf = (variable: string) => {
+    const found = SUBJECTS.find(([, names]) => names.test(variable));
+    if (found === undefined) throw new Error(`${variable} has no subject in docs/configuration.md: add it to SUBJECTS`);
+    return found;
+  };
+  const bySubject = Map.groupBy(Object.entries(ENVIRONMENT), ([name]) => subjectOf(name));
+  return SUBJECTS.flatMap(subject => [
+    `### ${subject[0]}`,
+    table(['Variable', 'Default', 'Description'], (bySubject.get(subject) ?? []).map(variableRow)),
+  ]);
+}
+
 function variableRow([name, schema]: [string, z.ZodType]): Row {
   const fallback = schema.safeParse(undefined).data;
-  const shown = typeof fallback === 'string' || typeof fallback === 'number' ? `\`${fallback}\`` : '';
+  const shown =
+    (typeof fallback === 'string' && fallback !== '') || typeof fallback === 'number' ? `\`${fallback}\`` : '';
   return [`\`${name}\``, shown, schema.description ?? ''];
 }
