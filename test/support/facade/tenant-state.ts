@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import type { KindName } from '../../../src/api/kinds/kinds.ts';
 import { FINALIZER } from '../../../src/api/well-known.ts';
-import { activationId } from '../../../src/core/ids/ids.ts';
+import { activationId, publicId } from '../../../src/core/ids/ids.ts';
 import type { Caches } from '../../../src/facade/objects/caches.ts';
 import { START_MS } from '../../../src/record/testing/tenant.ts';
 
@@ -109,7 +109,9 @@ export function worldOf(objects: ReturnType<typeof objectsOf>): Pick<Caches, 'by
       case 'Subscription':
         return objects.subscriptions.filter(({ spec }) => `${spec.producer}/${spec.integration}` === value);
       case 'Block':
-        return objects.blocks.filter(({ metadata, spec }) => `${metadata.namespace}/${spec.integration}` === value);
+        return objects.blocks.filter(
+          ({ metadata, spec }) => publicId('Integration', metadata.namespace, String(spec.integration)) === value,
+        );
       case 'Package':
         return objects.packages.filter(({ metadata, spec }) =>
           (spec.streams as string[]).some(stream => `${metadata.namespace}/${stream}` === value),
