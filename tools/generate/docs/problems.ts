@@ -63,7 +63,22 @@ export function renderProblems(): string {
   const byStatus = CODES.toSorted((a, b) => PROBLEMS[a].status - PROBLEMS[b].status);
   return [
     '# Problems',
-    `All errors are problem documents (RFC 9457, \`${PROBLEM_CONTENT_TYPE}\`) with a \`type\`, \`title\`, \`status\`, \`detail\`, and \`code\`. You should handle errors by their \`code\`. Codes may be added, but their meaning will never change. In \`detail\`, you can find out what to do. If fields are not valid, \`errors\` will list them with the reasons. \`type\` is the path of a page about the code (\`/problems/<code>\`) on the server that sent the response. \`/problems/\` lists all codes. A problem document never contains values from your request.`,
+    `Use this page to look up the code of an error. All errors of the REST API and of ingress are problem documents (RFC 9457, \`${PROBLEM_CONTENT_TYPE}\`) with these fields. They never contain values from your request:`,
+    table(
+      ['Field', 'Description'],
+      [
+        ['`code`', 'The code. Handle errors by their code. Codes may be added, but their meaning will never change.'],
+        ['`status`', 'The HTTP status.'],
+        ['`title`', 'A short description of the code.'],
+        ['`detail`', 'What to do about this error.'],
+        ['`errors`', 'What is not valid, if it is a field: its `pointer` (in the body), `header`, or `parameter`, and a `detail` with the reason.'],
+        [
+          '`type`',
+          'The path of a page about the code (`/problems/<code>`) on the server that sent the response. `/problems/` lists all codes.',
+        ],
+      ],
+    ),
+    '## Codes',
     table(
       ['Status', 'Code', 'Description', 'What to do'],
       byStatus.map(code => [
