@@ -78,3 +78,29 @@ test('claims that have ended are removed from memory by collections of young obj
   }
   expect(oldMib() - beforeMib).toBeLessThan(4);
 });
+
+test('claims are looked up until their completions are written, in linear time', () => {
+  const book = createClaimBook();
+  const held = Array.from({ length: 1_000 }, (_, i) => heldClaim(`lane ${i}`, 0));
+  let reads = 0;
+  for (const [i, claim] of held.entries()) {
+    book.take(claim);
+    const { lane, ref } = claim.claim;
+    const completion = {
+      get lane() {
+        reads++;
+        return lane;
+      },
+      ref,
+    };
+    if (i >= 10) book.end(claim, completion as never);
+  }
+  book.startWriting();
+  reads = 0;
+  const isKnown = book.lookUp();
+  expect(held.every(({ claim: { lane, ref } }) => isKnown(lane, ref))).toBe(true);
+  expect([isKnown('lane 5', 'other'), isKnown('lane 500', 'other'), isKnown('other', 'lane 5')]).not.toContain(true);
+  expect(reads).toBeLessThanOrEqual(held.length);
+  book.written();
+  expect(held.filter(({ claim: { lane, ref } }) => book.lookUp()(lane, ref))).toHaveLength(1_000 - 256);
+});

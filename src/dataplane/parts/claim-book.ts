@@ -29,7 +29,8 @@ export interface ClaimBook {
   readonly end: (held: HeldClaim, completion: Completion) => HeldClaim | undefined;
   /** Gives back a claim which was never read. */
   readonly giveBack: (lane: string, ref: string) => void;
-  readonly has: (lane: string, ref: string) => boolean;
+  /** Returns a function that returns whether a claim is in the book. It doesn't notice later changes. */
+  readonly lookUp: () => (lane: string, ref: string) => boolean;
   /**
    * Records that there are more events waiting in a lane. Returns whether there is a completion for it that has not
    * been written yet.
@@ -117,10 +118,12 @@ export function createClaimBook(): ClaimBook {
       return next;
     },
     giveBack: (lane, ref) => push({ lane, ref, outcome: 'released', reason: 'released' }, true),
-    has(lane, ref) {
-      const claim = held.get(lane);
-      if (claim?.claim.ref === ref || claim?.next?.claim.ref === ref) return true;
-      return [...ended, ...writing].some(({ completion }) => completion.lane === lane && completion.ref === ref);
+    lookUp() {
+      const known = new Set([...ended, ...writing].map(({ completion: { lane, ref } }) => `${ref} ${lane}`));
+      return (lane, ref) => {
+        const claim = held.get(lane);
+        return claim?.claim.ref === ref || claim?.next?.claim.ref === ref || known.has(`${ref} ${lane}`);
+      };
     },
     markBehind(lane) {
       const claim = held.get(lane);

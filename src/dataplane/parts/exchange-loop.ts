@@ -251,8 +251,9 @@ export function createExchangeLoop(options: {
     try {
       const own = await deps.readOwnClaims(part, name);
       await options.fence();
+      const isKnown = book.lookUp();
       for (const { lane, ref } of own) {
-        if (book.has(lane, ref)) continue;
+        if (isKnown(lane, ref)) continue;
         book.giveBack(lane, ref);
         room.take(1);
         deps.tally?.returned('lost', 1);
