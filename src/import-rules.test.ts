@@ -77,7 +77,7 @@ const RULES: Readonly<Record<string, Rule>> = {
   'part/survey': { rooms: 'time telemetry redis hints part part/members' },
   'part/control': {
     rooms: `
-      core/routing redis plane record part part/lanes part/sweep part/tokens part/gate part/inbox part/state part/space
+      core/routing time redis plane record part part/lanes part/sweep part/tokens part/gate part/inbox part/state part/space
       part/members
     `,
   },

@@ -60,7 +60,11 @@ export const ROUTING_MUTANTS: readonly Mutant[] = [
     ['a queue without a stream accepts events', "{ ...route, state: 'closing' }", '{ ...route }'],
   ]),
   ...mutantsOf(APPLY, [
-    ['a new leader leaves closed activations open', 'if (!wantedKeys.has(groupKey)) await', 'if (false) await'],
+    [
+      'a new leader leaves closed activations open',
+      'for (const groupKey of unwanted) await',
+      'for (const groupKey of []) await',
+    ],
   ]),
   ...mutantsOf('src/redis/connection/replicas.ts', [
     ['fewer replicas are sufficient', 'Number(confirmed) >= replicas', 'Number(confirmed) >= 0'],

@@ -3,6 +3,7 @@ import type { RoutesPlan, StoredRoutes } from '../../record/control-plan.ts';
 import type { ControlStore } from '../../record/control-store.ts';
 import { keepUnowned } from '../../record/unowned-routes.ts';
 import { integrationKeys, tenantKeys } from '../../redis/keys.ts';
+import { inSlices, type Steps } from '../../time/slices.ts';
 
 /** An integration's (`int_…`) open group key. */
 export interface OpenGate {
@@ -87,26 +88,38 @@ async function restoreActivations(
 ): Promise<void> {
   const { control } = deps;
   for (const integration of concerned) {
-    const wantedKeys = new Map((openGates().get(integration) ?? []).map(gate => [gate.groupKey, gate.sinceMs]));
     const i = integrationKeys(integration);
     const have = await control.readActivations(integration);
-    const missing = [...wantedKeys].filter(([groupKey]) => !Number.isFinite(have.get(groupKey)));
+    const { missing, unwanted } = await inSlices(compareActivations(openGates().get(integration) ?? [], have));
     if (stored.ready.has(i.meta)) {
-      for (const [groupKey, sinceMs] of missing) {
+      for (const { groupKey, sinceMs } of missing) {
         await control.setActivation(fence, integration, groupKey, sinceMs);
       }
     } else {
       // If an integration was not ready, it can't have any parked events. Therefore, it is safe to write all of its
       // activations at once.
-      const ops = missing.map(([groupKey, sinceMs]) => ({
+      const ops = missing.map(({ groupKey, sinceMs }) => ({
         command: 'HSET' as const,
         key: i.act,
         args: [groupKey, sinceMs],
       }));
       if (ops.length > 0) await control.patch(fence, [{ meta: i.meta, ops }]);
     }
-    for (const groupKey of have.keys()) {
-      if (!wantedKeys.has(groupKey)) await control.setActivation(fence, integration, groupKey, null);
-    }
+    for (const groupKey of unwanted) await control.setActivation(fence, integration, groupKey, null);
   }
+}
+
+/** Returns the differences between the open group keys and those in Redis. There may be 100,000 of them. */
+function* compareActivations(
+  wanted: readonly OpenGate[],
+  have: ReadonlyMap<string, number>,
+): Steps<{ readonly missing: readonly OpenGate[]; readonly unwanted: ReadonlySet<string> }> {
+  const missing: OpenGate[] = [];
+  const unwanted = new Set(have.keys());
+  for (const gate of wanted) {
+    unwanted.delete(gate.groupKey);
+    if (!Number.isFinite(have.get(gate.groupKey))) missing.push(gate);
+    yield;
+  }
+  return { missing, unwanted };
 }

@@ -2,6 +2,7 @@ import { hash } from 'node:crypto';
 import type { QueueRoute, TenantRoutes } from '../../core/routing/routes.ts';
 import type { PartAudit, PartDifference, SubscriptionState } from '../../record/control-audit.ts';
 import type { RedisClient } from '../../redis/client.ts';
+import { inSlices } from '../../time/slices.ts';
 import type { GateChange } from '../gate/gate.ts';
 import { slotOf } from '../keys.ts';
 import { createListedParts } from '../members/listed-parts.ts';
@@ -79,7 +80,7 @@ export function createPartAudit(redis: RedisClient, pace: () => Promise<void>): 
   async function compareOne(wanted: WantedPart, openKeys: OpenKeys): Promise<readonly PartDifference[]> {
     const { part } = wanted;
     const stored = await readPart(redis, part, pace);
-    const { before, activations, after } = planPart(stored, wanted, openKeys, new Set());
+    const { before, activations, after } = await inSlices(planPart(stored, wanted, openKeys, new Set()));
     const differences = differencesOf(wanted, [...before, ...activations, ...after]);
     const former = formerGenerations(stored, part).map((gen): PartDifference => {
       return { queue: part.queue, what: 'part', detail: `left ${gen}` };

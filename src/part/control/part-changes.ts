@@ -1,3 +1,4 @@
+import type { Steps } from '../../time/slices.ts';
 import type { GateChange, MetaField } from '../gate/gate.ts';
 import { parseRow, rowText, type SubscriptionRow } from '../gate/subscription-row.ts';
 import { refOfMs } from '../lanes/ref.ts';
@@ -78,11 +79,11 @@ function slotChanges(
 }
 
 /** If the stored activations are unknown, only writes activations of new slots. */
-function activationChanges(
+function* activationChanges(
   { activations: known, rows, unparking }: StoredPart,
   { slots }: WantedPart,
   openKeys: OpenKeys,
-): PartChanges['activations'] {
+): Steps<PartChanges['activations']> {
   const changes: (GateChange & { readonly slot: string })[] = unparking.map(active => ({
     kind: 'unpark',
     slot: active.slice(0, 8),
@@ -93,12 +94,15 @@ function activationChanges(
   for (const [slot, { integration }] of slots) {
     if (known === undefined && rows.has(slot)) continue;
     for (const { groupKey, sinceMs } of openKeys().get(integration) ?? []) {
-      wanted.add(slot + groupKey);
-      if (activations.has(slot + groupKey)) continue;
+      yield;
+      const active = slot + groupKey;
+      wanted.add(active);
+      if (activations.has(active)) continue;
       changes.push({ kind: 'on', slot, groupKey, since: refOfMs(sinceMs) });
     }
   }
   for (const active of activations) {
+    yield;
     if (!wanted.has(active)) changes.push({ kind: 'off', slot: active.slice(0, 8), groupKey: active.slice(8) });
   }
   return changes;
@@ -117,13 +121,16 @@ export function storedAs({ part, meta, slots }: WantedPart): StoredPart {
   };
 }
 
-/** Returns the changes that are needed to bring a part to its desired state. If there are no changes, this is empty. */
-export function planPart(
+/**
+ * Returns the changes that are needed to bring a part to its desired state. If there are no changes, this is empty. There
+ * may be 100,000 activations.
+ */
+export function* planPart(
   stored: StoredPart | undefined,
   wanted: WantedPart,
   openKeys: OpenKeys,
   skipping: Skipping,
-): PartChanges {
+): Steps<PartChanges> {
   const isBegun = stored?.meta.gen === wanted.part.gen;
   // Everything else is of this generation anyway.
   const have = stored === undefined || isBegun ? (stored ?? EMPTY) : { ...stored, meta: {} };
@@ -150,7 +157,7 @@ export function planPart(
   return {
     before,
     added: new Set([...wanted.slots.keys()].filter(slot => !have.rows.has(slot))),
-    activations: activationChanges(have, wanted, openKeys),
+    activations: yield* activationChanges(have, wanted, openKeys),
     after: [
       ...opened,
       ...(isReady && !isRepaired ? [] : [{ kind: 'marker' as const }]),

@@ -3,6 +3,7 @@ import type { SlotPatch } from '../../record/control-plan.ts';
 import { FencedError } from '../../record/control-store.ts';
 import { withoutSame } from '../../record/tenant-index.ts';
 import type { RedisClient } from '../../redis/client.ts';
+import { inSlices, type Steps } from '../../time/slices.ts';
 import { createGate, type Gate, type GateChange } from '../gate/gate.ts';
 import { parseRow, rowText, type SubscriptionRow } from '../gate/subscription-row.ts';
 import { type Part, partKeys, REMOVED } from '../keys.ts';
@@ -64,13 +65,23 @@ function skippingSlots(had: WantedPart | undefined, has: WantedPart): Set<string
 const ROUTES: readonly SubscriptionRow['route'][] = ['open', 'paused', 'closed'];
 
 /** Returns the changes that are needed to close all rows and activations of a part which should not be open. */
-function closingChanges({ rows, activations }: StoredPart, { slots }: WantedPart, openKeys: OpenKeys): GateChange[] {
+function* closingChanges(
+  { rows, activations }: StoredPart,
+  { slots }: WantedPart,
+  openKeys: OpenKeys,
+): Steps<GateChange[]> {
   const wanted = new Set<string>();
   for (const [slot, { integration }] of slots) {
-    for (const { groupKey } of openKeys().get(integration) ?? []) wanted.add(slot + groupKey);
+    for (const { groupKey } of openKeys().get(integration) ?? []) {
+      yield;
+      wanted.add(slot + groupKey);
+    }
   }
-  const closed = [...(activations ?? [])].filter(active => !wanted.has(active));
-  const off = closed.map(active => ({ kind: 'off' as const, slot: active.slice(0, 8), groupKey: active.slice(8) }));
+  const off: GateChange[] = [];
+  for (const active of activations ?? []) {
+    yield;
+    if (!wanted.has(active)) off.push({ kind: 'off', slot: active.slice(0, 8), groupKey: active.slice(8) });
+  }
   const changed = [...rows].flatMap(([slot, text]): GateChange[] => {
     const has = parseRow(text);
     if (has === undefined) return [];
@@ -138,7 +149,7 @@ function createClose(redis: RedisClient, gate: Gate, apply: Apply): PartWriter['
       const { answer } = await gate(part, fence, []);
       if (answer === 'GONE') return;
       if (answer === 'FENCED') throw new FencedError(`a newer controller leads ${partKeys(part).meta}`);
-      await apply(part, fence, closingChanges(await readPart(redis, part), wanted, openKeys));
+      await apply(part, fence, await inSlices(closingChanges(await readPart(redis, part), wanted, openKeys)));
     });
   };
 }
@@ -226,7 +237,8 @@ export function createPartWriter(redis: RedisClient, patch: Patch, onLoss: OnLos
         const before = had.get(queue);
         let stored = isKnown ? before && storedAs(before) : await open(part, fence, nowMs);
         if (isKnown && stored !== undefined && (await removeFormer(stored, part, fence, nowMs))) stored = undefined;
-        await applyChanges(part, fence, planPart(stored, wanted, openKeys, skippingSlots(before, wanted)), nowMs);
+        const changes = await inSlices(planPart(stored, wanted, openKeys, skippingSlots(before, wanted)));
+        await applyChanges(part, fence, changes, nowMs);
         // This must not be done earlier, because a dispatcher which does not find the part will report that it is
         // missing.
         if (!isKnown || before?.part.gen !== part.gen) await listed.add(fence, [part]);
