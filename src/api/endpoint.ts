@@ -38,7 +38,7 @@ type SecretKeyRef = z.infer<typeof SecretKeyRef>;
 export const EndpointHeader = withRule(
   z.object({
     name: endpointHeaderName().describe(
-      'The name of the header. Must not be a connection header, content-type, date, traceparent, user-agent, webhook-*, ce-*, or x-sluice-*.',
+      'The name of the header. Must not be a connection header, content-encoding, content-range, content-type, date, traceparent, user-agent, webhook-*, ce-*, or x-sluice-*.',
     ),
     value: z
       .string()

@@ -71,7 +71,10 @@ export function renderProblems(): string {
         ['`status`', 'The HTTP status.'],
         ['`title`', 'A short description of the code.'],
         ['`detail`', 'What to do about this error.'],
-        ['`errors`', 'What is not valid, if it is a field: its `pointer` (in the body), `header`, or `parameter`, and a `detail` with the reason.'],
+        [
+          '`errors`',
+          'What is not valid, if it is a field: its `pointer` (in the body), `header`, or `parameter`, and a `detail` with the reason.',
+        ],
         [
           '`type`',
           'The path of a page about the code (`/problems/<code>`) on the server that sent the response. `/problems/` lists all codes.',

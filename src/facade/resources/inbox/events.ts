@@ -215,7 +215,7 @@ const getEvent = defineRoute({
   tag: 'Inbox',
   summary: 'Retrieve an event with its body, attempts, and responses',
   description:
-    "This is free of charge. If there has not been an attempt to deliver an event, and it can't be delivered at the moment, its body is withheld, and `bodyWithheld` contains the reason.",
+    "Returns an event with its body, its attempts, and the responses to failed attempts, free of charge. If there has not been an attempt to deliver the event, and it can't be delivered at the moment, its body is withheld, and `bodyWithheld` contains the reason.",
   answers: { 200: { description: 'The requested event.', schema: EventDetail } },
   problems: ['unknown_event'],
   async handle(facade, { integration, params }) {

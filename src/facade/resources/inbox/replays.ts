@@ -142,7 +142,7 @@ async function startReplay(
 }
 
 const CHARGED =
-  'Each event is charged again, before any event is sent. Repeating the request does not start a second replay, because the replay is identified by the Idempotency-Key header, or by an id derived from the request. To replay the same events again, use a new key. Each delivery uses the same `webhook-id` and includes an additional `webhook-replay` header.';
+  'Each event is charged again, before any event is sent. Each delivery has the same `webhook-id` as before and an additional `webhook-replay` header. Repeating the request does not start a second replay, because the Idempotency-Key header, or an id derived from the request, identifies the replay. To replay the same events again, use a new key.';
 const REFUSED = [
   'insufficient_tokens',
   'stream_blocked',
@@ -166,7 +166,7 @@ const replayEvent = defineRoute({
   operation: 'replayEvent',
   tag: 'Inbox',
   summary: 'Replay an event',
-  description: CHARGED,
+  description: `Sends an event again after its delivery has ended. ${CHARGED}`,
   bodyElsewhere:
     'To replay a range of events, use POST /waas/integrations/{integration}/replay instead. The price can be calculated beforehand using dryRun.',
   dataPlane: true,

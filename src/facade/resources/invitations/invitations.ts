@@ -52,8 +52,11 @@ const accept = defineRoute({
   cost: 10,
   tag: 'Invitations',
   summary: 'Accept an invitation',
-  description:
-    "Accepts an invitation: creates a receiving workspace in your account, and changes the status of the integration to Active. `accountPublicId` defaults to your own Free account, which is created if you don't have one. If you already own a different Free account, specify its id (`free_account_exists`). Anyone with the token can accept, unless the operator has set SLUICE_INVITATION_REQUIRE_EMAIL. Your access token must then contain the invited email address (claims `email` and `email_verified`), or the response is `invitation_email_mismatch`. A token can be used once. For the same owner, repeating the request returns the same response. For anyone else, the response is `invitation_used`, but an empty workspace and Free account created for them are kept.",
+  description: [
+    "Accepts an invitation: creates a receiving workspace in your account, and changes the status of the integration to Active. `accountPublicId` defaults to your own Free account, which is created if you don't have one. If you already own a different Free account, specify its id (`free_account_exists`).",
+    'Anyone with the token can accept, unless the operator has set SLUICE_INVITATION_REQUIRE_EMAIL. Your access token must then contain the invited email address (claims `email` and `email_verified`), or the response is `invitation_email_mismatch`.',
+    'A token can be used once. For the same owner, repeating the request returns the same response. For anyone else, the response is `invitation_used`, but an empty workspace and Free account created for them are kept.',
+  ].join('\n\n'),
   body: Acceptance,
   answers: { 200: { description: 'The invitation has been accepted and is in force.', schema: AcceptedInvitation } },
   problems: [

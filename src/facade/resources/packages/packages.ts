@@ -92,7 +92,7 @@ const createPackage = defineRoute({
   tag: 'Packages',
   summary: 'Create a package',
   description:
-    "Repeating this request returns the same response unless the package has been renamed, archived, or given a different description in the meantime. You can't use a package key again, even after the package has been archived.",
+    "Creates a package without streams. Repeating this request returns the same response unless the package has been renamed, archived, or given a different description in the meantime. You can't use a package key again, even after the package has been archived.",
   body: PackageCreation,
   answers: {
     201: {
