@@ -87,7 +87,12 @@ export const REST_MUTANTS: readonly Mutant[] = [
     ['a write changes a new object with the same name', ': { uid };', ': {};'],
     ['a write that depends on a version changes another one', 'exactly ? { uid, resourceVersion }', 'false ? {}'],
     ['a write changes an object that was created in the meantime', '? MUST_NOT_EXIST', '? {}'],
-    ['an object that was created in the meantime is reported as an invalid field', 'throw lost ?', 'throw false ?'],
+    [
+      'an object that was created in the meantime is reported as an invalid field',
+      "throw new Refusal('changed_meanwhile');\n    }",
+      'throw refusal;\n    }',
+    ],
+    ['an object that was changed since its creation counts as created', 'present.metadata.generation === 1 && ', ''],
     ['a new object with the same name is deleted', '{ uid: metadata.uid }, {', '{}, {'],
     ['a call returns before its object is deleted', '      await waitUntilGone(kind, name, metadata.uid, late);\n', ''],
     ['an edit that was overtaken is not repeated', 'tries === EDITS', 'tries === 1'],

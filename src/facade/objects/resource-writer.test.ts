@@ -82,8 +82,25 @@ test('a write only changes the object that was read, and if required, its versio
   expect(sent).toEqual([{ uid: 'u' }, { uid: 'u', resourceVersion: '7' }, { resourceVersion: '0' }]);
 });
 
+/** An object that REST has created with these fields. */
+const createdWith = (spec: object, generation = 1) => {
+  const fields = Object.fromEntries(Object.keys(spec).map(field => [`f:${field}`, {}]));
+  const managedFields = [{ manager: 'sluice-facade', fieldsV1: { 'f:spec': fields } }];
+  return { metadata: { ...before.metadata, generation, managedFields }, spec: { ...spec, defaulted: true } };
+};
+
+test('a write whose first response was lost returns the object that it has created', async () => {
+  const exists = new KubeError({ call: 'PATCH', status: 422, reason: 'Invalid' });
+  const created = createdWith(ACTIVATION);
+  const { writer } = writerWith({ apply: () => Promise.reject(exists) }, () => created);
+  const wanted = { manager: 'sluice-facade', spec: ACTIVATION, concern: ['groupKey'] } as const;
+  expect(await writer.apply('Activation', before.metadata, wanted)).toBe(created);
+});
+
 test.each([
   ['created in the meantime is refused so that the call can be retried', before, 'changed_meanwhile'],
+  ['created with other fields is refused as well', createdWith({ ...ACTIVATION, revoked: true }), 'changed_meanwhile'],
+  ['that was changed since its creation is refused as well', createdWith(ACTIVATION, 2), 'changed_meanwhile'],
   ['that does not exist is refused because of its fields', undefined, 'invalid_request'],
 ])('an invalid write of an object %s', async (_what, live, code) => {
   const invalid = new KubeError({ call: 'PATCH', status: 422, reason: 'Invalid' });

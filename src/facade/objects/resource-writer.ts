@@ -1,9 +1,11 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { KindName } from '../../api/kinds/kinds.ts';
 import type { FieldManager } from '../../api/well-known.ts';
 import { COUNTED, type CountedLimit, isInUse } from '../../core/limits/counted-limits.ts';
 import { Refusal } from '../../http/refusal.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { isKubeError } from '../../kube/kube-error.ts';
+import { ownedPart } from '../../kube/managed-fields.ts';
 import type { ObjectName } from '../../kube/object.ts';
 import { type Clock, sleep } from '../../time/clock.ts';
 import { createLocks } from '../../time/locks.ts';
@@ -108,10 +110,12 @@ export function createResourceWriter({ client, caches, limits, clock }: WriterPa
       return await client.apply<Cached<K>>(RESOURCES[kind], name, body, { fieldManager: manager, signal: deadline() });
     } catch (cause) {
       const refusal = kubeRefusal(cause);
-      // Another caller may have just created the object. If so, retrying will check the existing object.
-      const lost =
-        before === undefined && refusal.code === 'invalid_request' && (await caches.live(kind, name)) !== undefined;
-      throw lost ? new Refusal('changed_meanwhile') : refusal;
+      const present =
+        before === undefined && refusal.code === 'invalid_request' ? await caches.live(kind, name) : undefined;
+      if (present === undefined) throw refusal;
+      if (isAsCreated(present, wanted)) return present;
+      // Another caller has just created the object. Retrying will check the existing object.
+      throw new Refusal('changed_meanwhile');
     }
   }
 
@@ -158,6 +162,14 @@ export function createResourceWriter({ client, caches, limits, clock }: WriterPa
 function usesMore(kind: KindName, present: object | undefined, spec: object): boolean {
   const limit = (COUNTED as Partial<Record<KindName, CountedLimit>>)[kind];
   return limit !== undefined && (present === undefined || !isInUse(limit, present)) && isInUse(limit, { spec });
+}
+
+/**
+ * Returns true if an object is the result of this write, and has not been changed since. If the response to a write is
+ * lost, the client sends it again, but it can't create the object twice. This may also be an equal call.
+ */
+function isAsCreated<K extends KindName>(present: Cached<K>, { manager, spec }: Wanted<K>): boolean {
+  return present.metadata.generation === 1 && isDeepStrictEqual(ownedPart<object>(present, manager), spec);
 }
 
 /** @throws Refusal 409 `field_managed` if a field that would change is owned by another manager */

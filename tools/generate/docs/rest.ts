@@ -56,7 +56,8 @@ export function renderRest(): string {
     bullets([
       '**Bodies** are JSON (UTF-8) of up to 16 KiB (1 MiB for calls that accept a schema or a list). They can have 5,000 fields and items. Unknown fields are rejected and types are not converted. If an object contains a field more than once, the last value will be used. Do not send `Content-Encoding`. Compressed bodies will be rejected with a 415 `unsupported_media_type`.',
       '**Paths** can have 8,192 characters, including the query, which can have 64 parameters.',
-      '**Lists** are returned as `{data, nextCursor}`. By default, a page has 50 items. To change this, set `limit`. Lists can be slightly out of date (by the latency of a watch).',
+      '**Lists** are returned as `{data, nextCursor}`. By default, a page has 50 items. To change this, set `limit`.',
+      '**Reads** can be slightly out of date (by the latency of a watch), for example after a change using another replica or `kubectl`. You can always retrieve an object that a call has just created.',
       '**HEAD**: You can send any `GET` request as a `HEAD` request. This returns the same status and headers.',
       '**Changes**: A call waits up to 5 s until its change is in force. After that, it will respond with a 503 `not_in_force`. You can then repeat it.',
       '**Fields with several managers**: If a change affects a field that another field manager owns (such as Argo CD or kubectl), the call will fail with a 409 `field_managed`. `detail` names the manager (see [GitOps](gitops.md#git-and-rest)).',

@@ -38,7 +38,7 @@ const invite = defineRoute({
   tag: 'Integrations',
   summary: 'Invite a partner',
   description:
-    'Invites a partner by email address (not case-sensitive). If there is already an open or accepted invitation for this address, it is returned with status 200. A new invitation is only created if the previous invitation has expired or was declined or revoked. The email may be sent some time after the response. In 24 hours, a workspace can send one invitation to an address, even if it was revoked or deleted, and an account can send `invitationMailsPerDay` invitations. Beyond these limits, the response is `mail_limit_reached`, with the time of the next possible invitation.',
+    'Invites a partner by email address (not case-sensitive). If there is already an open or accepted invitation for this address, it is returned with status 200. A new invitation is only created if the previous invitation has expired or was declined or revoked. The email may be sent some time after the response. In 24 hours, a workspace can send one invitation to an address, even if it was revoked or deleted, and an account can send `invitationMailsPerDay` invitations. Beyond these limits, the response is `mail_limit_reached`, with the time of the next possible invitation. Identical requests made at the same time can each return 201 with the same body.',
   body: Invite,
   answers: {
     201: { description: 'Invited.', schema: InvitedIntegration, headers: LOCATION },

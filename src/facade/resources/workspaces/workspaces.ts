@@ -28,7 +28,9 @@ const WorkspaceEntry = z
       .string()
       .meta({ description: 'The name of the workspace, which is also used for its namespace.', example: 'shop' }),
     accountPublicId: publicIdField('Account').meta({ description: 'Account to charge for tokens.' }),
-    role: RoleField.meta({ description: `Your role within the account. ${ROLE_MEANINGS}` }),
+    role: RoleField.meta({
+      description: `Your role for the workspace, as one of its owners or as a member of its account. ${ROLE_MEANINGS}`,
+    }),
     producer: z.boolean().meta({
       description:
         'Whether the workspace is a producer, either because it was marked as a producer or because it has a stream.',
