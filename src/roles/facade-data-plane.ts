@@ -1,3 +1,4 @@
+import { readBalance } from '../accounts/balance.ts';
 import { tenantId } from '../core/ids/ids.ts';
 import type { DataPlaneOperations } from '../facade/counted-operations.ts';
 import type { Caches } from '../facade/objects/caches.ts';
@@ -11,6 +12,7 @@ import { createPartInboxOperations } from '../part/owner/operations.ts';
 import { createPartInboxRecovery } from '../part/owner/recovery.ts';
 import { createPartReplayInboxes } from '../part/owner/replays.ts';
 import { createPartTrafficReader } from '../part/reasons/traffic-reader.ts';
+import { createReadLateUsage } from '../part/tokens/late-usage.ts';
 import type { InboxReader } from '../plane/inbox-reader.ts';
 import type { RoutingReader } from '../plane/routing-reader.ts';
 import type { TrafficReader } from '../plane/traffic-reader.ts';
@@ -25,6 +27,7 @@ export interface FacadeDataPlane extends DataPlaneOperations {
   readonly inboxes: InboxReader;
   readonly routing: RoutingReader;
   readonly traffic: TrafficReader;
+  readonly readBalance: (account: string) => ReturnType<typeof readBalance>;
 }
 
 /**
@@ -57,12 +60,18 @@ export function openDataPlane(
   const reading = shareTime(redis, shares.reading);
   const changing = shareTime(redis, shares.changing);
   const completing = shareTime(redis, shares.completing);
+  const readLateUsage = createReadLateUsage(reading);
   const [findToRead, findToChange] = [createFindSlot(reading, findStream), createFindSlot(changing, findStream)];
   return {
     gates: createPartGateReader(redis, streamsOf),
     inboxes: createPartInboxReader(reading, findToRead),
     routing: createPartRoutingReader(reading, nowMs, stateOf),
     traffic: createPartTrafficReader(reading),
+    async readBalance(account) {
+      const usedTokens = await readLateUsage(account, nowMs());
+      const balance = await readBalance(redis, account);
+      return balance && usedTokens !== undefined ? { ...balance, usedTokens } : balance;
+    },
     operations: {
       ...createPartInboxOperations(changing, findToChange),
       pull: createPartInboxOperations(reading, findToRead).pull,

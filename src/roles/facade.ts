@@ -1,4 +1,3 @@
-import { readBalance } from '../accounts/balance.ts';
 import { ConfigError } from '../config/config.ts';
 import type { OidcConfig } from '../config/oidc-environment.ts';
 import { VERSION } from '../config/version.ts';
@@ -48,7 +47,7 @@ export async function startFacade(parts: Parts): Promise<Running> {
     routing: plane.routing,
     traffic: plane.traffic,
     ...countOperations(plane, metrics.did),
-    readBalance: account => readBalance(redis, account),
+    readBalance: plane.readBalance,
     keyedCalls: createKeyedCalls(redis, keys, nowMs),
     keys,
     mails: createMailReader(redis),

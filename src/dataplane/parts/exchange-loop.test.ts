@@ -22,6 +22,7 @@ const ANSWER: Extract<ExchangeAnswer, { answer: 'OK' | 'CLOSED' | 'HELD' }> = {
   hold: undefined,
   news: [],
   events: [],
+  stored: 0,
 };
 
 beforeEach(() => {

@@ -9,6 +9,7 @@ import { ROLE_MEANINGS, RoleField } from '../../contract/roles.ts';
 import { defineRoute } from '../../contract/route.ts';
 import type { Cached } from '../../objects/cached.ts';
 import { accountsOf } from '../../objects/objects-of-caller.ts';
+import { fromRedis } from '../../objects/redis-failures.ts';
 import { Plan } from './plan-field.ts';
 
 const AccountEntry = z
@@ -99,9 +100,7 @@ const getTokens = defineRoute({
     "Each event costs one token per 16 KiB, rounded up. The first delivery to each integration is charged to the producer's account, while replays are charged to the partner's account.",
   answers: { 200: { description: 'Current balance.', schema: TokenBalance } },
   async handle({ readBalance }, { account }) {
-    const balance = await readBalance(account.publicId).catch((cause: unknown) => {
-      throw new Refusal('unavailable', { cause });
-    });
+    const balance = await fromRedis(readBalance(account.publicId));
     // There is no balance, because the account is new or Redis has lost its data. The controller will write it in
     // either case.
     if (balance === undefined)
