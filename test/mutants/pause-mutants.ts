@@ -18,6 +18,7 @@ export const PAUSE_MUTANTS: readonly Mutant[] = [
     ['a pause is shown before everything is closed', 'if (!isJudged(object)) await untilClosed(object);', ''],
     ['a change that was applied before the pause is closed again', 'if (!isJudged(object)) await', 'await'],
     ['a deletion never ends during a pause', 'context.stuckForMs(object) < FINALIZER_TIMEOUT_MS', 'true'],
+    ['undelivered events are lost during a pause', ' || (await holdsData(object))', ''],
   ]),
   ...pauseMutantsOf(`${CONTROLLER}routes/closing.ts`, TENANTS, [
     [

@@ -87,7 +87,7 @@ describe('in a paused workspace', () => {
     await expect(failing(pkg(2, [ready(1)]), attempt)).rejects.toThrow('called');
   });
 
-  test('a deletion waits for at most a minute', async () => {
+  test('a deletion waits for at most a minute, unless the object holds data', async () => {
     const deletionTimestamp = '2026-01-01T00:00:00Z';
     const object = pkg(2, [ready(2)], { deletionTimestamp });
     const early = createTestContext({ Workspace: [paused] }, { deletingForMs: 59_000 });
@@ -98,5 +98,7 @@ describe('in a paused workspace', () => {
     const late = createTestContext({ Workspace: [paused] }, { deletingForMs: 60_000 });
     expect(await finalizeUnlessPaused(late.context, PAUSABLE.Package, never)(object, attempt)).toBe('done');
     expect(late.forceRemoved).toEqual(['sales paused']);
+    const holding = finalizeUnlessPaused(late.context, PAUSABLE.Package, never, async () => true);
+    expect(await holding(object, attempt)).toMatchObject({ waitingMs: 5_000 });
   });
 });

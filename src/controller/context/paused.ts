@@ -108,12 +108,16 @@ export function settled(
 }
 
 /**
- * Wraps `finalize` so that it waits for the end of a pause. It will not wait any longer than it would wait for Redis.
+ * Wraps `finalize` so that it waits for the end of a pause. It will not wait any longer than it would wait for Redis,
+ * unless data would be lost.
+ *
+ * @param holdsData returns true if the object has to be kept because of its data
  */
 export function finalizeUnlessPaused<K extends KindName>(
   context: Pick<Context, 'caches' | 'stuckForMs' | 'noteWaiting' | 'recordForcedRemoval'>,
   { kind, workspaceOf }: Pausable<K>,
   finalize: (object: Cached<K>, attempt: Attempt) => Promise<Finalization<StatusOf<K>>>,
+  holdsData: (object: Cached<K>) => Promise<boolean> = async () => false,
 ): typeof finalize {
   return async (object, attempt) => {
     const workspace = workspaceOf(object);
@@ -122,7 +126,7 @@ export function finalizeUnlessPaused<K extends KindName>(
       if (answer !== 'done') context.noteWaiting(object);
       return answer;
     }
-    if (context.stuckForMs(object) < FINALIZER_TIMEOUT_MS) {
+    if (context.stuckForMs(object) < FINALIZER_TIMEOUT_MS || (await holdsData(object))) {
       return { ...planPaused(object, workspace), waitingMs: PAUSED_CHECK_MS };
     }
     context.recordForcedRemoval(kind, object, 'paused');

@@ -6,7 +6,7 @@ import { type CommonStatus, createStatusWriter } from '../../../src/controller/e
 import { reconcileAccount } from '../../../src/controller/kinds/account/reconcile.ts';
 import { openGatesOf } from '../../../src/controller/kinds/activation/open-gates.ts';
 import { reconcilePair } from '../../../src/controller/kinds/activation/reconcile.ts';
-import { finalizeStream } from '../../../src/controller/kinds/catalog-stream/reconcile.ts';
+import { finalizeStream, holdsEvents } from '../../../src/controller/kinds/catalog-stream/reconcile.ts';
 import { isEnded, reconcileIntegration } from '../../../src/controller/kinds/integration/reconcile.ts';
 import { createEndpointHealths } from '../../../src/controller/kinds/subscription/endpoint-healths.ts';
 import { finalizeSubscription, reconcileSubscription } from '../../../src/controller/kinds/subscription/reconcile.ts';
@@ -142,7 +142,12 @@ export async function createController(
     ),
     subscription: reconcileSubscription({ ...context, endpointHealths }),
     finalizeSubscription: finalizeSubscription(context),
-    finalizeStream: finalizeUnlessPaused(context, PAUSABLE.CatalogStream, finalizeStream(context)),
+    finalizeStream: finalizeUnlessPaused(
+      context,
+      PAUSABLE.CatalogStream,
+      finalizeStream(context),
+      holdsEvents(context),
+    ),
     finalizeWorkspace: finalizeWorkspace({ ...context, quotas: { ensure: async () => {}, forget: () => {} } }),
     pair: reconcilePair(context, writerOf('Activation') as never),
   };

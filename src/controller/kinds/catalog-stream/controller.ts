@@ -5,14 +5,17 @@ import { finalizeUnlessPaused, PAUSABLE, unlessPaused } from '../../context/paus
 import { type KeySource, keysFrom } from '../../engine/keyed-controller.ts';
 import { createKindController } from '../../engine/kind-controller.ts';
 import { type CreateControllers, WAITING_WORKERS } from '../kind.ts';
-import { finalizeStream, reconcileStream } from './reconcile.ts';
+import { finalizeStream, holdsEvents, reconcileStream } from './reconcile.ts';
 
 export const createStreamControllers: CreateControllers = ({ context, engine }) => [
   createKindController({
     ...engine('catalogstream', WAITING_WORKERS),
     reflector: context.caches.CatalogStream,
     reconcile: unlessPaused(context, PAUSABLE.CatalogStream, reconcileStream(context)),
-    finalize: reportIfCutShort(context, finalizeUnlessPaused(context, PAUSABLE.CatalogStream, finalizeStream(context))),
+    finalize: reportIfCutShort(
+      context,
+      finalizeUnlessPaused(context, PAUSABLE.CatalogStream, finalizeStream(context), holdsEvents(context)),
+    ),
     sources: [
       fromWorkspaces(context.caches, 'CatalogStream'),
       fromAdoptions(context.caches, namespace => keysInNamespace(context.caches, 'CatalogStream', namespace)),

@@ -6,7 +6,7 @@ import type { Context } from '../../context/context.ts';
 import { createDeletionTimes } from '../../context/deletion-times.ts';
 import { finalizeUnlessPaused, PAUSABLE } from '../../context/paused.ts';
 import type { Attempt } from '../../engine/keyed-controller.ts';
-import { finalizeStream, reconcileStream } from './reconcile.ts';
+import { finalizeStream, holdsEvents, reconcileStream } from './reconcile.ts';
 
 const STREAMS = 100;
 const WAITING = {
@@ -103,15 +103,16 @@ describe('the deletion of a stream', () => {
       { Workspace: silent, CatalogStream: silent, Package: silent, Subscription: silent, namespaces },
       clock,
     );
-    const redis = { isAway: false };
+    const redis = { isAway: false, open: 1, awayForMs: 0 };
     const control = {
       readDrain: async () => {
         if (redis.isAway) throw new Error('Redis is unavailable');
-        return { unrouted: 0, open: 1 };
+        return { unrouted: 0, open: redis.open };
       },
     };
-    const full = { ...context, ...times, control, explain: (error: unknown) => error } as unknown as Context;
-    const finalize = finalizeUnlessPaused(full, PAUSABLE.CatalogStream, finalizeStream(full));
+    const dataPlane = { awayForMs: () => redis.awayForMs };
+    const full = { ...context, ...times, control, dataPlane, explain: (error: unknown) => error } as unknown as Context;
+    const finalize = finalizeUnlessPaused(full, PAUSABLE.CatalogStream, finalizeStream(full), holdsEvents(full));
     const deletionTimestamp = '2026-01-01T00:00:00Z';
     const spec = { retention: '1h', deletionPolicy: 'Retain' } as const;
     const stream = objectOf<'CatalogStream'>('orders', spec, { metadata: { deletionTimestamp } });
@@ -137,7 +138,7 @@ describe('the deletion of a stream', () => {
       });
     expect(await result()).toBe('Draining');
     await clock.advance(3_600_000);
-    return { clock, redis, pause, during, forceRemoved };
+    return { clock, redis, pause, during, namespaces, forceRemoved };
   }
 
   test('waits for each outage of Redis for one minute while it delivers the remaining events', async () => {
@@ -153,15 +154,30 @@ describe('the deletion of a stream', () => {
     expect(forceRemoved).toEqual(['orders undefined']);
   });
 
-  test('waits for each pause for one minute while it delivers the remaining events', async () => {
-    const { pause, during, forceRemoved } = await drain();
+  test('waits for each pause for one minute, and until the remaining events are delivered', async () => {
+    const { pause, during, redis, forceRemoved } = await drain();
     pause(true);
-    expect(await during(60_000)).toEqual(['WorkspacePaused']);
+    expect(await during(600_000)).toEqual(['WorkspacePaused']);
     pause(false);
     expect(await during(5_000)).toEqual(['Draining']);
     pause(true);
+    redis.open = 0;
     expect(await during(65_000)).toEqual(['WorkspacePaused', 'done']);
     expect(forceRemoved).toEqual(['orders paused']);
+  });
+
+  test('is kept during a pause if Redis does not respond for a moment, but not if it is away or the namespace is deleted', async () => {
+    const { pause, during, redis, namespaces, forceRemoved } = await drain();
+    redis.isAway = true;
+    pause(true);
+    expect(await during(120_000)).toEqual(['WorkspacePaused']);
+    redis.awayForMs = 60_000;
+    expect(await during(5_000)).toEqual(['done']);
+    redis.isAway = false;
+    expect(await during(5_000)).toEqual(['WorkspacePaused']);
+    (namespaces.store as unknown as Map<string, object>).set('acme', { workspace: 'acme', deleting: true });
+    expect(await during(5_000)).toEqual(['done']);
+    expect(forceRemoved).toEqual(['orders paused', 'orders paused']);
   });
 
   test('waits for Redis for one minute, and is then recorded as forced', async () => {

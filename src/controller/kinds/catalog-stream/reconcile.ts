@@ -65,6 +65,23 @@ async function isNamespaceGoing({ caches, client }: Context, name: string): Prom
 }
 
 /**
+ * Returns true if a stream which is being deleted must be kept during a pause because it has undelivered events. They
+ * are delivered during the pause, but would be lost after it.
+ */
+export function holdsEvents(context: Context) {
+  return async ({ metadata, spec }: Cached<'CatalogStream'>): Promise<boolean> => {
+    const { namespace = '', name } = metadata;
+    if (spec.deletionPolicy !== 'Retain' || (await isNamespaceGoing(context, namespace))) return false;
+    try {
+      const { unrouted, open } = await context.control.readDrain(tenantId(namespace), name);
+      return unrouted + open > 0;
+    } catch {
+      return context.dataPlane.awayForMs(namespace) < FINALIZER_TIMEOUT_MS;
+    }
+  };
+}
+
+/**
  * Finalizes a stream which is being deleted. With the Retain policy, the stream is removed once all events have been
  * delivered, whereas Delete removes it immediately. The finalizer is also removed if the namespace is being deleted, or
  * if Redis has not responded for one minute.
