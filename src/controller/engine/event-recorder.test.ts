@@ -161,6 +161,21 @@ describe('event recorder', () => {
     await recorder.flush();
   });
 
+  it('shows when something happened, and not when the API server has accepted the Event', async () => {
+    const gate = Promise.withResolvers<void>();
+    const { clock, sent, recorder } = createRecorder(undefined, gate.promise);
+    recorder.record(stream('a'), note('empty'));
+    await clock.advance(60_000);
+    recorder.record(stream('a'), note('empty'));
+    await clock.advance(60_000);
+    gate.resolve();
+    await recorder.flush();
+    expect(sent.map(([, , { lastTimestamp }]) => lastTimestamp)).toEqual([
+      '2026-01-01T00:00:00Z',
+      '2026-01-01T00:01:00Z',
+    ]);
+  });
+
   it('never throws, and creates an Event again if the server has removed it', async () => {
     let failure: unknown;
     const { sent, recorder } = createRecorder(() => {

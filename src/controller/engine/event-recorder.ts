@@ -133,12 +133,12 @@ export function createEventRecorder(options: {
     return undefined;
   }
 
-  async function send(object: Regarding, { type, reason, message: whole }: EventNote): Promise<void> {
+  /** @param lastTimestamp when it happened. In an outage of the API server, an Event can wait for minutes */
+  async function send(object: Regarding, { type, reason, message: whole }: EventNote, lastTimestamp: string) {
     const { metadata } = object;
     const message = whole.slice(0, LONGEST_MESSAGE);
     const identity = JSON.stringify([metadata.uid, type, reason, message]);
     const namespace = metadata.namespace ?? CLUSTER_EVENTS_NAMESPACE;
-    const lastTimestamp = new Date(clock.wallMs()).toISOString().replace(/\.\d+Z$/, 'Z');
     const before = seen.get(identity);
     if (before !== undefined) {
       const count = before.count + 1;
@@ -170,9 +170,10 @@ export function createEventRecorder(options: {
         return;
       }
       pending.add(workspace, 1);
+      const timestamp = new Date(clock.wallMs()).toISOString().replace(/\.\d+Z$/, 'Z');
       // Events are sent in sequence because the count of an Event can only be patched after the Event has been created.
       chain = chain
-        .then(() => send(object, note))
+        .then(() => send(object, note, timestamp))
         .catch((err: unknown) => {
           metrics.dropped('rejected');
           log.debug({ err, reason: note.reason }, 'cannot record an Event');
