@@ -46,6 +46,16 @@ async function addSoon(keys: Iterable<string>, add: (key: string) => void): Prom
   await inSlices(steps);
 }
 
+/** Returns the keys of all existing objects. */
+function* existing(sources: readonly KeySource[], stop: AbortSignal): Generator<string> {
+  for (const source of sources) {
+    for (const key of source.keys()) {
+      if (stop.aborted) return;
+      yield key;
+    }
+  }
+}
+
 /** Adds each key once. A second call would reconcile it twice if a worker has already started on it. */
 export function addChanged(keys: Iterable<string>, add: (key: string) => void): void {
   void addSoon(new Set(keys), add);
@@ -187,16 +197,6 @@ export function createKeyedController(options: KeyedControllerOptions): Controll
     }
   }
 
-  /** Returns the keys of all existing objects. */
-  function* existing(stop: AbortSignal): Generator<string> {
-    for (const source of sources) {
-      for (const key of source.keys()) {
-        if (stop.aborted) return;
-        yield key;
-      }
-    }
-  }
-
   async function run(stop: AbortSignal, lost: AbortSignal): Promise<void> {
     if (stop.aborted) return;
     const current = createWorkQueue({ clock, metrics: metrics.queue, retry, isDeletion, workers });
@@ -205,7 +205,7 @@ export function createKeyedController(options: KeyedControllerOptions): Controll
     const subscriptions = sources.map(source => source.subscribe(current.add));
     const stopped = new Promise<void>(resolve => stop.addEventListener('abort', () => resolve(), { once: true }));
     const running = Array.from({ length: workers }, () => work(current, lost));
-    await addSoon(existing(stop), current.addInBackground);
+    await addSoon(existing(sources, stop), current.addInBackground);
     for (const key of (await options.keys?.()) ?? []) current.addInBackground(key);
     await stopped;
     for (const unsubscribe of subscriptions) unsubscribe();

@@ -221,4 +221,17 @@ describe('runtime', () => {
     await caches.running;
     expect(caches.story.at(-1)).toBe('finish');
   });
+
+  it('does not wait indefinitely for the last step', async () => {
+    const caches = createCaches({ finish: () => new Promise(() => {}) });
+    caches.fill();
+    await caches.clock.advance(10);
+    caches.stop.abort();
+    let isOver = false;
+    void caches.running.then(() => (isOver = true));
+    await caches.clock.advance(1_000 + 1_999);
+    expect(isOver).toBe(false);
+    await caches.clock.advance(1);
+    expect(isOver).toBe(true);
+  });
 });

@@ -34,7 +34,7 @@ export type RuntimeOptions = {
   readonly prepare?: (term: Term, over: AbortSignal) => Promise<void>;
   /** Called with the last error if `prepare` has been failing for one minute, before releasing the lease. */
   readonly onGivenUp?: (error: unknown) => void;
-  /** Called before the process exits, e.g. to send any remaining Events. */
+  /** Called before the process exits, e.g. to send any remaining Events. We only wait for it for two seconds. */
   readonly finish?: () => Promise<void>;
   /**
    * How long to wait for running reconciles when stopping. Defaults to 15 seconds, so the lease can be released before
@@ -65,6 +65,8 @@ const START_WITHIN_MS = 10_000;
  * How long `prepare` can fail before the leader releases the lease. We hope that another replica is able to connect.
  */
 const GIVE_UP_AFTER_MS = 60_000;
+/** If the API server does not respond, sending all Events would take longer than the process may take to stop. */
+const FINISH_WITHIN_MS = 2_000;
 
 /**
  * Creates the runtime for the controller role. All replicas keep their caches up to date, so a new leader does not have
@@ -136,7 +138,9 @@ export function createRuntime(options: RuntimeOptions): Runtime {
       cancelDrain();
       mirroring.abort();
       await Promise.all(mirrors);
-      await options.finish?.();
+      const finished = new AbortController();
+      await Promise.race([options.finish?.(), sleep(clock, FINISH_WITHIN_MS, finished.signal)]);
+      finished.abort();
     },
     readiness: () => {
       const missing = reflectors.filter(({ hasSynced }) => !hasSynced());
