@@ -37,12 +37,12 @@ onEachRedis(redis => {
     const t = createTenant(redis());
     const control = createPartsControl(redis(), t.control, t.nowMs);
     const part = { tenant: t.tenant, queue: QUEUE, gen: 'gen1', number: 0 };
-    async function write(limits: { storedBytes?: number }): Promise<void> {
+    async function write(limits: { storedBytes?: number; payer?: string }): Promise<void> {
       const want = { ...t.routes({}), ...limits };
       await putRoutes(control, { fence: 1, want, isKnown: true, openKeys: () => new Map() });
       expect((await control.readTenant(t.tenant, 1)).routes).toEqual(want);
     }
-    const space = async () => Object.values(await redis().readHash(accountKeys(t.account).space));
+    const space = async (account = t.account) => Object.values(await redis().readHash(accountKeys(account).space));
     await write({});
     await redis().call('hset', partKeys(part).meta, 'bytes', '500', 'space', '9', 'spaceSeq', '1');
     expect(await space()).toEqual([]);
@@ -50,5 +50,9 @@ onEachRedis(redis => {
     expect(await space()).toEqual(['2 500 0']);
     const { storedMax, space: left } = await redis().readHash(partKeys(part).meta);
     expect([storedMax, left]).toEqual(['10000', undefined]);
+    // So does another account with the same limit.
+    const payer = `${t.account}other`;
+    await write({ storedBytes: 10_000, payer });
+    expect(await space(payer)).toEqual(['2 500 0']);
   });
 });

@@ -107,6 +107,10 @@ type Apply = (
 
 const isClosing = ({ kind }: GateChange): boolean => kind === 'off' || kind === 'drop';
 
+/** Whether a change may subject the stored bytes of a part to a limit, or to that of another account. */
+const isLimiting = (change: GateChange): boolean =>
+  change.kind === 'meta' && (change.field === 'storedMax' || change.field === 'payer') && change.value !== '';
+
 /**
  * Returns true if a part has been removed. In this case, there can't be anything open in it. If a controller has
  * crashed in between, its record may still exist.
@@ -187,7 +191,7 @@ export function createPartWriter(redis: RedisClient, patch: Patch, onLoss: OnLos
   async function applyChanges(part: Part, fence: number, changes: PartChanges, nowMs: number): Promise<void> {
     const { tail } = await apply(part, fence, changes.before);
     // The account needs to know how much is stored in the part before other parts can use what is left of the limit.
-    if (changes.before.some(change => change.kind === 'meta' && change.field === 'storedMax' && change.value !== '')) {
+    if (changes.before.some(isLimiting)) {
       await space.register(part, nowMs);
     }
     const activations = changes.activations.map(change => {

@@ -69,10 +69,14 @@ local function set(key, field, value)
   return true
 end
 
--- If there is a new payer, the ledger ends. After that, its total is owed.
+-- If there is a new payer, the ledger ends. After that, its total is owed. Nothing else can be stored until the new
+-- account has granted space.
 local function setPayer(field, value)
   if redis.call('HGET', KEY_META, field) == (value ~= '' and value) then return end
-  if field == 'payer' then endLedger() end
+  if field == 'payer' then
+    endLedger()
+    redis.call('HDEL', KEY_META, 'space')
+  end
   set(KEY_META, field, value)
   if field == 'payer' then beginLedger() else boundLedger() end
   if hold then woken = true end

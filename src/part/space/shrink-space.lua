@@ -3,10 +3,10 @@
 -- space again. This is also the case if its events expire. If an earlier grant arrives later, it does not have any
 -- effect.
 --@keys meta
---@args gen seq
--- Returns {OK, bytes that it has stored, or '' where a later grant is in force}, or GONE.
-local meta = redis.call('HMGET', KEY_META, 'gen', 'bytes', 'spaceSeq')
-if meta[1] ~= ARG_GEN then return { 'GONE' } end
+--@args gen account seq
+-- Returns {OK, bytes that it has stored, or '' where a later grant is in force}, or GONE (also if it has another account).
+local meta = redis.call('HMGET', KEY_META, 'gen', 'bytes', 'spaceSeq', 'payer')
+if meta[1] ~= ARG_GEN or meta[4] ~= ARG_ACCOUNT then return { 'GONE' } end
 local seq = tonumber(meta[3] or '0')
 if seq > tonumber(ARG_SEQ) then return { 'OK', '' } end
 redis.call('HSET', KEY_META, 'spaceSeq', ARG_SEQ)

@@ -156,6 +156,43 @@ onEachRedis(redis => {
     expect(await send(two, repeat(50, 10))).toEqual(repeat('OK', 10));
   });
 
+  test('a part with another account does not hold any space of its former account', async () => {
+    const { parts, account, send, pass } = await start(3_000, 2);
+    const [moved, two] = parts as [TestPart, TestPart];
+    await send(moved, repeat(50, 5));
+    const other = `${account}other`;
+    await moved.change({ kind: 'meta', field: 'payer', value: other });
+    expect((await moved.hash('meta')).space).toBeUndefined();
+    expect(await send(moved, [50])).toEqual(['OK']);
+    pass(5_000);
+    expect(await send(two, repeat(50, 10))).toEqual(repeat('OK', 10));
+    expect(Object.keys(await redis().readHash(accountKeys(account).space))).toEqual([partName(two.part)]);
+    // Its current account is not affected.
+    const [, granted] = ((await redis().readHash(accountKeys(other).space))[partName(moved.part)] ?? '').split(' ');
+    expect((await moved.hash('meta')).space).toBe(granted);
+    expect(await send(moved, repeat(50, 5))).toEqual([...repeat('OK', 4), 'LIMIT']);
+  });
+
+  test('a recall that takes long does not remove a part that was granted space again', async () => {
+    const { parts, account, send, clock, spaceOf } = await start(3_000, 2);
+    const [one, two] = parts as [TestPart, TestPart];
+    await send(one, repeat(50, 5));
+    const late: ScriptClient = {
+      ...two.client,
+      runNamed: async (script, call) => {
+        if (script.name !== 'shrink-space') return two.client.runNamed(script, call);
+        await one.change({ kind: 'meta', field: 'payer', value: `${account}other` });
+        const reply = await two.client.runNamed(script, call);
+        await one.change({ kind: 'meta', field: 'payer', value: account });
+        await spaceOf(one).grow(one.part, 600, clock.ms);
+        return reply;
+      },
+    };
+    await spaceOf(two, late).grow(two.part, 3_000, clock.ms);
+    const [, granted] = ((await redis().readHash(accountKeys(account).space))[partName(one.part)] ?? '').split(' ');
+    expect((await one.hash('meta')).space).toBe(granted);
+  });
+
   describe('a limit that changes', () => {
     test('is in force immediately if it is raised', async () => {
       const { first, send, setLimit, pass } = await start(600);

@@ -56,7 +56,7 @@ export function createSpace(redis: ScriptClient & Pick<RedisClient, 'call'>): Sp
   async function recall(account: string, part: Part, nowMs: number): Promise<void> {
     const name = partName(part);
     const [, seq] = await callAccount(ACCOUNT_RECALL, account, { part: name, seq: '', space: '', nowMs });
-    const [word, space] = await callPart(SHRINK_SPACE, part, { seq: seq as string });
+    const [word, space] = await callPart(SHRINK_SPACE, part, { account, seq: seq as string });
     if (word === 'OK' && space === '') return;
     const left = word === 'OK' ? (space as string) : '';
     await callAccount(ACCOUNT_RECALL, account, { part: name, seq: seq as string, space: left, nowMs });

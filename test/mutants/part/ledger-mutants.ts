@@ -95,6 +95,12 @@ export const LEDGER_MUTANTS: readonly Mutant[] = [
   ...mutantsOf(`${PART}space/shrink-space.lua`, [
     ['reclaimed space is used', "redis.call('HDEL', KEY_META, 'space')\n", ''],
     ['a later grant is reclaimed', 'if seq > tonumber(ARG_SEQ) then', 'if false then'],
+    [
+      'an account counts a part that has another account',
+      ' or meta[4] ~= ARG_ACCOUNT',
+      '',
+      `${PART}space/space.redis.test.ts`,
+    ],
   ]),
   ...mutantsOf(`${PART}stored/cluster-stored.lua`, [
     ['the stored bytes of a removed part are recorded', "redis.call('HGET', KEY_PARTS, ARG_NAME) == ARG_GEN", 'true'],
