@@ -1,8 +1,10 @@
 import { existsSync, globSync, readFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { expect, test } from 'vitest';
+import { LIMIT_NAMES } from '../src/api/kinds/account-limits.ts';
 import { KINDS } from '../src/api/kinds/kinds.ts';
 import { ENVIRONMENT } from '../src/config/environment.ts';
+import { DEFAULT_LIMITS } from '../src/core/limits/limits.ts';
 import { PROBLEMS } from '../src/core/problems/problems.ts';
 import { HELD, NOT_ROUTED } from '../src/core/routing/reasons.ts';
 import { renderDocs } from '../tools/generate/docs/docs.ts';
@@ -27,6 +29,14 @@ test('the page about routing explains every reason why an event did not arrive',
     ([, names = '']) => names.match(/\w+/g) ?? [],
   );
   expect(explained).toEqual(expect.arrayContaining([...NOT_ROUTED, ...HELD]));
+});
+
+test('the page about limits lists the default limits of each plan', () => {
+  const page = readFileSync(join(ROOT, 'docs', 'limits.md'), 'utf8');
+  const shown = (limit: number | undefined) => limit?.toLocaleString('en') ?? 'no limit';
+  const { Free, Metered } = DEFAULT_LIMITS;
+  const rows = LIMIT_NAMES.map(name => `| \`${name}\` | ${shown(Free[name])} | ${shown(Metered[name])} |`);
+  expect(rows.filter(row => !page.includes(row))).toEqual([]);
 });
 
 const PAGES = globSync(['*.md', 'docs/**/*.md'], { cwd: ROOT }).toSorted();
