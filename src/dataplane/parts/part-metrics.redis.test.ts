@@ -4,6 +4,7 @@ import { createLogger } from '../../telemetry/log.ts';
 import { createRegistry } from '../../telemetry/metrics.ts';
 import { createPartMetrics } from './part-metrics.ts';
 import type { PartWorkerDeps } from './part-worker-deps.ts';
+import { createRoom } from './room.ts';
 import { useOwnRedis } from './testing/own-redis.ts';
 import { createPartWorld } from './testing/part-world.ts';
 import { startProxy } from './testing/proxy.ts';
@@ -203,6 +204,14 @@ test('exchanges without a response are counted, and also counted as failures', a
   await d.becomes('exchanges_total{result="failed"}', 1);
   expect(d.failures.count).toBeGreaterThan(0);
   await isEmpty();
+});
+
+test('claims whose large bodies find no memory are not counted as too old', async () => {
+  const { world, startWorker } = await start();
+  const d = await startWorker('d1', () => ({ bodyRoom: createRoom(1) }));
+  await world.ingest({ groupKey: 'g0', meta: '{"s":"/orders"}', body: Buffer.alloc(17 * 1024) });
+  await d.becomes('returned_claims_total{cause="unavailable"}', 1);
+  expect(await d.valueOf('returned_claims_total{cause="late"}')).toBe(0);
 });
 
 test('large bodies that could not be read are counted as failures, without a log line each', async () => {

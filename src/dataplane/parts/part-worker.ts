@@ -1,4 +1,4 @@
-import type { ExchangeAnswer } from '../../part/claims/exchange.ts';
+import type { Completion, ExchangeAnswer } from '../../part/claims/exchange.ts';
 import { type ClaimedEvent, parsePush } from '../../part/claims/message.ts';
 import { type Part, partKeys } from '../../part/keys.ts';
 import { createElapsedClock } from '../../time/elapsed-clock.ts';
@@ -27,6 +27,8 @@ const FRESH_MS = 1_000;
  * over the claims.
  */
 const ACKNOWLEDGED_MS = 2_000;
+/** The reason of a claim that is returned because there was no memory for its body, or because it could not be read. */
+const UNAVAILABLE = 'unavailable';
 /** The delay before returning claims whose body could not be read. */
 const RETRY_MS = 500;
 /** The maximum delay supported by `setTimeout`; a part is looked at more often anyway. */
@@ -84,7 +86,7 @@ export function createPartWorker(given: PartWorkerDeps, part: Part): PartWorker 
     isFresh: held => !isStopping && isFresh(held),
     send,
     finish(held, completion) {
-      if (completion.outcome === 'released') tally?.returned(returnCauseOf(held), 1);
+      if (completion.outcome === 'released') tally?.returned(returnCauseOf(held, completion.reason), 1);
       const next = book.end(held, completion);
       if (next !== undefined) queues.add(next);
       loop.completed();
@@ -136,20 +138,21 @@ export function createPartWorker(given: PartWorkerDeps, part: Part): PartWorker 
     return elapsed.nowMs() - atMs <= FRESH_MS && holdsClaims();
   }
 
-  function returnCauseOf(held: HeldClaim): ReturnCause {
+  function returnCauseOf(held: HeldClaim, reason: string): ReturnCause {
     if (isStopping) return 'stopped';
-    return isFresh(held) ? 'unavailable' : 'late';
+    return reason === UNAVAILABLE || isFresh(held) ? 'unavailable' : 'late';
   }
 
   async function send(slot: OpenedSlot, held: HeldClaim) {
     const { event } = held;
     const large = event.body === undefined ? (event.size ?? 0) : 0;
-    if (large > 0 && !(await bodies.hold(large))) return released(held);
+    const unavailable = (): Completion => ({ ...released(held), reason: UNAVAILABLE });
+    if (large > 0 && !(await bodies.hold(large))) return unavailable();
     try {
       let { body } = event;
       if (large > 0) {
         const read = isStopping ? undefined : await readBody(held.claim);
-        if (read === undefined) return released(held);
+        if (read === undefined) return unavailable();
         held.atMs = Math.max(held.atMs, read.atMs);
         if (isStopping || !isFresh(held)) return released(held);
         body = read.body;
@@ -163,7 +166,7 @@ export function createPartWorker(given: PartWorkerDeps, part: Part): PartWorker 
     } catch (error) {
       fail(error, 'attempt could not be made');
       await new Promise(resolve => setTimeout(resolve, RETRY_MS));
-      return released(held);
+      return unavailable();
     } finally {
       if (large > 0) bodies.release(large);
     }
