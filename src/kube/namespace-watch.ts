@@ -133,9 +133,13 @@ function noteAccess(
         throw noted(error);
       }
     },
-    async *watch(...args) {
+    async *watch<T>(...args: Parameters<KubeClient['watch']>) {
       try {
-        yield* client.watch(...args);
+        for await (const event of client.watch<T>(...args)) {
+          // A refused watch is retried without another list.
+          note(false);
+          yield event;
+        }
       } catch (error) {
         throw noted(error);
       }

@@ -134,3 +134,17 @@ test('keeps its objects if a namespace becomes forbidden', async () => {
   expect(server.lists.length).toBeLessThan(25);
   await server.end();
 });
+
+test('detects that access is granted again if only the start of a watch was forbidden', async () => {
+  const server = start();
+  server.views.open('a');
+  await server.clock.advance(0);
+  server.watches.get('a')?.fail(FORBIDDEN);
+  await server.clock.advance(1_000);
+  expect(server.views.access('a')).toBe('forbidden');
+  server.watches.get('a')?.push({ type: 'BOOKMARK', object: thing('a', 'rose', 'red', 2) });
+  await server.clock.advance(0);
+  expect([server.views.access('a'), server.lists]).toEqual(['readable', ['a']]);
+  expect(server.accesses).toEqual(['a readable', 'a forbidden', 'a readable']);
+  await server.end();
+});
