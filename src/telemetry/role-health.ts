@@ -11,7 +11,7 @@ export const IMPAIRMENTS = {
     'Redis contains data in a format that was written by another version of Sluice and is not supported by this version.',
   ForeignRedis:
     'Redis contains the data of another Kubernetes cluster, or of another installation in the same cluster, or the leading controller uses another Redis.',
-  KubernetesUnavailable: 'The API server does not respond.',
+  KubernetesUnavailable: 'The API server does not respond, or refuses the credentials of the role.',
   Forbidden: 'The role does not have all required Kubernetes permissions.',
   CachesNotSynced: 'The caches of custom resources are empty or out of date.',
   LeaseUnavailable:

@@ -60,8 +60,9 @@ function startGate(answer: (name: string) => LiveCrd | undefined) {
   const state = { answer };
   const clock = createManualClock();
   const client = {
+    server: 'https://10.0.0.1',
     get: async (_resource: unknown, { name }: { name: string }) => state.answer(name),
-  } as unknown as Pick<KubeClient, 'get'>;
+  } as unknown as Pick<KubeClient, 'get' | 'server'>;
   const gate = createCrdGate({ client, clock, log: createLogger({ level: 'silent' }) });
   const passed: boolean[] = [];
   const stop = new AbortController();
@@ -91,16 +92,35 @@ test('waits while a CustomResourceDefinition is missing, and checks again', asyn
   expect([gate.passed, gate.gate.impairments()]).toEqual([[true], []]);
 });
 
-test('retries if the API server does not respond, and ignores missing permissions', async () => {
-  const failing = (status: number) => () => {
-    throw new KubeError({ call: 'GET', status, reason: 'x' });
+test('retries and reports why the API server does not respond, and ignores missing permissions', async () => {
+  const failing = (status: number, cause?: Error) => () => {
+    throw new KubeError({ call: 'GET /crd', status, reason: 'ConnectionFailed', cause });
   };
-  const gate = startGate(failing(0));
+  const gate = startGate(failing(0, new Error('connect ECONNREFUSED 10.0.0.1:443')));
   await gate.clock.advance(5_000);
-  expect([gate.passed, gate.gate.impairments()]).toEqual([[], []]);
+  expect([gate.passed, gate.gate.impairments()]).toEqual([
+    [],
+    [
+      {
+        reason: 'KubernetesUnavailable',
+        cause: 'dependency',
+        message:
+          'The API server at https://10.0.0.1 does not respond, or refuses the credentials: GET /crd: ConnectionFailed: connect ECONNREFUSED 10.0.0.1:443. Check KUBECONFIG, and the token and certificates of this role',
+      },
+    ],
+  ]);
   gate.answer = failing(403);
   await gate.clock.advance(1_000);
-  expect(gate.passed).toEqual([true]);
+  expect([gate.passed, gate.gate.impairments()]).toEqual([[true], []]);
+});
+
+test('does not report the output of an exec plugin', async () => {
+  const cause = new Error('secret');
+  const gate = startGate(() => {
+    throw new KubeError({ call: 'GET /crd', status: 0, reason: 'CredentialsFailed', cause });
+  });
+  await gate.clock.advance(0);
+  expect(gate.gate.impairments()[0]?.message).toContain('GET /crd: CredentialsFailed. ');
 });
 
 test('a stop ends the waiting', async () => {

@@ -8,7 +8,7 @@ import type { Logger } from '../../telemetry/log.ts';
 import type { Impairment } from '../../telemetry/role-health.ts';
 import { type Clock, sleep } from '../../time/clock.ts';
 import type { KubeClient } from '../client.ts';
-import { isKubeError } from '../kube-error.ts';
+import { isKubeError, NO_ANSWER } from '../kube-error.ts';
 import type { AnyObject } from '../object.ts';
 import type { Resource } from '../resource.ts';
 import hashes from './schema-hashes.json' with { type: 'json' };
@@ -105,12 +105,13 @@ interface CrdGate {
 }
 
 export function createCrdGate(options: {
-  readonly client: Pick<KubeClient, 'get'>;
+  readonly client: Pick<KubeClient, 'get' | 'server'>;
   readonly clock: Clock;
   readonly log: Logger;
 }): CrdGate {
   const { client, clock, log } = options;
   let lacking: readonly string[] = [];
+  let failure: unknown;
 
   async function look(signal: AbortSignal): Promise<void> {
     const problems = await Promise.all(
@@ -121,6 +122,7 @@ export function createCrdGate(options: {
       }),
     );
     lacking = problems.flat();
+    failure = undefined;
   }
 
   return {
@@ -131,7 +133,8 @@ export function createCrdGate(options: {
           await look(stop);
           if (lacking.length === 0) return true;
         } catch (error) {
-          if (isKubeError(error, 403)) {
+          failure = isKubeError(error, 403) ? undefined : error;
+          if (failure === undefined) {
             log.warn(
               { err: error as Error },
               'cannot compare the CustomResourceDefinitions: bind the ClusterRole sluice-controller',
@@ -146,9 +149,22 @@ export function createCrdGate(options: {
       return false;
     },
     impairments: () => {
+      if (failure !== undefined) return [unavailable(client.server, failure)];
       if (lacking.length === 0) return [];
       const message = `CustomResourceDefinition ${lacking.join('; ')}. To update it, run kubectl apply --server-side -f crds/ with the files of this version`;
       return [{ reason: 'OutdatedCRDs', cause: 'settings', message }];
     },
   };
+}
+
+function unavailable(server: string, failure: unknown): Impairment {
+  const message = `The API server at ${server} does not respond, or refuses the credentials: ${whyFailed(failure as Error)}. Check KUBECONFIG, and the token and certificates of this role`;
+  return { reason: 'KubernetesUnavailable', cause: 'dependency', message };
+}
+
+/** Returns the message of an error, with that of the connection. */
+function whyFailed(error: Error): string {
+  // The message of an exec plugin may contain a secret.
+  const isOfConnection = isKubeError(error, NO_ANSWER) && error.reason !== 'CredentialsFailed';
+  return isOfConnection && error.cause instanceof Error ? `${error.message}: ${error.cause.message}` : error.message;
 }
