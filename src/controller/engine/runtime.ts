@@ -68,6 +68,12 @@ const GIVE_UP_AFTER_MS = 60_000;
 /** If the API server does not respond, sending all Events would take longer than the process may take to stop. */
 const FINISH_WITHIN_MS = 2_000;
 
+async function finishSoon({ finish, clock }: Pick<RuntimeOptions, 'finish' | 'clock'>): Promise<void> {
+  const finished = new AbortController();
+  await Promise.race([finish?.(), sleep(clock, FINISH_WITHIN_MS, finished.signal)]);
+  finished.abort();
+}
+
 /**
  * Creates the runtime for the controller role. All replicas keep their caches up to date, so a new leader does not have
  * to fill them first. However, only the leader will run the controllers.
@@ -138,9 +144,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
       cancelDrain();
       mirroring.abort();
       await Promise.all(mirrors);
-      const finished = new AbortController();
-      await Promise.race([options.finish?.(), sleep(clock, FINISH_WITHIN_MS, finished.signal)]);
-      finished.abort();
+      await finishSoon(options);
     },
     readiness: () => {
       const missing = reflectors.filter(({ hasSynced }) => !hasSynced());
