@@ -36,6 +36,19 @@ describe('workspace', () => {
     },
   );
 
+  test.each([
+    [undefined, 'account main does not exist. Create the account'],
+    ['blue', 'account main does not exist in the installation blue. Create the account with spec.instance: blue'],
+  ])('with a missing account says which one to create (installation %s)', (instance, expected) => {
+    const { conditions } = planWorkspace({
+      ...facts,
+      account: 'main',
+      accountExists: false,
+      ...(instance && { instance }),
+    });
+    expect(conditions[0]?.message).toBe(expected);
+  });
+
   test('checks a namespace again that does not belong to it, because its deletion is not seen without a label', () => {
     expect(planWorkspace({ ...facts, namespace: 'foreign' }).requeueAfterMs).toBe(60_000);
     expect(planWorkspace({ ...facts, namespace: 'terminating' }).requeueAfterMs).toBe(5_000);

@@ -96,6 +96,13 @@ function foreignMessage({ name, instance = '', namespaceInstance = '' }: Workspa
     : `${missing} and remove the label ${INSTANCE_LABEL} of another installation, ${other}`;
 }
 
+/** Returns which account to create. An account of another installation can have the same name. */
+function missingAccountMessage({ account, instance = '' }: WorkspaceFacts): string {
+  return instance === DEFAULT_INSTANCE
+    ? `account ${account} does not exist. Create the account`
+    : `account ${account} does not exist in the installation ${instance}. Create the account with spec.instance: ${instance}`;
+}
+
 /** Returns the workspace status. */
 export function planWorkspace(facts: WorkspaceFacts): Outcome<WorkspaceStatus> {
   const { name } = facts;
@@ -120,7 +127,7 @@ export function planWorkspace(facts: WorkspaceFacts): Outcome<WorkspaceStatus> {
     });
   }
   if (!facts.accountExists) {
-    const message = `account ${facts.account} does not exist. Create the account`;
+    const message = missingAccountMessage(facts);
     return waitingForReference(reasons.WaitingForAccount, message, {
       status,
       // New workspaces do not have an Event, because they may be created before their account.
