@@ -43,6 +43,17 @@ describe('watch stream', () => {
     expect(turns).toBeGreaterThan(15);
   });
 
+  it('reads a large object in many chunks in a time proportional to its size', async () => {
+    const line = Buffer.from(`${JSON.stringify(added('a'.repeat(4 * 1024 * 1024)))}\n`);
+    const chunks = Array.from({ length: Math.ceil(line.length / 1_024) }, (_, i) =>
+      line.subarray(i * 1_024, (i + 1) * 1_024),
+    );
+    const beganMs = performance.now();
+    expect(await collect(Readable.from(chunks))).toHaveLength(1);
+    // It takes about 30 ms, or several seconds if each chunk copies all chunks before it.
+    expect(performance.now() - beganMs).toBeLessThan(1_500);
+  });
+
   it.each([
     ['not JSON', '{"type":\n'],
     ['an unknown type', `${JSON.stringify({ ...added('a'), type: 'NEWS' })}\n`],

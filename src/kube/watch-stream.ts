@@ -39,8 +39,10 @@ export async function* readWatch<T>(
     let events = 0;
     for await (const chunk of body as AsyncIterable<Uint8Array>) {
       heardMs = clock.nowMs();
-      rest += decoder.decode(chunk, { stream: true });
-      if (!rest.includes('\n')) {
+      const text = decoder.decode(chunk, { stream: true });
+      rest += text;
+      // Searching `rest` would copy the whole line again for each of its chunks.
+      if (!text.includes('\n')) {
         if (rest.length > LONGEST_LINE) throw malformed(call);
         continue;
       }
