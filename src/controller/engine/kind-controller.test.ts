@@ -103,6 +103,24 @@ describe('kind controller', () => {
     expect(turns).toEqual(['reconcile a', 'finalize z', 'reconcile b', 'reconcile c']);
   });
 
+  it('removes the finalizer again if it is there again, because etcd was restored', async () => {
+    let effects = 0;
+    const caches = startKind({
+      reconcile: async () => ({ conditions: [READY] }),
+      finalize: async () => {
+        effects++;
+        return 'done';
+      },
+    });
+    const deletionTimestamp = '2026-01-01T00:00:00Z';
+    for (let restored = 0; restored < 2; restored++) {
+      caches.put('a', 'x', { finalizers: ['other/one', FINALIZER], deletionTimestamp });
+      await caches.clock.advance(10);
+      expect(caches.get('a')?.metadata.finalizers).toEqual(['other/one']);
+    }
+    expect(effects).toBe(2);
+  });
+
   it('removes the finalizer once, even if the cache is out of date', async () => {
     let effects = 0;
     const caches = startKind({

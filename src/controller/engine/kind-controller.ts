@@ -109,6 +109,8 @@ export function createKindController<P extends Reconcilable>(options: KindContro
     keys: () => reflector.store.keys(),
     subscribe: add =>
       reflector.subscribe((_change, key, old, current) => {
+        // If etcd is restored from a backup, the finalizer may be there again.
+        if (current !== undefined && !hasFinalizer(current)) forceRemoved.delete(key);
         if (current === undefined || !status.takeEcho(old, current)) add(key);
       }),
   };
