@@ -8,11 +8,8 @@ import type { RoomShare } from './room.ts';
 /** The number of bodies that can be read by a call. Each of them can have up to 1 MiB. */
 const BODIES_AT_ONCE = 16;
 
-/**
- * How long an attempt waits until there is room for its body. After that, its event is claimed again, which takes 70 µs.
- * A claim can be older than a second, because it is confirmed when the body is read.
- */
-const PATIENCE_MS = 2_000;
+/** How long an attempt waits until there is room for its body. */
+const PATIENCE_MS = 500;
 
 /** Limits the memory that large bodies use during attempts. */
 export interface BodyShare {
