@@ -208,9 +208,26 @@ test('exchanges without a response are counted, and also counted as failures', a
 
 test('claims whose large bodies find no memory are not counted as too old', async () => {
   const { world, startWorker } = await start();
-  const d = await startWorker('d1', () => ({ bodyRoom: createRoom(1) }));
+  const bodyRoom = createRoom(1);
+  // Time passes while the first claim waits for memory.
+  const clock = { ms: 0, beganMs: Date.now() };
+  const join: typeof bodyRoom.join = tenant => {
+    const share = bodyRoom.join(tenant);
+    const wait: typeof share.wait = (...call) => {
+      clock.ms = 10_000;
+      return share.wait(...call);
+    };
+    return { ...share, wait };
+  };
+  const d = await startWorker('d1', () => ({
+    bodyRoom: { ...bodyRoom, join },
+    monotonicMs: () => clock.ms,
+    wallMs: () => clock.beganMs + clock.ms,
+  }));
   await world.ingest({ groupKey: 'g0', meta: '{"s":"/orders"}', body: Buffer.alloc(17 * 1024) });
-  await d.becomes('returned_claims_total{cause="unavailable"}', 1);
+  await vi.waitFor(async () => {
+    expect(await d.valueOf('returned_claims_total{cause="unavailable"}')).toBeGreaterThan(0);
+  }, soon);
   expect(await d.valueOf('returned_claims_total{cause="late"}')).toBe(0);
 });
 
