@@ -22,7 +22,7 @@ import {
 } from './measurements.ts';
 import { type Figure, judgeRuns, reaches } from './report/figures.ts';
 import { formatCorrectness, formatFigures } from './report/format.ts';
-import { figuresOf, type Measured, sickNeighboursFigure } from './report/results.ts';
+import { figuresOf, lonelyFigure, type Measured, sickNeighboursFigure } from './report/results.ts';
 import { median } from './report/statistics.ts';
 import { type PipeRun, runPipe } from './run.ts';
 import { judgeSoak, measureSoak, soakFigures } from './soak.ts';
@@ -37,6 +37,7 @@ import { createBullmqPipe, createSluicePipe, emptyRedis, type Pipe } from './var
  * - `--only sick`: measures the healthy endpoints next to sick ones.
  * - `--only unblock`: measures the end of a block.
  * - `--only tenants`: measures four tenants next to four that misbehave.
+ * - `--only lonely`: counts the Redis commands at 1 event per second.
  * - `--only soak`: checks that Redis is empty again after an hour of load (`--minutes`).
  */
 
@@ -49,7 +50,7 @@ const FULL: Effort = {
   latencyMs: 4_000,
   neighbourRounds: 7,
   neighbourMs: 2_500,
-  lonelyEvents: 10,
+  lonelyEvents: 60,
   manyRounds: 4,
   memoryEvents: 20_000,
 };
@@ -82,7 +83,7 @@ const UNBLOCKED = [
 const BACKLOG_RATE = 3_000;
 const OVERLOAD_RATE = 15_000;
 
-const ONLY = ['sick', 'unblock', 'tenants', 'soak'] as const;
+const ONLY = ['sick', 'unblock', 'tenants', 'lonely', 'soak'] as const;
 type Only = (typeof ONLY)[number];
 
 /** The number of pairs of runs with eight tenants. */
@@ -161,6 +162,12 @@ async function measureEight(roles: readonly Member[], state: ControlState) {
   return { figures: tenantsFigures(runs), correctness: judgeTenants(runs) };
 }
 
+async function measureAlone(pipe: Pipe) {
+  const runs: PipeRun[] = [];
+  const lonely = await measureLonely(fleet, pipe, effort, run => void runs.push(run), report);
+  return { figures: [lonelyFigure(lonely)], correctness: judgeRuns(runs) };
+}
+
 async function measureLong(state: ControlState) {
   const soak = await measureSoak(fleet, state, readMinutes(), report);
   return { figures: soakFigures(soak), correctness: judgeSoak(soak) };
@@ -188,6 +195,7 @@ try {
       sick: () => measureSick(pipe),
       unblock: () => measureUnblocks(pipe, state),
       tenants: () => measureEight(roles, state),
+      lonely: () => measureAlone(pipe),
       soak: () => measureLong(state),
     };
     const { figures, correctness } = await measures[only]();

@@ -143,7 +143,9 @@ export function createUpkeep(deps: UpkeepDeps, part: Part): Upkeep {
   const source = { ...part, meta: partKeys(part).meta };
   let folded: string | undefined;
   let noted: Awaited<ReturnType<NoteStored>> | undefined;
+  /** The recorded bytes, and the bytes according to the last message since then. */
   let notedBytes: number | undefined;
+  let stored: number | undefined;
   /** When the counts were read last, and until when the next read may take unless it is urgent. */
   let readMs = Number.NEGATIVE_INFINITY;
   let lateMs = Number.NEGATIVE_INFINITY;
@@ -166,8 +168,8 @@ export function createUpkeep(deps: UpkeepDeps, part: Part): Upkeep {
       }
       if (answer.answer !== 'OK') return undefined;
       if (answer.expired + answer.neverRouted > 0) deps.onExpired?.(answer);
-      // The stored bytes may have changed.
       if (!answer.more) return answer.dueInMs;
+      // The stored bytes may have changed.
       isUrgent = true;
       counting.within(foldMs);
       await pause(BETWEEN_SLICES_MS);
@@ -181,14 +183,17 @@ export function createUpkeep(deps: UpkeepDeps, part: Part): Upkeep {
     deps.alarm(`a:${payer}`);
   }
 
+  const areBytesNew = () => stored !== undefined && roundStored(stored) !== notedBytes;
+
   const counting = createJob(async () => {
     // Before the counts are read.
     const begunMs = performance.now();
     const isUsed = begunMs < wokenMs + quietMs;
-    if (!isUrgent && isUsed && begunMs < lateMs) {
+    if (!isUrgent && !areBytesNew() && isUsed && begunMs < lateMs) {
       return Math.ceil(Math.min(lateMs, wokenMs + foldMs) - begunMs) + 1;
     }
     isUrgent = false;
+    stored = undefined;
     readMs = begunMs;
     lateMs = Number.NEGATIVE_INFINITY;
     const redisLateMs = isUsed ? nowMs() + foldLateMs + LATE_SLACK_MS : undefined;
@@ -227,11 +232,11 @@ export function createUpkeep(deps: UpkeepDeps, part: Part): Upkeep {
       if (isChanged) version = seen.version;
       // While it waits it is looked at often enough.
       const isShort = seen.hold === 'tokens' && waiting === 'no';
-      const isNews = isChanged || (seen.stored !== undefined && roundStored(seen.stored) !== notedBytes);
-      isUrgent ||= isShort || isNews;
+      isUrgent ||= isShort || isChanged;
+      stored = seen.stored ?? stored;
       if (isShort) counting.within(0);
       // If the last read was earlier, the part may have changed since then without a message.
-      else if (isNews && wokenMs < lateMs) counting.within(Math.max(0, readMs + foldMs - wokenMs));
+      else if ((isUrgent || areBytesNew()) && wokenMs < lateMs) counting.within(Math.max(0, readMs + foldMs - wokenMs));
       else counting.within(foldMs);
       sweeping.within(isChanged ? sweepMs : sweepActiveMs);
     },

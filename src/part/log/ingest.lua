@@ -260,7 +260,7 @@ end
 waiting = waiting or hold ~= meta.hold
 -- The process which folds the counts into the series and removes expired events also needs a message about events that
 -- don't have a claim. It has to be sent at least every 4 s. This must be shorter than the time after which it counts
--- again (`foldMs`). `notified` is the time of the last message (approximately).
+-- again (`quietMs` in parts/upkeep.ts). `notified` is the time of the last message (approximately).
 local mustNotify = stored > 0 and math.abs(now - tonumber(meta.notified or '0')) > 4000
 if stored > 0 then
   redis.call('HSET', KEY_BODY, unpack(bodies))

@@ -149,6 +149,15 @@ function throughput({ ingress, highest, overload, many }: Measured): Figure[] {
   ];
 }
 
+export function lonelyFigure({ perDelivery, idlePerSecond }: Lonely): Figure {
+  return {
+    name: 'Redis commands a delivery at 1 event/s, 1 subscription, without heartbeats',
+    value: spreadOf([perDelivery]),
+    target: atMost(2.1),
+    detail: `${idlePerSecond.toFixed(1)} commands/s without events`,
+  };
+}
+
 /** Returns the figures of the report, starting with ratios. */
 export function figuresOf(measured: Measured): Figure[] {
   const { overload, even, low, half, lonely, memory, neighbour, sickNeighbours } = measured;
@@ -171,12 +180,7 @@ export function figuresOf(measured: Measured): Figure[] {
     cpu(10, 'at 100 events/s', low),
     cpu(1, 'when overloaded', overload, 0.5),
     cpu(10, 'when overloaded', overload, 0.3),
-    {
-      name: 'Redis commands a delivery at 1 event/s, 1 subscription, without heartbeats',
-      value: spreadOf([lonely.perDelivery]),
-      target: atMost(2.1),
-      detail: `${lonely.idlePerSecond.toFixed(1)} commands/s without events`,
-    },
+    lonelyFigure(lonely),
     commands('at 200 events/s, 1 subscription', low.sluice[1], 2, low.bullmq[1]),
     ...BOTH.map(k => commands(`when overloaded, ${plural(k)}`, overload.sluice[k], 0.6, overload.bullmq[k])),
     ...BOTH.map(k => ({
