@@ -35,19 +35,19 @@ export function createFacadeMetrics(registry: Registry): FacadeMetrics {
   const registers = [registry];
   const requestSeconds = new Histogram({
     name: 'sluice_facade_request_duration_seconds',
-    help: 'Duration of /waas requests in seconds, by route and status. HEAD requests count as GET.',
+    help: 'The duration of /waas requests in seconds, by route and status. HEAD requests count as GET.',
     labelNames: ['route', 'status'] as const,
     buckets: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30],
     registers,
   });
   const inFlight = new Gauge({
     name: 'sluice_facade_requests_in_flight',
-    help: 'Number of requests currently in progress.',
+    help: 'The number of requests currently in progress.',
     registers,
   });
   const waiting = new Gauge({
     name: 'sluice_facade_requests_waiting',
-    help: 'Number of requests in progress that are waiting for other requests for the same account.',
+    help: 'The number of requests in progress that are waiting for other requests for the same account.',
     registers,
   });
   const refused = new Counter({

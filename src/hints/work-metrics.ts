@@ -72,7 +72,7 @@ export function registerIndexes(registry: Registry, indexes: Readonly<Record<str
 export function registerBacklog(registry: Registry, read: () => Promise<number | undefined>): void {
   new Gauge({
     name: 'sluice_dispatcher_open_deliveries',
-    help: `Number of open deliveries across all subscriptions, including those without an active endpoint. It is an estimate above 64 parts. ${SAMPLED}`,
+    help: `The number of open deliveries across all subscriptions, including those without an active endpoint. It is an estimate above 64 parts. ${SAMPLED}`,
     registers: [registry],
     async collect() {
       this.set((await read()) ?? Number.NaN);

@@ -29,32 +29,32 @@ export function createControllerMetrics(registry: Registry): (controller: string
   const queueMetrics = createQueueMetrics(registry);
   const total = new Counter({
     name: 'controller_runtime_reconcile_total',
-    help: 'Total number of reconciliations, by result',
+    help: 'The number of reconciliations, by result.',
     labelNames: ['controller', 'result'] as const,
     registers,
   });
   const errors = new Counter({
     name: 'controller_runtime_reconcile_errors_total',
-    help: 'Total number of failed reconciliations',
+    help: 'The number of failed reconciliations.',
     labelNames,
     registers,
   });
   const time = new Histogram({
     name: 'controller_runtime_reconcile_time_seconds',
-    help: 'The duration of each reconciliation in seconds',
+    help: 'The duration of each reconciliation in seconds.',
     labelNames,
     buckets: BUCKETS,
     registers,
   });
   const most = new Gauge({
     name: 'controller_runtime_max_concurrent_reconciles',
-    help: 'Workers',
+    help: 'The number of workers of this controller.',
     labelNames,
     registers,
   });
   const active = new Gauge({
     name: 'controller_runtime_active_workers',
-    help: 'The number of workers currently in use',
+    help: 'The number of workers currently in use.',
     labelNames,
     registers,
   });

@@ -33,39 +33,39 @@ export function createQueueMetrics(registry: Registry): (name: string) => QueueM
         for (const [queue, state] of states) this.set({ name: queue, controller: queue }, read(state()));
       },
     });
-  gauge('workqueue_depth', 'Current depth of the queue', state => state.depth);
+  gauge('workqueue_depth', 'The number of keys in the queue.', state => state.depth);
   gauge(
     'workqueue_unfinished_work_seconds',
-    'The total number of seconds that all workers have spent on their current key. Large values indicate stuck workers',
+    'The total number of seconds that all workers have spent on their current key. Large values indicate stuck workers.',
     state => state.unfinishedSeconds,
   );
   gauge(
     'workqueue_longest_running_processor_seconds',
-    'The number of seconds that the longest running worker has spent on its current key',
+    'The number of seconds that the longest running worker has spent on its current key.',
     state => state.longestSeconds,
   );
   const adds = new Counter({
     name: 'workqueue_adds_total',
-    help: 'Total number of keys added to the queue',
+    help: 'The number of keys added to the queue.',
     labelNames,
     registers,
   });
   const retries = new Counter({
     name: 'workqueue_retries_total',
-    help: 'Total number of keys requeued, after a failure or to be processed at a later time',
+    help: 'The number of keys added again, after a failure or to be processed at a later time.',
     labelNames,
     registers,
   });
   const queued = new Histogram({
     name: 'workqueue_queue_duration_seconds',
-    help: 'The time that a key waits in the queue before being processed, in seconds',
+    help: 'The time that a key waits in the queue before it is processed, in seconds.',
     labelNames,
     buckets: BUCKETS,
     registers,
   });
   const worked = new Histogram({
     name: 'workqueue_work_duration_seconds',
-    help: 'The time needed to process a key, in seconds',
+    help: 'The time needed to process a key, in seconds.',
     labelNames,
     buckets: BUCKETS,
     registers,

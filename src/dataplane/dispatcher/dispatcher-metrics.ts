@@ -30,7 +30,7 @@ export function createDispatcherMetrics(
   const registers = [registry];
   new Gauge({
     name: 'sluice_dispatcher_attempts_in_flight',
-    help: 'Number of attempts currently in progress within this process.',
+    help: 'The number of attempts currently in progress within this process.',
     registers,
     collect() {
       this.set(inFlight());
@@ -40,7 +40,7 @@ export function createDispatcherMetrics(
   const ended = createTally<Ending['outcome']>();
   new Counter({
     name: 'sluice_dispatcher_attempts_total',
-    help: 'Number of attempts, by outcome (delivered, failed, or disabled) and reason. Attempts without consent of the endpoint (consent_missing) do not send the event.',
+    help: 'The number of attempts, by outcome (delivered, failed, or disabled) and reason. Attempts without consent of the endpoint (consent_missing) do not send the event.',
     labelNames: ['outcome', 'reason'] as const,
     registers,
     collect() {
@@ -52,7 +52,7 @@ export function createDispatcherMetrics(
   }).inc({ outcome: 'delivered', reason: 'http_2xx' }, 0);
   const events = new Counter({
     name: 'sluice_dispatcher_events_total',
-    help: 'Number of claimed events, by result: delivered, failed (will be retried), dead, gone (410 from the endpoint; event is kept), or expired (retention period is over).',
+    help: 'The number of claimed events, by result: delivered, failed (will be retried), dead, gone (410 from the endpoint; event is kept), or expired (retention period is over).',
     labelNames: ['result'] as const,
     registers,
     collect() {
@@ -62,23 +62,23 @@ export function createDispatcherMetrics(
   for (const result of ['delivered', 'failed', 'dead', 'gone', 'expired']) events.inc({ result }, 0);
   const replayed = new Counter({
     name: 'sluice_dispatcher_replayed_total',
-    help: 'Number of replay deliveries, which are also included in sluice_dispatcher_events_total.',
+    help: 'The number of replay deliveries, which are also included in sluice_dispatcher_events_total.',
     registers,
   });
   const failures = new Counter({
     name: 'sluice_dispatcher_failures_total',
-    help: 'Number of failed operations on subscriptions or parts that had to be retried, e.g. because Redis was unavailable.',
+    help: 'The number of failed operations on subscriptions or parts that had to be retried, e.g. because Redis was unavailable.',
     registers,
   });
   const latency = createPlainHistogram({
     name: 'sluice_dispatcher_attempt_duration_seconds',
-    help: 'Attempt duration in seconds, from connecting until the end of the response.',
+    help: 'The attempt duration in seconds, from connecting until the end of the response.',
     buckets: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30],
     registers,
   });
   const age = createPlainHistogram({
     name: 'sluice_dispatcher_delivery_age_seconds',
-    help: 'Age of events in seconds at the time of delivery, measured from when they were accepted by ingress. Includes retries and pauses, but not replays or test events.',
+    help: 'The age of events in seconds at the time of delivery, measured from when they were accepted by ingress. Includes retries and pauses, but not replays or test events.',
     buckets: [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 600, 3_600, 86_400, 345_600],
     registers,
   });

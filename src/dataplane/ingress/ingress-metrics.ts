@@ -48,7 +48,7 @@ export function createIngressMetrics(registry: Registry): IngressMetrics {
   const events = createTally<EventResult>();
   const answered = new Counter({
     name: 'sluice_ingress_requests_total',
-    help: 'Number of requests answered by ingress, by HTTP status code (499 if the client closed the connection before the response).',
+    help: 'The number of requests answered by ingress, by HTTP status code (499 if the client closed the connection before the response).',
     labelNames: ['code'] as const,
     registers: [registry],
     collect() {
@@ -58,7 +58,7 @@ export function createIngressMetrics(registry: Registry): IngressMetrics {
   for (const code of ['202', '401', '429', '503']) answered.inc({ code }, 0);
   const stored = new Counter({
     name: 'sluice_ingress_events_total',
-    help: 'Number of events passed to the store, by result: accepted, duplicate (same id again), missing_group_key (accepted but not routed), stale (retried after a configuration change), closed, full (quota of the stream), limit (stored bytes of the account), gone, reserved (the id is one that only ingress generates), or unavailable.',
+    help: 'The number of events passed to the store, by result: accepted, duplicate (same id again), missing_group_key (accepted but not routed), stale (retried after a configuration change), closed, full (quota of the stream), limit (stored bytes of the account), gone, reserved (the id is one that only ingress generates), or unavailable.',
     labelNames: ['result'] as const,
     registers: [registry],
     collect() {
@@ -68,27 +68,27 @@ export function createIngressMetrics(registry: Registry): IngressMetrics {
   for (const result of EVENT_RESULTS) stored.inc({ result }, 0);
   const limited = new Counter({
     name: 'sluice_ingress_limited_total',
-    help: 'Number of requests rejected because a limit of events per second was reached, including those of the sandbox, by limit: address (of the client), key, workspace, or account (spec.limits.eventsPerSecond of the Account).',
+    help: 'The number of requests rejected because a limit of events per second was reached, including those of the sandbox, by limit: address (of the client), key, workspace, or account (spec.limits.eventsPerSecond of the Account).',
     labelNames: ['limit'] as const,
     registers: [registry],
   });
   for (const limit of SENDER_LIMITS) limited.inc({ limit }, 0);
   const memoryRefusals = new Counter({
     name: 'sluice_ingress_memory_refusals_total',
-    help: 'Number of events rejected because of the memory used in Redis, by reason: share (429, the account stores more than its share of the memory of a master above 70 %), or full (503, the master is at 82 %).',
+    help: 'The number of events rejected because of the memory used in Redis, by reason: share (429, the account stores more than its share of the memory of a master above 70 %), or full (503, the master is at 82 %).',
     labelNames: ['reason'] as const,
     registers: [registry],
   });
   for (const reason of MEMORY_REFUSALS) memoryRefusals.inc({ reason }, 0);
   const duration = createPlainHistogram({
     name: 'sluice_ingress_request_duration_seconds',
-    help: 'Request duration in seconds, from reading the headers until the response has been written.',
+    help: 'The request duration in seconds, from reading the headers until the response has been written.',
     buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5],
     registers: [registry],
   });
   const closedConnections = new Counter({
     name: 'sluice_ingress_connections_closed_total',
-    help: 'Number of connections closed because a limit of connections was reached, by limit: address (of the client), or total.',
+    help: 'The number of connections closed because a limit of connections was reached, by limit: address (of the client), or total.',
     labelNames: ['limit'] as const,
     registers: [registry],
   });
@@ -107,15 +107,15 @@ export function createIngressMetrics(registry: Registry): IngressMetrics {
     });
   gauge(
     'sluice_ingress_held_bytes',
-    'Number of event bytes held in memory while being received or waiting to be stored.',
+    'The number of event bytes held in memory while being received or waiting to be stored.',
     () => held(),
   );
   gauge(
     'sluice_ingress_held_bytes_limit',
-    'Upper limit for event bytes held in memory. Ingress responds with 503 to a workspace that would hold more than it leaves free.',
+    'The upper limit for event bytes held in memory. Ingress responds with 503 to a workspace that would hold more than it leaves free.',
     () => limit,
   );
-  gauge('sluice_ingress_connections', 'Number of open connections.', () => connections());
+  gauge('sluice_ingress_connections', 'The number of open connections.', () => connections());
   return {
     countRequest(status, durationMs) {
       requests.add(status);
@@ -149,12 +149,12 @@ export interface RoutedEvents {
 export function createPartIngressMetrics(registry: Registry): (routed: RoutedEvents) => void {
   const routed = new Counter({
     name: 'sluice_ingress_routed_total',
-    help: 'Number of deliveries created when events were stored. Deliveries created later are counted in sluice_dispatcher_routed_total.',
+    help: 'The number of deliveries created when events were stored. Deliveries created later are counted in sluice_dispatcher_routed_total.',
     registers: [registry],
   });
   const notRouted = new Counter({
     name: 'sluice_ingress_not_routed_total',
-    help: 'Number of stored events without any delivery, by reason: missing_group_key, or not_activated (group key not activated for any subscription).',
+    help: 'The number of stored events without any delivery, by reason: missing_group_key, or not_activated (group key not activated for any subscription).',
     labelNames: ['reason'] as const,
     registers: [registry],
   });

@@ -32,7 +32,7 @@ export function registerStoredMetrics(
     'All dispatchers report the same value, so be sure to aggregate using the maximum. This is updated about every 15 s when the process is scraped.';
   new Gauge({
     name: 'sluice_workspace_stored_bytes',
-    help: `Bytes of stored events for the ten workspaces that store the most, by public id of the workspace (tenant). Rounded up to 64 KiB for each stream. The series of a workspace ends when it is no longer among the ten. ${sampled} There are no series while Redis is unavailable.`,
+    help: `The bytes of stored events for the ten workspaces that store the most, by public id of the workspace (tenant). Rounded up to 64 KiB for each stream. The series of a workspace ends when it is no longer among the ten. ${sampled} There are no series while Redis is unavailable.`,
     labelNames: ['tenant'] as const,
     registers: [registry],
     async collect() {
@@ -43,7 +43,7 @@ export function registerStoredMetrics(
   });
   new Gauge({
     name: 'sluice_stored_bytes',
-    help: `Bytes of stored events for all workspaces. Rounded up to 64 KiB for each stream. ${sampled} Will be NaN while Redis is unavailable.`,
+    help: `The bytes of stored events for all workspaces. Rounded up to 64 KiB for each stream. ${sampled} Will be NaN while Redis is unavailable.`,
     registers: [registry],
     async collect() {
       const stored = await read();

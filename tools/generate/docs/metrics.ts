@@ -110,9 +110,15 @@ export async function renderMetrics(): Promise<string> {
   }
   return [
     '# Metrics',
-    'Use this page to look up a metric. Each process serves the metrics of its roles at `GET /metrics` on `SLUICE_OPS_PORT` in the Prometheus text format. All durations are in seconds. The number of series does not increase with usage. There are no labels for streams, subscriptions, events, or addresses. The only metrics with a label for workspaces or accounts are `sluice_workspace_stored_bytes` and `sluice_controller_account_limit_used_ratio`. They have at most ten at a time. Note that a series whose label values are not known in advance (for example status codes) will appear with its first increment.',
-    'See also the [alerts](runbooks.md), [traces and logs](telemetry.md), and the Grafana dashboard in `config/dashboards`.',
-    'Each process also provides the default Node.js metrics: `process_*` for CPU, memory, open files, and start time, and `nodejs_*` for the event loop, garbage collection, and heap.',
+    'Use this page to look up a metric. Each process serves the metrics of its roles at `GET /metrics` on `SLUICE_OPS_PORT` in the Prometheus text format. To collect them, see [Telemetry](telemetry.md#metrics). To respond to an alert, see [Runbooks](runbooks.md).',
+    [
+      '**Labels**: There are no labels for streams, subscriptions, events, or addresses, so the number of series does not increase with usage. Only `sluice_workspace_stored_bytes` and `sluice_controller_account_limit_used_ratio` have a label for workspaces or accounts, for at most ten at a time.',
+      '**First increment**: A series whose label values are not known in advance (for example status codes) appears with its first increment.',
+      '**Units**: All durations are in seconds.',
+      '**Node.js**: Each process also provides the default Node.js metrics: `process_*` for CPU, memory, open files, and start time, and `nodejs_*` for the event loop, garbage collection, and heap.',
+    ]
+      .map(line => `- ${line}`)
+      .join('\n'),
     ...sections,
   ].join('\n\n');
 }

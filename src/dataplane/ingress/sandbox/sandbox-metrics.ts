@@ -6,7 +6,7 @@ export function createSandboxMetrics(registry: Registry): { readonly countReques
   const requests = createTally<number>();
   const answered = new Counter({
     name: 'sluice_sandbox_requests_total',
-    help: 'Number of sandbox requests, by HTTP status code (499 if the client closed the connection before the response).',
+    help: 'The number of sandbox requests, by HTTP status code (499 if the client closed the connection before the response).',
     labelNames: ['code'] as const,
     registers: [registry],
     collect() {
