@@ -88,6 +88,27 @@ function createReports<P extends Reconcilable>(
   return { write, writeFailure };
 }
 
+/** Removes finalizers, and remembers the objects whose finalizer is only left in the cache. They are cleaned up. */
+function createRemovals() {
+  /** The UIDs by key. */
+  const removed = new Map<string, string>();
+  return {
+    has: ({ metadata }: Reconcilable) => removed.get(keyOf(metadata)) === metadata.uid,
+    forget: (key: string) => removed.delete(key),
+    async remove(object: Reconcilable, patching: Parameters<typeof removeFinalizer>[1]): Promise<void> {
+      const key = keyOf(object.metadata);
+      // The watch can deliver the change before the response is received.
+      removed.set(key, object.metadata.uid);
+      try {
+        await removeFinalizer(object, patching);
+      } catch (error) {
+        removed.delete(key);
+        throw error;
+      }
+    },
+  };
+}
+
 /**
  * Creates the controller for a single kind. It adds the finalizer before making any other change, only updates the
  * status when needed, records Events for changes, and retries failures.
@@ -98,11 +119,7 @@ export function createKindController<P extends Reconcilable>(options: KindContro
   const status = createStatusWriter<P['spec'], CommonStatus>({ client, resource, wallMs: clock.wallMs });
   const { write, writeFailure } = createReports(options, status);
   const references = createMissingReferences(clock.wallMs);
-  /**
-   * The UIDs of objects (by key) which are still in the cache, although their finalizer has been removed. These objects
-   * have already been cleaned up.
-   */
-  const forceRemoved = new Map<string, string>();
+  const removals = createRemovals();
 
   const own: KeySource = {
     reflector,
@@ -110,7 +127,7 @@ export function createKindController<P extends Reconcilable>(options: KindContro
     subscribe: add =>
       reflector.subscribe((_change, key, old, current) => {
         // If etcd is restored from a backup, the finalizer may be there again.
-        if (current !== undefined && !hasFinalizer(current)) forceRemoved.delete(key);
+        if (current !== undefined && !hasFinalizer(current)) removals.forget(key);
         if (current === undefined || !status.takeEcho(old, current)) add(key);
       }),
   };
@@ -127,13 +144,10 @@ export function createKindController<P extends Reconcilable>(options: KindContro
   }
 
   async function release(object: P, attempt: Attempt): Promise<number | undefined> {
-    const key = keyOf(object.metadata);
-    if (finalize === undefined || !hasFinalizer(object) || forceRemoved.get(key) === object.metadata.uid)
-      return undefined;
+    if (finalize === undefined || !hasFinalizer(object) || removals.has(object)) return undefined;
     const answer = await finalize(object, attempt);
     if (answer === 'done') {
-      await removeFinalizer(object, { client, resource, signal: attempt.signal });
-      forceRemoved.set(key, object.metadata.uid);
+      await removals.remove(object, { client, resource, signal: attempt.signal });
       return undefined;
     }
     await write(object, answer, attempt.signal);
@@ -154,7 +168,7 @@ export function createKindController<P extends Reconcilable>(options: KindContro
     reconcile: async (key, attempt) => {
       const cached = reflector.store.get(key);
       if (cached === undefined) {
-        forceRemoved.delete(key);
+        removals.forget(key);
         references.forget(key);
         return status.forget(key);
       }
