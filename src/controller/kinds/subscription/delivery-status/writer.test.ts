@@ -111,3 +111,20 @@ test('removes the state of deleted subscriptions', async () => {
   await clock.advance(1_000);
   expect(written).toEqual(['0 a 1+', '200 c 1+']);
 });
+
+test('a workspace with thousands of changes does not delay the others', async () => {
+  const { clock, written, writer } = start();
+  for (let n = 0; n < 5_000; n++) writer.offer(at(`large/s${n}`), waits('1+'));
+  await clock.advance(0);
+  for (const key of ['small/a', 'small/b', 'other/a']) writer.offer(at(key), waits('1+'));
+  await clock.advance(1_000);
+  expect(written.map(line => line.split(' ')[1])).toEqual([
+    'large/s0',
+    'large/s1',
+    'small/a',
+    'other/a',
+    'large/s2',
+    'small/b',
+  ]);
+  expect(writer.waiting()).toBe(4_997);
+});

@@ -19,8 +19,9 @@ interface Entry {
 }
 
 /**
- * Writes the delivery state to the statuses of Subscriptions, in the order in which they have changed. The rate is
- * limited to a few writes per second. Each write uses the latest state.
+ * Writes the delivery state to the statuses of Subscriptions. The rate is limited to a few writes per second. The
+ * namespaces take turns so that one with thousands of changes does not delay the others. Within a namespace, the oldest
+ * change is written first. Each write uses the latest state.
  */
 export interface DeliveryWriter {
   /** Adds a Subscription to the queue. If already queued, it gets the new state but keeps its position. */
@@ -42,14 +43,52 @@ export interface DeliveryWriter {
   readonly prune: (exists: (key: string) => boolean) => void;
 }
 
+/** A queue with at most one entry per Subscription, whose namespaces take turns. */
+function createTurnQueue() {
+  /** The entries of each namespace in the order of the changes. The namespaces are in the order of their turns. */
+  const namespaces = new Map<string, Map<string, Entry>>();
+  const namespaceOf = (key: string) => key.slice(0, Math.max(0, key.indexOf('/')));
+
+  function remove(key: string): void {
+    const namespace = namespaceOf(key);
+    const own = namespaces.get(namespace);
+    own?.delete(key);
+    if (own?.size === 0) namespaces.delete(namespace);
+  }
+
+  return {
+    /** Adds an entry, or replaces it without changing its position. */
+    set(key: string, entry: Entry): void {
+      const namespace = namespaceOf(key);
+      const own = namespaces.get(namespace) ?? new Map<string, Entry>();
+      own.set(key, entry);
+      namespaces.set(namespace, own);
+    },
+    remove,
+    /** Removes an entry. The next turn of its namespace is after those of all others. */
+    take(key: string): void {
+      remove(key);
+      const namespace = namespaceOf(key);
+      const own = namespaces.get(namespace);
+      namespaces.delete(namespace);
+      if (own !== undefined) namespaces.set(namespace, own);
+    },
+    has: (key: string): boolean => namespaces.get(namespaceOf(key))?.has(key) === true,
+    *entries(): Iterable<[string, Entry]> {
+      for (const own of namespaces.values()) yield* own;
+    },
+    size: (): number => [...namespaces.values()].reduce((sum, own) => sum + own.size, 0),
+    clear: (): void => namespaces.clear(),
+  };
+}
+
 /** Creates a delivery writer. @param write writes a Subscription's status, retrying any failures */
 export function createDeliveryWriter(deps: {
   readonly write: (key: string) => void;
   readonly clock: Pick<Clock, 'nowMs' | 'setTimer'>;
 }): DeliveryWriter {
   const { clock } = deps;
-  /** A queue in the order of the changes, with at most one entry per Subscription. */
-  const queue = new Map<string, Entry>();
+  const queue = createTurnQueue();
   const shown = new Map<string, Entry & { readonly atMs: number }>();
   let lastTurnMs = Number.NEGATIVE_INFINITY;
   let working = false;
@@ -70,20 +109,18 @@ export function createDeliveryWriter(deps: {
   function turn(): void {
     timer = undefined;
     const nowMs = clock.nowMs();
-    let had = false;
-    for (const [key, entry] of queue) {
+    for (const [key, entry] of queue.entries()) {
       const readyMs = readyAtMs(key);
-      if (!had && readyMs <= nowMs) {
-        had = true;
-        queue.delete(key);
-        shown.set(key, { ...entry, atMs: nowMs });
-        lastTurnMs = nowMs;
-        deps.write(key);
+      if (readyMs > nowMs) {
+        arm(readyMs);
         continue;
       }
-      arm(readyMs);
-      // Later entries can't be ready before this one, so we can stop here.
-      if (had && readyMs <= nowMs) return;
+      queue.take(key);
+      shown.set(key, { ...entry, atMs: nowMs });
+      lastTurnMs = nowMs;
+      deps.write(key);
+      if (queue.size() > 0) arm(nowMs);
+      return;
     }
   }
 
@@ -101,24 +138,24 @@ export function createDeliveryWriter(deps: {
       queue.set(key, { uid, status });
       arm(readyAtMs(key));
     },
-    withdraw: key => queue.delete(key),
-    isWaiting: key => queue.has(key),
+    withdraw: queue.remove,
+    isWaiting: queue.has,
     shownOf({ key, uid }) {
       const entry = shown.get(key);
       return entry?.uid === uid ? entry.status : undefined;
     },
     forget(key) {
-      queue.delete(key);
+      queue.remove(key);
       shown.delete(key);
     },
-    waiting: () => queue.size,
+    waiting: queue.size,
     begin() {
       end();
       working = true;
     },
     end,
     prune(exists) {
-      for (const key of queue.keys()) if (!exists(key)) queue.delete(key);
+      for (const [key] of queue.entries()) if (!exists(key)) queue.remove(key);
       for (const key of shown.keys()) if (!exists(key)) shown.delete(key);
     },
   };
