@@ -70,6 +70,17 @@ describe('client', () => {
     expect(client.namespace).toBe('home');
   });
 
+  it('takes an object for missing only if the API server says so', async () => {
+    let body = '{"kind": "Status", "reason": "NotFound"}';
+    const { client } = await serve((_request, response) => response.writeHead(404).end(body));
+    expect(await client.get(NAMESPACES, NAME)).toBeUndefined();
+    expect(await client.remove(NAMESPACES, NAME)).toBe(false);
+    // This is how a load balancer responds, or an API server that does not know the kind.
+    body = '404 page not found';
+    await expect(client.get(NAMESPACES, NAME)).rejects.toMatchObject({ status: 404 });
+    await expect(client.remove(NAMESPACES, NAME)).rejects.toMatchObject({ status: 404 });
+  });
+
   it('has no namespace if the context has none', async () => {
     const { folder } = await serve((_request, response) => answer(response, 200, OBJECT));
     const kubeconfig = join(folder, 'without-namespace');

@@ -1,7 +1,7 @@
 import { type Clock, systemClock } from '../time/clock.ts';
 import { openCredentials } from './credentials/credentials.ts';
 import type { KubeSource } from './credentials/kubeconfig.ts';
-import { isKubeError } from './kube-error.ts';
+import { isMissing } from './kube-error.ts';
 import type { KubeMetrics } from './kube-metrics.ts';
 import { createList, type List, METADATA } from './list.ts';
 import type { AnyObject, ObjectName } from './object.ts';
@@ -138,7 +138,7 @@ async function unlessMissing<T>(call: Promise<T>): Promise<T | undefined> {
   try {
     return await call;
   } catch (error) {
-    if (isKubeError(error, 404)) return undefined;
+    if (isMissing(error)) return undefined;
     throw error;
   }
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { errorFromStatus, isExpired } from './kube-error.ts';
+import { errorFromStatus, isExpired, isMissing } from './kube-error.ts';
 
 describe('KubeError', () => {
   it('lists each manager of a conflict once', () => {
@@ -47,5 +47,13 @@ describe('KubeError', () => {
     expect(isExpired(errorFromStatus('GET /x', 410, undefined))).toBe(true);
     expect(isExpired(errorFromStatus('GET /x', 500, { kind: 'Status', reason: 'Expired' }))).toBe(true);
     expect(isExpired(new Error('410'))).toBe(false);
+  });
+
+  it('does not take the 404 of anything else for a missing object', () => {
+    const status = (code: number, body: unknown) => errorFromStatus('GET /x', code, body);
+    expect(isMissing(status(404, { kind: 'Status', reason: 'NotFound' }))).toBe(true);
+    expect(isMissing(status(404, undefined))).toBe(false);
+    expect(isMissing(status(409, { kind: 'Status', reason: 'NotFound' }))).toBe(false);
+    expect(isMissing(new Error('NotFound'))).toBe(false);
   });
 });

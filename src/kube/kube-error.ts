@@ -102,6 +102,14 @@ export function isKubeError(error: unknown, status?: number): error is KubeError
   return error instanceof KubeError && (status === undefined || error.status === status);
 }
 
+/**
+ * Returns true if the API server says that the object does not exist. The 404 of a load balancer, or of a path that the
+ * API server does not know, has another body.
+ */
+export function isMissing(error: unknown): boolean {
+  return isKubeError(error, 404) && error.reason === 'NotFound';
+}
+
 /** Returns true if the list or watch needs to be restarted because its resourceVersion is no longer available. */
 export function isExpired(error: unknown): boolean {
   return isKubeError(error, 410) || (isKubeError(error) && (error.reason === 'Expired' || error.reason === 'Gone'));

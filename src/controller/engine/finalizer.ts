@@ -1,6 +1,6 @@
 import { FINALIZER } from '../../api/well-known.ts';
 import type { KubeClient } from '../../kube/client.ts';
-import { isKubeError } from '../../kube/kube-error.ts';
+import { isMissing } from '../../kube/kube-error.ts';
 import type { AnyObject } from '../../kube/object.ts';
 import type { Resource } from '../../kube/resource.ts';
 
@@ -32,7 +32,7 @@ export async function removeFinalizer(object: AnyObject, patching: Patching): Pr
   try {
     await patch(object, finalizers, patching);
   } catch (error) {
-    if (!isKubeError(error, 404)) throw error;
+    if (!isMissing(error)) throw error;
   }
 }
 

@@ -1,5 +1,5 @@
 import type { KubeClient } from '../../kube/client.ts';
-import { isKubeError, isStale } from '../../kube/kube-error.ts';
+import { isMissing, isStale } from '../../kube/kube-error.ts';
 import { type KubeObject, keyOf } from '../../kube/object.ts';
 import type { Reflector } from '../../kube/reflector.ts';
 import type { Logger } from '../../telemetry/log.ts';
@@ -68,7 +68,7 @@ function createReports<P extends Reconcilable>(
     try {
       if (!(await status.write(object, fields, outcome.conditions, signal))) return;
     } catch (error) {
-      if (isKubeError(error, 404)) return;
+      if (isMissing(error)) return;
       throw error;
     }
     for (const note of outcome.events ?? []) events.record({ resource, metadata: object.metadata }, note);

@@ -1,4 +1,4 @@
-import { isKubeError, isStale } from '../../../kube/kube-error.ts';
+import { isMissing, isStale } from '../../../kube/kube-error.ts';
 import { keyOf } from '../../../kube/object.ts';
 import type { Cached } from '../../caches/caches.ts';
 import { planPaused } from '../../context/paused.ts';
@@ -43,7 +43,7 @@ export function createPairStatuses(writer: ActivationStatusWriter, wallMs: () =>
         try {
           await writer.write(activation, outcome.status ?? {}, outcome.conditions, signal);
         } catch (error) {
-          if (!isKubeError(error, 404)) throw error;
+          if (!isMissing(error)) throw error;
         }
       }
       return pausesMs.length === 0 ? undefined : { requeueAfterMs: Math.min(...pausesMs) };
