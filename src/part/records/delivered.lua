@@ -2,7 +2,7 @@
 -- the inbox lists deliveries that have failed after their events have expired. What is left of the chunks of an event is
 -- moved to as few chunks as possible.
 -- MOST_SCANNED: the number of bytes after which a call does not continue with other chunks. LARGE_CHUNK: if the last chunk
--- has more bytes, which is only possible with thousands of failed deliveries, all records of the event are kept.
+-- has more bytes, which is only possible with more than 5 MB of results, all records of the event are kept.
 local DELIVERED, LARGE_CHUNK = 100, 196608
 local CHUNKS_AT_ONCE, MOST_SCANNED = 16, 98304
 local scanned = 0
@@ -60,8 +60,8 @@ local function forgetChunks(at, name, from, most)
       write()
       return 256 * read + left
     end
-    local fields = {}
-    for number = read + 1, math.min(full, read + CHUNKS_AT_ONCE) do fields[#fields + 1] = name .. '\0' .. number end
+    local fields, atOnce = {}, math.max(1, math.floor(CHUNKS_AT_ONCE / 2 ^ math.floor(read / 40)))
+    for number = read + 1, math.min(full, read + atOnce) do fields[#fields + 1] = name .. '\0' .. number end
     for _, chunk in ipairs(redis.call('HMGET', KEYS[at], unpack(fields))) do
       read = read + 1
       scanned = scanned + #(chunk or '')

@@ -1,7 +1,8 @@
 -- The final records. They are read by records/record.ts. P:rec:<6h of the ref> holds, by ref (of a replay: ref:id), the
 -- records of an event's subscriptions: a byte with the number n of full chunks, then records. A full chunk contains
 -- about 64 records and is stored in the field `ref NUL n`. (In one field alone each record would rewrite all others:
--- 200 KB for 10,000.)
+-- 200 KB for 10,000.) After each 40 chunks, the next ones are twice as large, because there can be thousands of failed
+-- deliveries with many attempts.
 --   record: slot in 5 bytes, outcome (d, x, X, e, s; X: dead again after it was recovered), age in hex (ms since the event was accepted), ' ', attempts in hex, ' ',
 --   reason, ' ', latency in hex ms or -, then each failed attempt: ',' age ' ' reason ' ' latency; at last ';'
 -- The field '' contains how many bytes of P:meta are for the failed deliveries in this key. They are given back together
@@ -32,8 +33,8 @@ local function ageOf(ref) return string.format('%x', math.max(0, now - msOf(ref)
 
 -- If the records of an event fill a chunk, this writes the chunk. Returns the records that are not in a full chunk.
 local function partlyFull(at, name, had)
-  if #had <= CHUNK_BYTES or string.byte(had) >= MOST_CHUNKS then return had end
   local full = string.byte(had) + 1
+  if full > MOST_CHUNKS or #had <= CHUNK_BYTES * 2 ^ math.floor(full / 40) then return had end
   redis.call('HSET', KEYS[at], name .. '\0' .. full, had)
   return string.char(full)
 end

@@ -80,6 +80,12 @@ export const CLAIM_MUTANTS: readonly Mutant[] = [
     ['a late call is executed', "if own and tonumber(ARG_NUMBER) <= own.number then return { 'LATE' } end", ''],
   ]),
   ...mutantsOf(`${PART}records/records.lua`, [
+    [
+      'each of thousands of results rewrites most of the others',
+      'CHUNK_BYTES * 2 ^ math.floor(full / 40)',
+      'CHUNK_BYTES',
+      `${PART}records/delivered.redis.test.ts`,
+    ],
     ['a dead letter is recovered twice', "if outcome == 'x' then outcome = 'X' end", ''],
   ]),
   ...mutantsOf(`${PART}owner/recovery.ts`, [
