@@ -33,11 +33,7 @@ export const KIND_MUTANTS: readonly Mutant[] = [
     ['a group key with a comma selects other Activations', '/[\\\\,=]/g', '/[\\\\=]/g'],
   ]),
   ...kindMutantsOf(`${ACTIVATION}pair-statuses.ts`, `${ACTIVATION}reconcile.test.ts`, [
-    [
-      'a deleted Activation prevents the status of the next one',
-      'if (!isKubeError(error, 404)) throw error;',
-      'throw error;',
-    ],
+    ['a deleted Activation prevents the status of the next one', 'if (!isMissing(error)) throw error;', 'throw error;'],
   ]),
   ...kindMutantsOf(`${ACTIVATION}reconcile.ts`, `${ACTIVATION}reconcile.test.ts`, [
     [
