@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { createManualClock } from '../../test/support/manual-clock.ts';
 import { createKeyRing } from '../core/delivery/key-ring.ts';
 import { countKeyUses } from './root-key-metrics.ts';
 import { chooseRootKey, createRootKeyChoice } from './root-keys.ts';
@@ -27,7 +28,7 @@ function start(files: readonly number[], replicas: Record<string, readonly strin
     fence: () => 7,
     enqueueAll: () => state.enqueued++,
     clock: { setTimer: () => () => {}, nowMs: () => state.ms },
-    log: { info: () => {}, warn: () => {} },
+    log: { info: () => {}, debug: () => {}, warn: () => {}, error: () => {} },
   });
   choice.begin(AbortSignal.abort(), keys.state());
   state.ms = 35_000;
@@ -79,6 +80,32 @@ test('a key that cannot be published is not used', async () => {
   state.fails = true;
   await expect(choice.check()).rejects.toThrow('fenced');
   expect([keys.first().name, state.enqueued]).toEqual(['root.key', 0]);
+});
+
+test('while the keys cannot be checked, this is logged about once a minute', async () => {
+  const clock = createManualClock();
+  const keys = createKeyRing([1, 2].map(fileOf));
+  keys.follow(keys.oldest().fingerprint);
+  let lines = 0;
+  let checks = 0;
+  const choice = createRootKeyChoice({
+    keys,
+    replica: 'one',
+    readRootKeyReports: async () => {
+      checks++;
+      throw new Error('Connection is closed.');
+    },
+    control: { publishRootKey: async () => {} },
+    fence: () => 7,
+    enqueueAll: () => {},
+    clock,
+    log: { info: () => {}, debug: () => {}, warn: () => void lines++, error: () => {} },
+  });
+  const over = new AbortController();
+  choice.begin(over.signal, keys.state());
+  await clock.advance(59_500);
+  over.abort();
+  expect([checks, lines]).toEqual([60, 1]);
 });
 
 test('the newest key that all replicas have is selected, and never an older one than before', () => {

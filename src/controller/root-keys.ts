@@ -1,11 +1,15 @@
 import type { KeyRing } from '../core/delivery/key-ring.ts';
 import type { ControlStore } from '../record/control-store.ts';
+import { createLimitedLog } from '../telemetry/limited-log.ts';
 import type { Logger } from '../telemetry/log.ts';
 import { type Clock, sleep } from '../time/clock.ts';
 
 const CHECK_EVERY_MS = 1_000;
 /** The time within which every replica reports its keys. Reports are sent every 30 seconds. */
 const ALL_REPORT_WITHIN_MS = 35_000;
+
+/** The keys are checked every second, so an outage of Redis would cause thousands of lines. */
+const FAILURE_LINES = { lines: 1, periodMs: 60_000 };
 
 /** Chooses the root key for signing and encrypting new values. Only the leader does this. */
 export interface RootKeyChoice {
@@ -49,9 +53,10 @@ export function createRootKeyChoice(deps: {
   /** Enqueues all tenants, whose endpoints are encrypted with the first key, and all invitations that are not sent yet. */
   readonly enqueueAll: () => void;
   readonly clock: Pick<Clock, 'setTimer' | 'nowMs'>;
-  readonly log: Pick<Logger, 'info' | 'warn'>;
+  readonly log: Pick<Logger, 'info' | 'debug' | 'warn' | 'error'>;
 }): RootKeyChoice {
   const { keys, replica, clock, control, log } = deps;
+  const logFailure = createLimitedLog({ ...FAILURE_LINES, nowMs: clock.nowMs });
   let applied = keys.state();
   let waiting: readonly string[] = [];
   /** Since when replicas have been able to report to this leader. */
@@ -95,7 +100,9 @@ export function createRootKeyChoice(deps: {
 
   async function run(over: AbortSignal): Promise<void> {
     while (!over.aborted) {
-      await check().catch(error => log.warn({ err: error }, 'the root keys could not be checked, retrying'));
+      await check().catch((err: unknown) =>
+        logFailure(log, 'warn', { err }, 'the root keys could not be checked, retrying'),
+      );
       await sleep(clock, CHECK_EVERY_MS, over);
     }
     waiting = [];
