@@ -8,7 +8,7 @@ export const IMPAIRMENTS = {
   RedisNotReplicated: 'Writes to a Redis master are not confirmed by enough replicas (`SLUICE_REDIS_WAIT_REPLICAS`).',
   RedisUnsuitable: 'Redis settings can cause data loss or can cause Redis to block.',
   UnsupportedRedisFormat:
-    'Redis contains data in a format that was written by another version of Sluice and is not supported by this version.',
+    'Redis contains data in a format of another version of Sluice that this version does not support.',
   ForeignRedis:
     'Redis contains the data of another Kubernetes cluster, or of another installation in the same cluster, or the leading controller uses another Redis.',
   KubernetesUnavailable: 'The API server does not respond, or refuses the credentials of the role.',
