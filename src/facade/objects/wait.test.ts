@@ -26,7 +26,7 @@ function block(uid: string, generation: number, ...conditions: Said[]): Block {
 
 function setUp(cached?: Block) {
   const clock = createManualClock();
-  const handlers = new Set<(change: string, key: string, old: undefined, current: Block | undefined) => void>();
+  const handlers = new Set<(change: string, key: string, old: Block | undefined, current?: Block) => void>();
   let live: Block | undefined;
   let looks = 0;
   const caches = {
@@ -49,6 +49,9 @@ function setUp(cached?: Block) {
     wait: createWaits(caches, clock),
     see: (object: Block | undefined, key = 'shop/blk-1') => {
       for (const handler of handlers) handler('updated', key, undefined, object);
+    },
+    seeDeleted: (object: Block) => {
+      for (const handler of handlers) handler('deleted', 'shop/blk-1', object);
     },
     storeAs: (object: Block) => {
       live = object;
@@ -93,6 +96,17 @@ test.each<[string, Block]>([
   await clock.advance(1);
   expect(answer).toBe('not_in_force');
   expect(handlers.size).toBe(0);
+});
+
+test('the deletion of the object ends the call, and the deletion of an earlier one does not', async () => {
+  const { clock, handlers, see, seeDeleted, wait } = setUp();
+  const ended = wait('Block', block('u1', 2), 'Enforced');
+  const kept = wait('Block', block('u2', 2), 'Enforced');
+  seeDeleted(block('u1', 1));
+  await expect(ended).rejects.toMatchObject({ code: 'changed_meanwhile' });
+  see(block('u2', 2, ['Enforced', 'True', 2]));
+  await expect(kept).resolves.toMatchObject({ metadata: { uid: 'u2' } });
+  expect([handlers.size, clock.pendingTimers()]).toEqual([0, 0]);
 });
 
 test('is only notified about this object by the informer', async () => {

@@ -15,14 +15,17 @@ const LOOK_AT_MS = [1_000, 3_000];
 
 const PAUSED_MEANWHILE = `The workspace was paused. The change has been stored, and is applied when the operator removes the annotation ${PAUSED_ANNOTATION} from the Workspace.`;
 
+const GONE = 'The object was deleted before the change was in force. If you still want it to exist, repeat the call.';
+
 /**
  * Waits until the controller has set `condition` on the applied object and then returns the object. The uid must be the
  * same, and the condition must be for the applied generation or later.
  *
  * @param whilePaused what to do if the workspace was paused. The default is to refuse the call. With `closed`, this returns
  *   the object, because everything that the change closes is closed
- * @throws Refusal 409 `not_reconcilable` if the object must be edited, 409 `workspace_paused`, or 503 `not_in_force` after
- *   5 s. In the latter two cases, the change was stored and the call can safely be repeated
+ * @throws Refusal 409 `not_reconcilable` if the object must be edited, 409 `changed_meanwhile` if it is deleted, 409
+ *   `workspace_paused`, or 503 `not_in_force` after 5 s. In the latter two cases, the change was stored and the call can
+ *   safely be repeated
  */
 export type WaitFor = <K extends KindName>(
   kind: K,
@@ -66,8 +69,10 @@ export function createWaits(caches: Pick<Caches, 'get' | 'reflector' | 'live'>, 
       }
     }
 
-    const unsubscribe = caches.reflector(kind).subscribe((_change, changed, _old, current) => {
-      if (changed === key) look(current);
+    const unsubscribe = caches.reflector(kind).subscribe((change, changed, old, current) => {
+      if (changed !== key) return;
+      if (change === 'deleted' && old?.metadata.uid === metadata.uid) reject(new Refusal('changed_meanwhile', GONE));
+      else look(current);
     });
     const timers = [
       ...LOOK_AT_MS.map(atMs =>

@@ -58,7 +58,14 @@ export async function deactivate(
       });
     });
     // Activations of a deleted integration are never ready, so this must not wait for them.
-    return applied !== undefined && found !== undefined ? writer.waitFor('Activation', applied) : applied;
+    if (applied === undefined || found === undefined) return applied;
+    try {
+      return await writer.waitFor('Activation', applied);
+    } catch (error) {
+      // It was deleted in the meantime, which also closes the gate, unless there are other Activations.
+      if (error instanceof Refusal && error.code === 'changed_meanwhile') return undefined;
+      throw error;
+    }
   }
 
   let revoked: Cached<'Activation'> | undefined;
