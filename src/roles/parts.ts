@@ -37,6 +37,6 @@ export interface Parts {
 /** Returns the impairment of a role whose caches for `kinds` have not synced. */
 export function notSynced(kinds: readonly string[]): readonly Impairment[] {
   if (kinds.length === 0) return [];
-  const message = `The caches of ${kinds.join(', ')} are empty or out of date because the API server does not respond, or refuses the credentials or permissions of this role. Check KUBECONFIG, and the token and permissions of the service account.`;
+  const message = `The caches of ${[...new Set(kinds)].join(', ')} are empty or out of date because the API server does not respond, or refuses the credentials or permissions of this role. Check KUBECONFIG, and the token and permissions of the service account.`;
   return [{ reason: 'CachesNotSynced', cause: 'dependency', message }];
 }
