@@ -2,9 +2,11 @@ import { describe, expect, test } from 'vitest';
 import { createTestContext, objectOf } from '../../../../test/support/controller/test-context.ts';
 import { createManualClock } from '../../../../test/support/manual-clock.ts';
 import { PAUSED_ANNOTATION } from '../../../api/well-known.ts';
+import { cacheBehind } from '../../../kube/kube-error.ts';
 import type { Context } from '../../context/context.ts';
 import { createDeletionTimes } from '../../context/deletion-times.ts';
 import { finalizeUnlessPaused, PAUSABLE } from '../../context/paused.ts';
+import { SecretsForbiddenError } from '../../context/secret-access.ts';
 import type { Attempt } from '../../engine/keyed-controller.ts';
 import { finalizeStream, holdsEvents, reconcileStream } from './reconcile.ts';
 
@@ -62,7 +64,11 @@ describe('the deletion of a stream', () => {
   /** Finalizes a stream with an undelivered event. Returns the result, and whether its queue was removed. */
   async function finalize(
     deletionPolicy: 'Retain' | 'Delete',
-    { drops = true, ...options }: { drops?: boolean; namespaceDeleting?: boolean; deletingForMs?: number } = {},
+    {
+      drops = true,
+      fault,
+      ...options
+    }: { drops?: boolean; fault?: Error; namespaceDeleting?: boolean; deletingForMs?: number } = {},
   ) {
     const workspace = objectOf<'Workspace'>('acme', { account: 'acme' }, { namespace: undefined });
     const { context, forceRemoved } = createTestContext({ Workspace: [workspace] }, options);
@@ -71,10 +77,16 @@ describe('the deletion of a stream', () => {
       if (!drops) throw new Error('Redis is unavailable');
       dropped.push(name as string);
     };
+    const { inForce } = context.tenants;
     const parts = {
       control: { readDrain: async () => ({ unrouted: 0, open: 1 }), dropQueue },
       explain: (error: unknown) => error,
-      tenants: { ...context.tenants, remove: (...[, , drop]: [string, string, (fence: number) => unknown]) => drop(1) },
+      tenants: {
+        ...context.tenants,
+        inForce: (...args: Parameters<typeof inForce>) =>
+          fault === undefined ? inForce(...args) : Promise.reject(fault),
+        remove: (...[, , drop]: [string, string, (fence: number) => unknown]) => drop(1),
+      },
     };
     const finalization = finalizeStream({ ...context, ...parts } as unknown as Context)(
       objectOf<'CatalogStream'>('orders', { retention: '1h', deletionPolicy }),
@@ -90,6 +102,14 @@ describe('the deletion of a stream', () => {
     expect(await finalize('Retain')).toEqual({ result: 'Draining', dropped: [], forced: 0 });
     expect(await finalize('Retain', { namespaceDeleting: true })).toMatchObject({ result: 'done' });
     expect(await finalize('Delete')).toEqual({ result: 'done', dropped: ['orders'], forced: 0 });
+  });
+
+  test.each([
+    new SecretsForbiddenError('SecretsForbidden', 'the Secrets of the workspace cannot be read'),
+    cacheBehind('secrets of acme'),
+  ])('waits for anything other than Redis for as long as necessary: $message', async fault => {
+    const outcome = await finalize('Retain', { fault, deletingForMs: 3_600_000 });
+    expect(outcome).toEqual({ result: fault.message, dropped: [], forced: 0 });
   });
 
   /** Finalizes a stream that has been delivering its remaining events for an hour. */
