@@ -4,11 +4,11 @@ import { expect, onTestFinished, test, vi } from 'vitest';
 import { event, startPart, type TestPart } from '../../../test/support/part/part.ts';
 import { readBalance } from '../../accounts/balance.ts';
 import { metaKeyOf } from '../../part/keys.ts';
-import { createNoteStored } from '../../part/stored/stored-bytes.ts';
+import { createNoteStored, readStored } from '../../part/stored/stored-bytes.ts';
 import { createSweep } from '../../part/sweep/sweep.ts';
 import { createReadLateUsage } from '../../part/tokens/late-usage.ts';
 import { createTokens } from '../../part/tokens/tokens.ts';
-import { accountKeys, tenantKeys } from '../../redis/keys.ts';
+import { accountKeys, CLUSTER_KEYS, tenantKeys } from '../../redis/keys.ts';
 import { onEachRedis } from '../../redis/testing/each-redis.ts';
 import { createSeriesReader } from '../../series/series-reader.ts';
 import { createTrafficStore } from '../../series/traffic-store.ts';
@@ -24,6 +24,7 @@ onEachRedis(redis => {
   /** A part with a payer, and its upkeep. The activity continues until it is stopped. */
   async function start(plan = 'Metered') {
     const { t } = await startPart(redis(), { a: {} }, ['k']);
+    await redis().call('hset', CLUSTER_KEYS.parts, `${t.part.tenant}:${t.part.queue}:0`, t.part.gen);
     const account = `acc_${randomBytes(8).toString('hex')}`;
     await redis().call('hset', accountKeys(account).meta, 'plan', plan, 'included', 1_000_000);
     await t.change({ kind: 'meta', field: 'payer', value: account }, { kind: 'meta', field: 'plan', value: plan });
@@ -78,7 +79,7 @@ onEachRedis(redis => {
         }, SOON)
         .toBe(0);
     await untilRested();
-    return { t, upkeep, calls, send, stopUsing, untilRested, usage };
+    return { t, upkeep, calls, send, stopUsing, usage };
   }
 
   test('the counts of a part that is being used are read from it, and added when it pauses', async () => {
@@ -95,20 +96,19 @@ onEachRedis(redis => {
     expect([await usage.read(), await usage.series()]).toEqual([sent + 1, sent + 1]);
   });
 
-  test('a part that is being used adds its counts when the stored bytes to record or its settings change', async () => {
-    const { t, upkeep, calls, send, untilRested, usage } = await start();
+  test('a part that is being used records its stored bytes, and adds its counts when its settings change', async () => {
+    const { t, upkeep, calls, send, usage } = await start();
     const storedBytes = async () => Number((await t.hash('meta')).bytes);
+    const recorded = async () => (await readStored(redis())).find(({ tenant }) => tenant === t.part.tenant);
+    const [counted, before] = [await usage.counted(), calls.settle];
     const sent = await send('x'.repeat(70_000));
-    expect(await usage.counted()).toBeLessThan(sent);
+    expect(await recorded()).toMatchObject({ bytes: 65_536 });
     upkeep.wake({ stored: await storedBytes() });
-    await vi.waitFor(async () => expect(await usage.counted()).toBe(sent), SOON);
-    await untilRested();
-    const before = calls.settle;
-    upkeep.wake({ stored: await storedBytes() });
-    await pause(3 * FOLD_MS);
-    expect(calls.settle).toBe(before);
+    await vi.waitFor(async () => expect(await recorded()).toMatchObject({ bytes: 131_072 }), SOON);
+    expect([await usage.counted(), calls.settle]).toEqual([counted, before]);
     upkeep.wake({ version: 'new' });
-    await vi.waitFor(() => expect(calls.settle).toBe(before + 1), SOON);
+    await vi.waitFor(async () => expect(await usage.counted()).toBe(sent), SOON);
+    expect([await recorded(), calls.settle]).toMatchObject([{ bytes: 131_072 }, before + 1]);
   });
 
   test('a part with a limited number of tokens, or without a place in the lists, adds its counts regularly', async () => {

@@ -10,7 +10,7 @@ import type { NoteFailure } from '../dispatcher/part-failures.ts';
 const TIMES = {
   /** How often the part counts are added to its account and to the series. */
   foldMs: 5_000,
-  /** The same while the part is being used, but the bytes to record have not changed. */
+  /** The same while the part is being used without a pause. */
   foldLateMs: 60_000,
   /** How long to wait until a part is swept after its settings or its subscriptions have changed. */
   sweepMs: 10_000,
@@ -143,11 +143,12 @@ export function createUpkeep(deps: UpkeepDeps, part: Part): Upkeep {
   const source = { ...part, meta: partKeys(part).meta };
   let folded: string | undefined;
   let noted: Awaited<ReturnType<NoteStored>> | undefined;
-  /** The recorded bytes, and the bytes according to the last message since then. */
+  let payer = '';
+  /** The recorded bytes, the time at which they were recorded, and the bytes according to the last message. */
   let notedBytes: number | undefined;
+  let notedMs = Number.NEGATIVE_INFINITY;
   let stored: number | undefined;
-  /** When the counts were read last, and until when the next read may take unless it is urgent. */
-  let readMs = Number.NEGATIVE_INFINITY;
+  /** The time until which the counts need not be read again unless this is urgent. */
   let lateMs = Number.NEGATIVE_INFINITY;
   let isUrgent = false;
   /** The reason why the part had to wait for tokens when it was checked last. */
@@ -185,16 +186,23 @@ export function createUpkeep(deps: UpkeepDeps, part: Part): Upkeep {
 
   const areBytesNew = () => stored !== undefined && roundStored(stored) !== notedBytes;
 
+  async function note(by: string, bytes: number): Promise<void> {
+    notedMs = performance.now();
+    noted = await deps.noteStored(part, { payer: by, bytes }, noted);
+    notedBytes = roundStored(bytes);
+  }
+
   const counting = createJob(async () => {
     // Before the counts are read.
     const begunMs = performance.now();
     const isUsed = begunMs < wokenMs + quietMs;
-    if (!isUrgent && !areBytesNew() && isUsed && begunMs < lateMs) {
-      return Math.ceil(Math.min(lateMs, wokenMs + foldMs) - begunMs) + 1;
+    if (!isUrgent && isUsed && begunMs < lateMs) {
+      if (areBytesNew()) await note(payer, stored as number);
+      return Math.max(0, Math.ceil(Math.min(lateMs, wokenMs + foldMs) - performance.now()) + 1);
     }
     isUrgent = false;
+    // Only what is reported from now on may be newer.
     stored = undefined;
-    readMs = begunMs;
     lateMs = Number.NEGATIVE_INFINITY;
     const redisLateMs = isUsed ? nowMs() + foldLateMs + LATE_SLACK_MS : undefined;
     const settled = await deps.tokens.settle(part, nowMs(), redisLateMs);
@@ -207,11 +215,11 @@ export function createUpkeep(deps: UpkeepDeps, part: Part): Upkeep {
       alarmOf(settled.payer, waiting !== 'short');
       waiting = 'short';
     }
-    const { payer, counts } = settled;
+    const { counts } = settled;
+    payer = settled.payer;
     const fold = await deps.traffic.fold({ ...source, counts: counts.traffic }, nowMs(), folded, redisLateMs);
     folded = fold.known;
-    noted = await deps.noteStored(part, { payer, bytes: counts.bytes }, noted);
-    notedBytes = roundStored(counts.bytes);
+    await note(payer, counts.bytes);
     if (settled.answer === 'OK' && settled.mayBeLate && fold.mayBeLate) lateMs = begunMs + foldLateMs;
     if (waiting !== 'no') return waiting === 'asked' ? waitedMs : shortMs;
     // For events that are routed to nobody, only one message is sent in this time (`notified` in log/ingest.lua). The others
@@ -236,7 +244,8 @@ export function createUpkeep(deps: UpkeepDeps, part: Part): Upkeep {
       stored = seen.stored ?? stored;
       if (isShort) counting.within(0);
       // If the last read was earlier, the part may have changed since then without a message.
-      else if ((isUrgent || areBytesNew()) && wokenMs < lateMs) counting.within(Math.max(0, readMs + foldMs - wokenMs));
+      else if ((isUrgent || areBytesNew()) && wokenMs < lateMs)
+        counting.within(Math.max(0, notedMs + foldMs - wokenMs));
       else counting.within(foldMs);
       sweeping.within(isChanged ? sweepMs : sweepActiveMs);
     },
