@@ -7,8 +7,9 @@
 -- More: (id, group key, metadata, body, rest)*. rest: the end of the body that is stored in the log. The id is '', 16 bytes
 -- of the hash of a producer's id, or the ref of a Sluice id.
 -- Returns {OK, now, lines, references, inactive, bytes, payer or '', eventsPerSecond or ''}, or one word: GONE (the part is
---         missing or has another generation), STALE (another cfgv), CLOSED (the part does not accept events), or CLOCK and
---         now (`hour` is more than 1 from the part's hour, and a producer's id is given).
+--         missing or has another generation), STALE (another cfgv), CLOSED (the part does not accept events), or CLOCK,
+--         now, and the last hour with ids (a producer's id is given, and `hour` is more than 1 from the part's hour, or there
+--         is no key for that hour).
 -- lines: O ref (stored), D ref (duplicate), R (a Sluice id without an event), F (the quota is used up), L cost (the part has
 --         no space left in the limit of its account). If there are fewer lines than events, the others would exceed 512
 --         references and belong in the next call. references: number of references written. inactive: number of events
@@ -58,7 +59,8 @@ for i = FIRST, #ARGV, 5 do
 end
 ARG_HOUR = tonumber(ARG_HOUR)
 if #hashes > 0 and math.abs(math.floor(now / HOUR_MS) - ARG_HOUR) > 1 then return { 'CLOCK', now } end
-readHours(meta.ids)
+meta.ids = readHours(meta.ids)
+if #hashes > 0 and meta.ids then return { 'CLOCK', now, meta.ids } end
 local hold, position = meta.hold, nil
 local slotsOf, isWide = {}, {}
 local tail = tailOf(meta.tail)

@@ -178,6 +178,24 @@ onEachRedis(redis => {
       expect(await t.ingest(event('', { senderId: 'x' }))).toMatchObject({ events: [{ answer: 'DUP', ref }] });
     });
 
+    test.each([2, 5, 30])('is found after the clock was set back by %i hours, and later', async hours => {
+      const t = createTestPart(redis());
+      await t.setUp({}, []);
+      const send = async (...ids: string[]) => {
+        const answer = await t.ingest(...ids.map(senderId => event('', { senderId })));
+        return answer.answer === 'OK' && answer.events.map(each => each.answer);
+      };
+      await send('a');
+      t.clock.ms += HOUR_MS;
+      await send('b');
+      t.clock.ms -= hours * HOUR_MS;
+      expect(await send('a', 'b', 'c')).toEqual(['DUP', 'DUP', 'OK']);
+      for (let hour = 0; hour < hours; hour += 3) {
+        t.clock.ms += 3 * HOUR_MS;
+        expect(await send('b', 'c')).toEqual(['DUP', 'DUP']);
+      }
+    });
+
     test('is stored in a key for its hour, which does not expire; ids of Sluice are not stored', async () => {
       const t = createTestPart(redis());
       await t.setUp({}, []);

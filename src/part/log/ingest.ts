@@ -98,6 +98,8 @@ function readPartNow([bytes, payer, perSecond]: readonly Reply[]): PartNow {
 export function createIngest(redis: ScriptClient, nowMs: () => number = Date.now): Ingest {
   /** The number of hours that the part clock is ahead. */
   let ahead = 0;
+  /** The last hour for which a part has ids. After a clock was set back, it is in the future. */
+  let lastHour = 0;
   return async function ingest(part, cfgv, events) {
     if (events.length > MOST) throw new RangeError(`${events.length} events in one call`);
     const keys = partKeys(part);
@@ -111,7 +113,7 @@ export function createIngest(redis: ScriptClient, nowMs: () => number = Date.now
     }
     for (;;) {
       const hour = Math.floor(nowMs() / HOUR_MS) + ahead;
-      const listed = named ? idKeysAround(keys, hour) : [];
+      const listed = named ? idKeysAround(keys, hour, lastHour) : [];
       const args = { gen: part.gen, cfgv, hour };
       const [word, now, lines, references, inactive, ...rest] = await callScript(redis, INGEST, {
         keys,
@@ -126,6 +128,7 @@ export function createIngest(redis: ScriptClient, nowMs: () => number = Date.now
       }
       if (word !== 'CLOCK') return { answer: word as 'GONE' };
       ahead += Math.floor((now as number) / HOUR_MS) - hour;
+      if (typeof lines === 'number') lastHour = Math.max(lastHour, lines);
     }
   };
 }

@@ -74,6 +74,7 @@ export const INGEST_MUTANTS: readonly Mutant[] = [
     ],
   ]),
   ...mutantsOf(`${PART}log/sender-ids.lua`, [
+    ['ids are forgotten if the clock is set back', 'and lastHour or nil', 'and nil', `${PART}log/ingest.redis.test.ts`],
     ['an id is remembered forever', 'if ref and now - msOf(ref) < DAY_MS then', 'if ref then'],
     ['an id in the format of Sluice is stored for another event', 'return #id == #NO_REF', 'return false'],
     ['an event has two ids', `if entry and string.sub(entry[2][4], 1, 4) ~= '{"i"' then`, 'if entry then'],
