@@ -90,6 +90,17 @@ onEachRedis(redis => {
       expect(await keysOf(t)).toEqual([t.keys.meta]);
     });
 
+    test('leaves nothing else after the clock was set back', async () => {
+      const { t, d } = await startPart(redis());
+      await t.ingest(event('k', { senderId: 'x' }));
+      for (const claim of (await d.exchange()).claims) d.end(claim);
+      await d.exchange();
+      t.clock.ms -= 24 * HOUR_MS;
+      await t.ingest(event('k', { senderId: 'y' }));
+      expect(await createDrain(t.client).remove(t.part, 1, t.clock.ms)).toBe('OK');
+      expect(await keysOf(t)).toEqual([t.keys.meta]);
+    });
+
     test('that is recreated is not removed with the mark', async () => {
       const { t } = await startPart(redis());
       await createDrain(t.client).remove(t.part, 1, t.clock.ms);
