@@ -79,11 +79,11 @@ onEachRedis(redis => {
     expect(await redis().call('sismember', CLUSTER_KEYS.tenants, t.tenant)).toBe(1);
   });
 
-  test('lead: docs/limits.md: another cluster uses the data after the id of the former one was removed', async () => {
+  test('lead: docs/operations.md: another cluster uses the data after the id of the former one was removed', async () => {
     const t = start();
     const { uid = randomUUID() } = await t.control.readCluster();
     const former = (await t.control.lead(uid, 3, START_MS)) as { epoch: number; store: string };
-    const page = await readFile(join(import.meta.dirname, '..', '..', 'docs', 'limits.md'), 'utf8');
+    const page = await readFile(join(import.meta.dirname, '..', '..', 'docs', 'operations.md'), 'utf8');
     const [, ...command] = /`(HDEL) (\S+) (\S+)`/.exec(page) ?? [];
     expect(await redis().call(...(command as [string, string, string]))).toBe(1);
     onTestFinished(async () => {
