@@ -21,9 +21,9 @@ export const STORE_ANNOTATION = 'sluice.dev/redis';
 /**
  * Annotation used to pause a Workspace. While this is set to `"true"`, the workspace is not reconciled, and events use
  * the existing routes. Any changes in the meantime are applied after the annotation has been removed. However,
- * deletions will only wait for up to one minute, unless a stream has undelivered events. If Redis loses control state during the pause, it won't be rebuilt,
- * and ingress responds with 503. If the producer's workspace is paused, all subscriptions to its streams are paused as
- * well. Has no effect on a Workspace that is being deleted.
+ * deletions will only wait for up to one minute, unless a stream has undelivered events. If Redis loses control state
+ * during the pause, it won't be rebuilt, and ingress responds with 503. If the producer's workspace is paused, all
+ * subscriptions to its streams are paused as well. Has no effect on a Workspace that is being deleted.
  */
 export const PAUSED_ANNOTATION = 'sluice.dev/paused';
 

@@ -59,7 +59,7 @@ export const CLUSTER_SECRET_ACCESS: SecretAccess = {
 
 /** Tracks how long access to each namespace has been forbidden, in milliseconds of the monotonic clock. */
 function trackForbidden(views: NamespacedViews<SecretObject>, clock: Pick<Clock, 'nowMs'>) {
-  /**  */
+  /** When access to each namespace was first forbidden. */
   const since = new Map<string, number>();
   views.onAccess(namespace => {
     if (views.access(namespace) !== 'forbidden') since.delete(namespace);

@@ -133,7 +133,11 @@ export function createEventRecorder(options: {
     return undefined;
   }
 
-  /** @param lastTimestamp when it happened. In an outage of the API server, an Event can wait for minutes */
+  /**
+   * Creates an Event, or increments its count.
+   *
+   * @param lastTimestamp when it happened. During an outage of the API server, an Event can wait for minutes
+   */
   async function send(object: Regarding, { type, reason, message: whole }: EventNote, lastTimestamp: string) {
     const { metadata } = object;
     const message = whole.slice(0, LONGEST_MESSAGE);

@@ -1,3 +1,4 @@
+import { getEventListeners } from 'node:events';
 import { afterEach, expect, test } from 'vitest';
 import { startIssuer, type TestIssuer } from '../../../test/support/facade/issuer.ts';
 import { createManualClock } from '../../../test/support/manual-clock.ts';
@@ -35,6 +36,7 @@ function watch(...issuers: readonly TestIssuer[]) {
   return {
     ...created,
     untilPass,
+    listeners: () => getEventListeners(stop.signal, 'abort').length,
     pass: async (ms: number) => {
       await clock.advance(ms);
       await untilPass();
@@ -55,6 +57,14 @@ test('the keys are read at the start, and not again for the first token', async 
   expect(await issuers.keysOf(issuer.url)?.find('first')).toMatchObject({ keys: [{ kid: 'first' }] });
   await issuers.pass(60_000);
   expect(issuer.reads()).toBe(2);
+});
+
+test('watching for a long time does not need more memory', async () => {
+  const issuers = watch(await issue());
+  await issuers.untilPass();
+  const before = issuers.listeners();
+  for (let n = 0; n < 3; n++) await issuers.pass(5_000);
+  expect(issuers.listeners()).toBe(before);
 });
 
 test('an unavailable issuer is reported until its keys have been read', async () => {

@@ -1,7 +1,7 @@
 import { createLimitedLog } from '../../telemetry/limited-log.ts';
 import type { Logger } from '../../telemetry/log.ts';
 import type { Impairment } from '../../telemetry/role-health.ts';
-import { aborted, type Clock, sleep } from '../../time/clock.ts';
+import { type Clock, sleep } from '../../time/clock.ts';
 import { readKeySet } from './issuer-documents.ts';
 import { createIssuerKeys, type IssuerKeys } from './issuer-keys.ts';
 import { AUTHENTICATION_LIMITS, type AuthenticationLimits } from './limits.ts';
@@ -39,7 +39,7 @@ export function createIssuers(options: {
     /** Reads the keys of all issuers, and those of unavailable issuers again, until `stop` is aborted. */
     watch: async (clock: Pick<Clock, 'setTimer'>, stop: AbortSignal): Promise<void> => {
       while (!stop.aborted) {
-        await Promise.race([Promise.all([...all.values()].map(({ retry }) => retry())), aborted(stop)]);
+        await Promise.all([...all.values()].map(({ retry }) => retry()));
         await sleep(clock, WATCH_EVERY_MS, stop);
       }
     },

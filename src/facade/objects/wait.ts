@@ -21,11 +21,11 @@ const GONE = 'The object was deleted before the change was in force. If you stil
  * Waits until the controller has set `condition` on the applied object and then returns the object. The uid must be the
  * same, and the condition must be for the applied generation or later.
  *
- * @param whilePaused what to do if the workspace was paused. The default is to refuse the call. With `closed`, this returns
- *   the object, because everything that the change closes is closed
+ * @param whilePaused what to do if the workspace was paused. The default is to refuse the call. With `closed`, this
+ *   returns the object, because everything that the change closes is closed
  * @throws Refusal 409 `not_reconcilable` if the object must be edited, 409 `changed_meanwhile` if it is deleted, 409
- *   `workspace_paused`, or 503 `not_in_force` after 5 s. In the latter two cases, the change was stored and the call can
- *   safely be repeated
+ *   `workspace_paused`, or 503 `not_in_force` after 5 s. In the latter two cases, the change was stored and the call
+ *   can safely be repeated
  */
 export type WaitFor = <K extends KindName>(
   kind: K,

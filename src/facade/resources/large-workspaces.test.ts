@@ -11,8 +11,8 @@ import { ACCOUNT_ROUTES } from './workspaces/accounts.ts';
 import { WORKSPACE_ROUTES } from './workspaces/workspaces.ts';
 
 /**
- * A workspace can have hundreds of thousands of objects, so a call about a single integration must not read all of them.
- * It would stop the facade for everybody.
+ * A workspace can have hundreds of thousands of objects, so a call about a single integration must not read all of
+ * them. It would stop the facade for everybody.
  */
 
 const ROUTES = [...ACTIVATION_ROUTES, ...BLOCK_ROUTES, ...PULL_ROUTES, ...PARTNER_CATALOG_ROUTES];

@@ -2,7 +2,10 @@ import { type Mutant, mutantsOf } from '../mutant.ts';
 
 const PART = 'src/part/';
 
-/** Mutants of the scripts that claim events, record their results, and change inboxes, and of the dispatchers that run them. */
+/**
+ * Mutants of the scripts that claim events, record their results, and change inboxes, and of the dispatchers that run
+ * them.
+ */
 export const CLAIM_MUTANTS: readonly Mutant[] = [
   ...mutantsOf(`${PART}claims/claiming.lua`, [
     ['a removed first event is claimed', 'scores and scores[entryAt[i]] and entries', 'scores and entries'],
