@@ -77,6 +77,25 @@ test('uses the new master of a slot while the previous one hangs', async () => {
   await expect.poll(() => redis.call('set', 'a', '2').catch((error: Error) => error.message), SOON).toBe('OK');
 }, 60_000);
 
+test('confirms writes by the new master of a slot, even if nothing else is sent', async () => {
+  const cluster = await startRedisCluster({ replicas: true });
+  onTestFinished(cluster.stop);
+  const redis = await connectRedis({ url: cluster.url, waitReplicas: 1 }, log);
+  onTestFinished(() => redis.close());
+  const source = "#!lua\nreturn redis.call('SET', KEYS[1], ARGV[1])";
+  const script = { name: 'test', source, keys: ['key'], listedKeys: undefined, args: ['value'], takesMore: false };
+  const write = () =>
+    redis.runNamed(script, { keys: { key: 'a' }, args: { value: '1' } }).catch((error: Error) => error.message);
+  await expect.poll(write, SOON).toBe('OK');
+  const master = masterOfSlot(cluster, keySlot('a'));
+  const others = cluster.nodes.filter(node => node !== master);
+  await master.kill();
+  const roles = () => Promise.all(others.map(async node => String(await node.command('ROLE')).split(',')[0]));
+  await expect.poll(async () => (await roles()).filter(role => role === 'master'), SOON).toHaveLength(3);
+  await master.restart();
+  await expect.poll(write, SOON).toBe('OK');
+}, 120_000);
+
 test('is used as soon as it works, if it was down when the role started', async () => {
   const cluster = await startRedisCluster({ redis: { appendonly: true } });
   onTestFinished(cluster.stop);

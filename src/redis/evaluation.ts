@@ -63,10 +63,16 @@ export function createEvaluation(options: {
     }
   }
 
-  function masterOf(key: string): Redis {
+  function knownMaster(key: string): Redis | undefined {
     if (!(redis instanceof Cluster)) return redis;
     const name = redis.slots[keySlot(key)]?.[0];
-    const node = redis.nodes('master').find(({ options: { host, port } }) => `${host}:${port}` === name);
+    return redis.nodes('master').find(({ options: { host, port } }) => `${host}:${port}` === name);
+  }
+
+  async function findMaster(key: string): Promise<Redis> {
+    // The connection to the former master was closed. The Cluster client only learns the new one from a response.
+    await redis.call('exists', key);
+    const node = knownMaster(key);
     if (node === undefined) throw new Error('no master of the Redis Cluster is known for this key');
     return node;
   }
@@ -74,15 +80,14 @@ export function createEvaluation(options: {
   /** Sends the call to a master directly because the write must be confirmed by the replicas of this master. */
   async function runReplicated(call: Evaluation, confirming: Replicas): Promise<Reply> {
     const key = call.keys[0] ?? '';
-    let master = masterOf(key);
+    let master = knownMaster(key) ?? (await findMaster(key));
     let reply: Reply;
     try {
       reply = await runAt(master, call);
     } catch (error) {
       if (!isMoved(error)) throw error;
       // The Cluster client follows the same answer and learns the new master.
-      await redis.call('exists', key);
-      master = masterOf(key);
+      master = await findMaster(key);
       reply = await runAt(master, call);
     }
     await confirming.confirm(master);
