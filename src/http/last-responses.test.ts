@@ -100,6 +100,21 @@ test.each([
   socket.destroy();
 });
 
+test('refused requests whose rest has arrived leave nothing behind on a connection that is kept open', async () => {
+  const port = await start({});
+  const accepted = once(server.app.server, 'connection') as Promise<[Socket]>;
+  const socket = connect(port, '127.0.0.1');
+  const [connection] = await accepted;
+  const before = connection.listenerCount('close');
+  for (let i = 0; i < 20; i++) {
+    socket.write('POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n\r\nabc');
+    await once(socket, 'data');
+    socket.write('d');
+  }
+  await vi.waitFor(() => expect(connection.listenerCount('close')).toBe(before));
+  socket.destroy();
+});
+
 test('a connection is kept open if the rest of a refused request arrives in time', async () => {
   const socket = connect(await start({}, { lingerTimeoutMs: 300 }), '127.0.0.1');
   socket.write('POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n\r\nabc');

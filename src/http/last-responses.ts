@@ -60,8 +60,13 @@ export function createLastResponses(lingerMs: number): LastResponses {
     const timer = setTimeout(() => {
       if (!request.complete) socket.destroy();
     }, lingerMs);
-    request.once('end', () => clearTimeout(timer));
-    socket.once('close', () => clearTimeout(timer));
+    // A client can send any number of such requests on a connection.
+    const stop = () => {
+      clearTimeout(timer);
+      socket.off('close', stop);
+    };
+    request.once('end', stop);
+    socket.once('close', stop);
   }
 
   return {
