@@ -1,5 +1,6 @@
 import type { DeliveryStatus } from '../../../../api/delivery-status.ts';
 import type { Clock } from '../../../../time/clock.ts';
+import { tenantOfKey } from '../../../engine/turns.ts';
 
 /** Limits status writes to five per second across the whole installation. */
 const TURN_EVERY_MS = 200;
@@ -47,10 +48,9 @@ export interface DeliveryWriter {
 function createTurnQueue() {
   /** The entries of each namespace in the order of the changes. The namespaces are in the order of their turns. */
   const namespaces = new Map<string, Map<string, Entry>>();
-  const namespaceOf = (key: string) => key.slice(0, Math.max(0, key.indexOf('/')));
 
   function remove(key: string): void {
-    const namespace = namespaceOf(key);
+    const namespace = tenantOfKey(key);
     const own = namespaces.get(namespace);
     own?.delete(key);
     if (own?.size === 0) namespaces.delete(namespace);
@@ -59,7 +59,7 @@ function createTurnQueue() {
   return {
     /** Adds an entry, or replaces it without changing its position. */
     set(key: string, entry: Entry): void {
-      const namespace = namespaceOf(key);
+      const namespace = tenantOfKey(key);
       const own = namespaces.get(namespace) ?? new Map<string, Entry>();
       own.set(key, entry);
       namespaces.set(namespace, own);
@@ -68,12 +68,12 @@ function createTurnQueue() {
     /** Removes an entry. The next turn of its namespace is after those of all others. */
     take(key: string): void {
       remove(key);
-      const namespace = namespaceOf(key);
+      const namespace = tenantOfKey(key);
       const own = namespaces.get(namespace);
       namespaces.delete(namespace);
       if (own !== undefined) namespaces.set(namespace, own);
     },
-    has: (key: string): boolean => namespaces.get(namespaceOf(key))?.has(key) === true,
+    has: (key: string): boolean => namespaces.get(tenantOfKey(key))?.has(key) === true,
     *entries(): Iterable<[string, Entry]> {
       for (const own of namespaces.values()) yield* own;
     },
