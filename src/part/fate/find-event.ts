@@ -21,7 +21,9 @@ export function createFindEvent(redis: PartClient, nowMs: () => number): Routing
   async function find(part: Part, id: string | Buffer): Promise<FoundEvent | undefined> {
     const keys = partKeys(part);
     const hour = Math.floor(nowMs() / HOUR_MS);
-    const call = { keys, listed: idKeysAround(keys, hour), args: { gen: part.gen, id, hour } };
+    // After the clock was set back, there may be ids of later hours.
+    const listed = idKeysAround(keys, hour, Number.POSITIVE_INFINITY);
+    const call = { keys, listed, args: { gen: part.gen, id, hour } };
     const [word, ...event] = await callScript(redis, FIND_EVENT, call);
     return word !== 'OK' || event.length === 0 ? undefined : foundEvent(part, event as string[]);
   }

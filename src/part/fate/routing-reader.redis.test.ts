@@ -152,6 +152,13 @@ onEachRedis(redis => {
     expect((await reader.findEvent(tenant, queue, { eventId: 'order/1' }))?.id).toBe(streamIdOf(second));
   });
 
+  test('an event is found by the id of its sender after the clock was set back', async () => {
+    const { reader, tenant, queue, part, t } = await start();
+    await part.ingest(event('k', { senderId: 'order/1', meta: JSON.stringify({ i: 'order/1', s: '/x' }) }));
+    t.clock.ms -= 5 * 3_600_000;
+    expect(await reader.findEvent(tenant, queue, { eventId: 'order/1' })).toMatchObject({ meta: { id: 'order/1' } });
+  });
+
   test('an event is found by the id of its sender, by the id of Sluice, and by its ref', async () => {
     const { t, reader, tenant, queue, part } = await start();
     const meta = JSON.stringify({ i: 'order/1', s: '/x' });
