@@ -2,8 +2,8 @@
 -- Reads the series of a tenant, and which counts of some parts it already contains.
 --@keys series seriesMarks*
 --@args slots ...
--- slots: number of slots. More: slots of the ring, then sources (fold-traffic.lua). seriesMarks: of the week after, this
--- week, and the week before.
+-- slots: number of slots. More: slots of the ring, then sources (fold-traffic.lua). seriesMarks: of the week after,
+-- this week, and the week before.
 -- Returns {text of each slot or nil, mark of each source or nil}.
 local sources = FIRST + tonumber(ARG_SLOTS)
 local out = redis.call('HMGET', KEY_SERIES, unpack(ARGV, FIRST, sources - 1))

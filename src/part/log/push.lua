@@ -16,8 +16,8 @@ end
 
 -- Sends the events that were claimed, and what other dispatchers need to know. `events`: the messages of the events.
 -- `push`: dispatcher (false if nothing was pushed), to (its entry in P:ready), pushed (number of claims), bytes, behind
--- (texts of lanes with waiting events), isWaiting (whether a dispatcher should look for work), version and stored bytes of
--- the part.
+-- (texts of lanes with waiting events), isWaiting (whether a dispatcher should look for work), version and stored bytes
+-- of the part.
 local function pushEvents(events, push)
   local to, claims, total = push.to, 0, 0
   if push.dispatcher then

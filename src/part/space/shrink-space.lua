@@ -4,7 +4,8 @@
 -- effect.
 --@keys meta
 --@args gen account seq
--- Returns {OK, bytes that it has stored, or '' where a later grant is in force}, or GONE (also if it has another account).
+-- Returns {OK, bytes that it has stored, or '' where a later grant is in force}, or GONE (also if it has another
+--         account).
 local meta = redis.call('HMGET', KEY_META, 'gen', 'bytes', 'spaceSeq', 'payer')
 if meta[1] ~= ARG_GEN or meta[4] ~= ARG_ACCOUNT then return { 'GONE' } end
 local seq = tonumber(meta[3] or '0')

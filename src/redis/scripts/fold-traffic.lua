@@ -4,11 +4,12 @@
 -- KEYS  1 T:traf:ring  2 T:traf:<week>  3 T:traf:<week before>  4 T:traf:<week after>  5 T:traf:late
 -- ARGV  1 nowMs  2 part  3 time until which its next call may take, or ''  4.. (source, text)*; the first letter of a
 --       source says what its three counts are
--- Returns 1 if the next call may take until this time, or 0. To read the series, all of these parts are read. The ring: HASH of `m|q|h<slot>` → `<index> <eventsIn> <deliveries> <failures> <notRouted> <bytes>
--- <tokens>`, index = ms / width of the bucket: 61 minutes, 97 quarters, 169 hours, one more than is read so that a
--- reader whose clock is behind finds its oldest. Marks: HASH of source → `<begun> <minute> <a> <b> <c>`, the newest
--- minute of it that was added. A mark is kept for at least a week. Reports after that time are older than the series. A
--- process whose clock was ahead at the end of a week has written the mark to the next week.
+-- Returns 1 if the next call may take until this time, or 0. To read the series, these parts (T:traf:late) are read too.
+-- The ring: HASH of `m|q|h<slot>` → `<index> <eventsIn> <deliveries> <failures> <notRouted> <bytes> <tokens>`, index =
+-- ms / width of the bucket: 61 minutes, 97 quarters, 169 hours, one more than is read so that a reader whose clock is
+-- behind finds its oldest. Marks: HASH of source → `<begun> <minute> <a> <b> <c>`, the newest minute of it that was
+-- added. A mark is kept for at least a week. Reports after that time are older than the series. A process whose clock
+-- was ahead at the end of a week has written the mark to the next week.
 local MOST_LATE, LATE_MS = 64, 600000
 local RINGS = { { 'm', 1, 61 }, { 'q', 15, 97 }, { 'h', 60, 169 } }
 -- a is what has arrived (events, bytes, tokens). o is what has happened to them (delivered, failed, not routed to
