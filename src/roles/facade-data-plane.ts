@@ -1,4 +1,3 @@
-import { readBalance } from '../accounts/balance.ts';
 import { tenantId } from '../core/ids/ids.ts';
 import type { DataPlaneOperations } from '../facade/counted-operations.ts';
 import type { Caches } from '../facade/objects/caches.ts';
@@ -27,7 +26,7 @@ export interface FacadeDataPlane extends DataPlaneOperations {
   readonly inboxes: InboxReader;
   readonly routing: RoutingReader;
   readonly traffic: TrafficReader;
-  readonly readBalance: (account: string) => ReturnType<typeof readBalance>;
+  readonly readLateUsage: (account: string) => Promise<number | undefined>;
 }
 
 /**
@@ -67,11 +66,7 @@ export function openDataPlane(
     inboxes: createPartInboxReader(reading, findToRead),
     routing: createPartRoutingReader(reading, nowMs, stateOf),
     traffic: createPartTrafficReader(reading),
-    async readBalance(account) {
-      const usedTokens = await readLateUsage(account, nowMs());
-      const balance = await readBalance(redis, account);
-      return balance && usedTokens !== undefined ? { ...balance, usedTokens } : balance;
-    },
+    readLateUsage: account => readLateUsage(account, nowMs()),
     operations: {
       ...createPartInboxOperations(changing, findToChange),
       pull: createPartInboxOperations(reading, findToRead).pull,

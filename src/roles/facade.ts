@@ -1,3 +1,4 @@
+import { readBalance } from '../accounts/balance.ts';
 import { ConfigError } from '../config/config.ts';
 import type { OidcConfig } from '../config/oidc-environment.ts';
 import { VERSION } from '../config/version.ts';
@@ -47,7 +48,8 @@ export async function startFacade(parts: Parts): Promise<Running> {
     routing: plane.routing,
     traffic: plane.traffic,
     ...countOperations(plane, metrics.did),
-    readBalance: plane.readBalance,
+    readBalance: account => readBalance(redis, account),
+    readLateUsage: plane.readLateUsage,
     keyedCalls: createKeyedCalls(redis, keys, nowMs),
     keys,
     mails: createMailReader(redis),
