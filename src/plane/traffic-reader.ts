@@ -4,8 +4,7 @@ import type { CountedReason } from '../core/routing/reasons.ts';
 /** Reads the producer counts. Read-only. */
 export interface TrafficReader {
   /**
-   * Returns the series of a producer without any gaps. The last bucket is the current one. This uses two commands, and
-   * one for each part whose counts are added later (at most 64).
+   * Returns the series of a producer without any gaps. The last bucket is the current one. This uses a single command.
    */
   readonly readSeries: (tenant: string, history: History, nowMs: number) => Promise<readonly Bucket[]>;
   /**

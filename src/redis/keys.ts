@@ -26,11 +26,6 @@ export function tenantKeys(tenant: string) {
     series: `${tag}:traf:ring`,
     /** HASH for one week: the counts of each queue and integration that are already included. */
     seriesMarks: (week: number) => `${tag}:traf:${week}`,
-    /**
-     * ZSET: `queue:number` of each part whose counts are added to the series later, by the time until which this may
-     * take, in ms. Expires.
-     */
-    seriesLate: `${tag}:traf:late`,
     subs: (queue: string) => `${tag}:subs:${queue}`,
   };
 }
@@ -57,10 +52,6 @@ export function accountKeys(account: string) {
     hold: `${tag}:hold`,
     /** Part of a stream → its ledger and granted tokens. */
     grants: `${tag}:grants`,
-    /**
-     * ZSET: parts of streams that report their tokens later, by the time until which this may take, in ms. Expires.
-     */
-    late: `${tag}:late`,
     /** Part of a stream → its share of the stored bytes (`account-space.lua`). */
     space: `${tag}:space`,
     /** `ten:queue` → `<required tokens> <ms>`, for queues waiting for tokens. */

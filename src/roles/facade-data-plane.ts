@@ -11,7 +11,6 @@ import { createPartInboxOperations } from '../part/owner/operations.ts';
 import { createPartInboxRecovery } from '../part/owner/recovery.ts';
 import { createPartReplayInboxes } from '../part/owner/replays.ts';
 import { createPartTrafficReader } from '../part/reasons/traffic-reader.ts';
-import { createReadLateUsage } from '../part/tokens/late-usage.ts';
 import type { InboxReader } from '../plane/inbox-reader.ts';
 import type { RoutingReader } from '../plane/routing-reader.ts';
 import type { TrafficReader } from '../plane/traffic-reader.ts';
@@ -26,7 +25,6 @@ export interface FacadeDataPlane extends DataPlaneOperations {
   readonly inboxes: InboxReader;
   readonly routing: RoutingReader;
   readonly traffic: TrafficReader;
-  readonly readLateUsage: (account: string) => Promise<number | undefined>;
 }
 
 /**
@@ -59,14 +57,12 @@ export function openDataPlane(
   const reading = shareTime(redis, shares.reading);
   const changing = shareTime(redis, shares.changing);
   const completing = shareTime(redis, shares.completing);
-  const readLateUsage = createReadLateUsage(reading);
   const [findToRead, findToChange] = [createFindSlot(reading, findStream), createFindSlot(changing, findStream)];
   return {
     gates: createPartGateReader(redis, streamsOf),
     inboxes: createPartInboxReader(reading, findToRead),
     routing: createPartRoutingReader(reading, nowMs, stateOf),
     traffic: createPartTrafficReader(reading),
-    readLateUsage: account => readLateUsage(account, nowMs()),
     operations: {
       ...createPartInboxOperations(changing, findToChange),
       pull: createPartInboxOperations(reading, findToRead).pull,

@@ -49,7 +49,6 @@ export async function startFacade(parts: Parts): Promise<Running> {
     traffic: plane.traffic,
     ...countOperations(plane, metrics.did),
     readBalance: account => readBalance(redis, account),
-    readLateUsage: plane.readLateUsage,
     keyedCalls: createKeyedCalls(redis, keys, nowMs),
     keys,
     mails: createMailReader(redis),

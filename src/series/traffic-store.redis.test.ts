@@ -1,7 +1,6 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import { event, startPart, type TestDispatcher, type TestPart } from '../../test/support/part/part.ts';
 import { type Bucket, RINGS, type Traffic } from '../core/events/series.ts';
-import { metaKeyOf } from '../part/keys.ts';
 import { tenantKeys } from '../redis/keys.ts';
 import { onEachRedis } from '../redis/testing/each-redis.ts';
 import { createSeriesReader } from '../series/series-reader.ts';
@@ -30,9 +29,9 @@ onEachRedis(redis => {
   let t: TestPart;
   let d: TestDispatcher;
   const read = (history: '1h' | '24h' | '7d') =>
-    createSeriesReader(redis(), metaKeyOf).readSeries(t.part.tenant, history, t.clock.ms);
-  const fold = async (nowMs = t.clock.ms, known?: string, store = createTrafficStore(redis())) =>
-    (await store.fold({ ...t.part, meta: t.keys.meta }, nowMs, known)).known;
+    createSeriesReader(redis()).readSeries(t.part.tenant, history, t.clock.ms);
+  const fold = (nowMs = t.clock.ms, known?: string, store = createTrafficStore(redis())) =>
+    store.fold({ ...t.part, meta: t.keys.meta }, nowMs, known);
   const says = async (history: '1h' | '24h' | '7d', ms: number) => {
     const { granularitySeconds } = RINGS[history];
     const startMs = Math.floor(ms / granularitySeconds / 1_000) * granularitySeconds * 1_000;
@@ -49,29 +48,6 @@ onEachRedis(redis => {
     const names = Array.from({ length: 5 }, (_, i) => `k${i}`);
     ({ t, d } = await startPart(redis(), { x: {} }, names));
     t.clock.ms = MIDNIGHT_MS;
-  });
-
-  test('a part that adds its counts later is read together with them', async () => {
-    const store = createTrafficStore(redis());
-    const lateMs = t.clock.ms + 10 * MINUTE_MS;
-    const foldLater = () => store.fold({ ...t.part, meta: t.keys.meta }, t.clock.ms, undefined, lateMs);
-    const all = async () => [await read('1h'), await read('24h'), await read('7d')];
-    t.clock.ms -= 2 * MINUTE_MS;
-    await deliver(1);
-    expect(await foldLater()).toMatchObject({ mayBeLate: true });
-    // In the same minute, in a new one, and in a new day and week.
-    for (let i = 0; i < 3; i++) {
-      await deliver(i + 1);
-      await t.send('other');
-      t.clock.ms += MINUTE_MS;
-    }
-    const late = await all();
-    expect(totalsOf(late[0] ?? [])).toMatchObject({ eventsIn: 10, deliveries: 7, notRouted: 3, tokens: 7 });
-    // These are the same after they were added, even if they are still read from the part.
-    await foldLater();
-    expect(await all()).toEqual(late);
-    await fold();
-    expect(await all()).toEqual(late);
   });
 
   test('counts an event once, in the minute in which it was stored', async () => {

@@ -18,36 +18,20 @@ export interface TrafficSource {
   readonly counts?: readonly [arrived: string, ended: string];
 }
 
-/** The result of a fold. */
-export interface Folded {
-  /** The state of the series. You should pass it to the next call. */
-  readonly known: string;
-  /** The next call may take until `lateMs`. */
-  readonly mayBeLate: boolean;
-}
-
 /** Adds the counts of all parts (each of which has its own slot) to the series of their producers. */
 export interface TrafficStore {
   /**
    * Adds new counts of the part to the series. Can be repeated by any process at any time. Each count is only added
    * once, and always to the minute in which it was counted.
    *
-   * @param known from the last call. Returns early without new counts
-   * @param lateMs the time until which the next call may take. This is only possible for a limited number of parts in
-   *   each workspace. Until then, the series is read together with these parts (`series-reader.ts`)
+   * @param known result of the last call. Returns early without new counts
+   * @returns the state of the series. You should pass it to the next call
    */
-  readonly fold: (source: TrafficSource, nowMs: number, known?: string, lateMs?: number) => Promise<Folded>;
+  readonly fold: (source: TrafficSource, nowMs: number, known?: string) => Promise<string>;
 }
 
-/** The number of minutes that a part which is being used may keep after they have been added. */
-const KEPT_MINUTES = 4;
-
 /** The fields in the hash of a part that contain its counts. */
-export const COUNT_FIELDS = ['in', 'out'] as const;
-
-/** The names of the counts of a part in the series. */
-export const sourcesOf = ({ queue, number }: { queue: string; number: number }) =>
-  [`a:${queue}:${number}`, `o:${queue}:${number}`] as const;
+const FIELDS = ['in', 'out'] as const;
 
 /** `<begun>(;<minute> <a> <b> <c>)*` (`lib/traffic.lua`) without any past minutes. */
 function pruned(text: string): string {
@@ -55,31 +39,33 @@ function pruned(text: string): string {
   return minutes.length === 0 ? head : `${head};${minutes.at(-1)}`;
 }
 
-const minutesOf = (text: string) => text.split(';').length - 1;
-
 export function createTrafficStore(redis: RedisClient): TrafficStore {
   async function readCounts(meta: string): Promise<readonly string[]> {
-    const texts = (await redis.call('hmget', meta, ...COUNT_FIELDS)) as (string | null)[];
+    const texts = (await redis.call('hmget', meta, ...FIELDS)) as (string | null)[];
     return texts.map(text => text ?? '');
   }
 
   return {
-    async fold(source, nowMs, known, lateMs) {
+    async fold(source, nowMs, known) {
       const { tenant, queue, number, meta, counts } = source;
-      const names = sourcesOf({ queue, number });
+      // The names used in the series.
+      const names = [`a:${queue}:${number}`, `o:${queue}:${number}`];
       const texts = counts ?? (await readCounts(meta));
-      const folded = texts.map(pruned).join('\n');
-      if (folded === known || folded.trim() === '') return { known: folded, mayBeLate: false };
+      const joined = texts.join('\n');
+      if (joined === known || joined.trim() === '') return joined;
       const t = tenantKeys(tenant);
       const week = weekOf(nowMs);
-      const args: Argument[] = [nowMs, `${queue}:${number}`, lateMs ?? ''];
-      for (const [i, text] of texts.entries()) if (text !== '') args.push(names[i] as string, text);
+      const args: Argument[] = [nowMs];
+      const longer: Argument[] = [];
+      for (const [i, text] of texts.entries()) {
+        if (text === '') continue;
+        args.push(names[i] as string, text);
+        if (text !== pruned(text)) longer.push(FIELDS[i] as string, text);
+      }
       const marks = [week, week - 1, week + 1].map(t.seriesMarks);
-      const mayBeLate = (await redis.run('fold-traffic', [t.series, ...marks, t.seriesLate], args)) === 1;
-      const most = mayBeLate ? KEPT_MINUTES : 1;
-      const longer = texts.flatMap((text, i) => (minutesOf(text) > most ? [COUNT_FIELDS[i] as string, text] : []));
+      await redis.run('fold-traffic', [t.series, ...marks], args);
       if (longer.length > 0) await redis.run('prune-traffic', [meta], longer);
-      return { known: folded, mayBeLate };
+      return texts.map(pruned).join('\n');
     },
   };
 }

@@ -22,7 +22,6 @@ const ANSWER: Extract<ExchangeAnswer, { answer: 'OK' | 'CLOSED' | 'HELD' }> = {
   hold: undefined,
   news: [],
   events: [],
-  stored: 0,
 };
 
 beforeEach(() => {

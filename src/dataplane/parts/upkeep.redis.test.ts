@@ -3,7 +3,6 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { event, START_MS, startPart, type TestPart } from '../../../test/support/part/part.ts';
 import { readBalance } from '../../accounts/balance.ts';
-import { metaKeyOf } from '../../part/keys.ts';
 import { createNoteStored } from '../../part/stored/stored-bytes.ts';
 import { createSweep } from '../../part/sweep/sweep.ts';
 import { sweepAll } from '../../part/sweep/testing/sweep-all.ts';
@@ -62,7 +61,7 @@ onEachRedis(redis => {
     const { t } = await startPart(redis(), { a: {} }, ['k']);
     const { calls, start, wake } = upkeepOf(t, { times: { ...times, foldMs: 1_500 } });
     const countEvents = async () => {
-      const series = await createSeriesReader(redis(), metaKeyOf).readSeries(t.part.tenant, '1h', t.clock.ms);
+      const series = await createSeriesReader(redis()).readSeries(t.part.tenant, '1h', t.clock.ms);
       return series.reduce((sum, { eventsIn }) => sum + eventsIn, 0);
     };
     start();
@@ -98,7 +97,7 @@ onEachRedis(redis => {
     upkeep.wake({});
     upkeep.start();
     await vi.waitFor(async () => {
-      const series = await createSeriesReader(redis(), metaKeyOf).readSeries(t.part.tenant, '1h', t.clock.ms);
+      const series = await createSeriesReader(redis()).readSeries(t.part.tenant, '1h', t.clock.ms);
       expect(series.reduce((sum, { eventsIn }) => sum + eventsIn, 0)).toBe(1);
     }, SOON);
   });
@@ -186,7 +185,7 @@ onEachRedis(redis => {
     };
     await expect.poll(callsWhileWaiting, SOON).toBe(0);
     expect(upkeep.calls.settle).toBeLessThan(10);
-    const series = await createSeriesReader(redis(), metaKeyOf).readSeries(t.part.tenant, '1h', START_MS);
+    const series = await createSeriesReader(redis()).readSeries(t.part.tenant, '1h', START_MS);
     expect(series.at(-1)).toMatchObject({ eventsIn: 2, tokens: 2 });
   });
 
@@ -216,7 +215,7 @@ onEachRedis(redis => {
     upkeep.start();
     await vi.waitFor(() => expect(stored).toEqual([Number(bytes)]), SOON);
     expect(reads).toEqual(['report']);
-    const series = await createSeriesReader(redis(), metaKeyOf).readSeries(t.part.tenant, '1h', START_MS);
+    const series = await createSeriesReader(redis()).readSeries(t.part.tenant, '1h', START_MS);
     expect(series.at(-1)).toMatchObject({ eventsIn: 1 });
   });
 
@@ -301,7 +300,7 @@ onEachRedis(redis => {
     });
     await t.send('k');
     upkeep.start();
-    const seriesOf = () => createSeriesReader(redis(), metaKeyOf).readSeries(t.part.tenant, '1h', START_MS);
+    const seriesOf = () => createSeriesReader(redis()).readSeries(t.part.tenant, '1h', START_MS);
     await vi.waitFor(async () => expect((await seriesOf()).at(-1)?.eventsIn).toBe(1), SOON);
     await upkeep.stop();
     const { sweep } = upkeep.calls;

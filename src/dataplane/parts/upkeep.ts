@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { type Part, partKeys } from '../../part/keys.ts';
-import { type NoteStored, roundStored } from '../../part/stored/stored-bytes.ts';
+import type { NoteStored } from '../../part/stored/stored-bytes.ts';
 import type { SweepState } from '../../part/sweep/due.ts';
 import type { Sweep, Swept } from '../../part/sweep/sweep.ts';
 import type { Tokens } from '../../part/tokens/tokens.ts';
@@ -10,8 +10,6 @@ import type { NoteFailure } from '../dispatcher/part-failures.ts';
 const TIMES = {
   /** How often the part counts are added to its account and to the series. */
   foldMs: 5_000,
-  /** The same while the part is being used without a pause. */
-  foldLateMs: 60_000,
   /** How long to wait until a part is swept after its settings or its subscriptions have changed. */
   sweepMs: 10_000,
   /** How often an active part is swept. Nothing that is stored in the meantime is removed earlier than this. */
@@ -26,8 +24,6 @@ const TIMES = {
 /** The interval for reporting a waiting part to the controller. */
 const ALARM_MS = 30_000;
 const RETRY_MS = 1_000;
-/** How long the counts of a part are read together with the part after they should have been added. */
-const LATE_SLACK_MS = 30_000;
 /** How long to wait between two slices of a sweep, because there is other work for the part. */
 const BETWEEN_SLICES_MS = 5;
 /** The maximum delay supported by `setTimeout`. If a part is due later than this, it is also checked earlier. */
@@ -58,8 +54,6 @@ export interface Activity {
   readonly hold?: string | undefined;
   /** The version of its rows. */
   readonly version?: string;
-  /** The number of stored bytes, if it is known. */
-  readonly stored?: number | undefined;
 }
 
 export interface Upkeep {
@@ -136,21 +130,11 @@ function createJob(run: () => Promise<number | undefined>, onError: (error: unkn
  */
 export function createUpkeep(deps: UpkeepDeps, part: Part): Upkeep {
   const { nowMs } = deps;
-  const { foldMs, foldLateMs, sweepMs, sweepActiveMs, shortMs, waitedMs, clockMs } = { ...TIMES, ...deps.times };
+  const { foldMs, sweepMs, sweepActiveMs, shortMs, waitedMs, clockMs } = { ...TIMES, ...deps.times };
   const state: SweepState = {};
-  /** The part may change for this time after its last message, which must be longer than in log/ingest.lua. */
-  const quietMs = 0.9 * foldMs;
   const source = { ...part, meta: partKeys(part).meta };
   let folded: string | undefined;
   let noted: Awaited<ReturnType<NoteStored>> | undefined;
-  let payer = '';
-  /** The recorded bytes, the time at which they were recorded, and the bytes according to the last message. */
-  let notedBytes: number | undefined;
-  let notedMs = Number.NEGATIVE_INFINITY;
-  let stored: number | undefined;
-  /** The time until which the counts need not be read again unless this is urgent. */
-  let lateMs = Number.NEGATIVE_INFINITY;
-  let isUrgent = false;
   /** The reason why the part had to wait for tokens when it was checked last. */
   let waiting: 'no' | 'asked' | 'short' = 'no';
   /** The time of the last activity, using the monotonic clock. */
@@ -169,10 +153,9 @@ export function createUpkeep(deps: UpkeepDeps, part: Part): Upkeep {
       }
       if (answer.answer !== 'OK') return undefined;
       if (answer.expired + answer.neverRouted > 0) deps.onExpired?.(answer);
-      if (!answer.more) return answer.dueInMs;
       // The stored bytes may have changed.
-      isUrgent = true;
-      counting.within(foldMs);
+      if (answer.more) counting.within(foldMs);
+      if (!answer.more) return answer.dueInMs;
       await pause(BETWEEN_SLICES_MS);
     }
     return undefined;
@@ -184,28 +167,10 @@ export function createUpkeep(deps: UpkeepDeps, part: Part): Upkeep {
     deps.alarm(`a:${payer}`);
   }
 
-  const areBytesNew = () => stored !== undefined && roundStored(stored) !== notedBytes;
-
-  async function note(by: string, bytes: number): Promise<void> {
-    notedMs = performance.now();
-    noted = await deps.noteStored(part, { payer: by, bytes }, noted);
-    notedBytes = roundStored(bytes);
-  }
-
   const counting = createJob(async () => {
     // Before the counts are read.
     const begunMs = performance.now();
-    const isUsed = begunMs < wokenMs + quietMs;
-    if (!isUrgent && isUsed && begunMs < lateMs) {
-      if (areBytesNew()) await note(payer, stored as number);
-      return Math.max(0, Math.ceil(Math.min(lateMs, wokenMs + foldMs) - performance.now()) + 1);
-    }
-    isUrgent = false;
-    // Only what is reported from now on may be newer.
-    stored = undefined;
-    lateMs = Number.NEGATIVE_INFINITY;
-    const redisLateMs = isUsed ? nowMs() + foldLateMs + LATE_SLACK_MS : undefined;
-    const settled = await deps.tokens.settle(part, nowMs(), redisLateMs);
+    const settled = await deps.tokens.settle(part, nowMs());
     if (settled.answer === 'GONE') return undefined;
     if (settled.answer === 'OK') {
       if (settled.cleared) alarmOf(settled.payer, true);
@@ -215,18 +180,15 @@ export function createUpkeep(deps: UpkeepDeps, part: Part): Upkeep {
       alarmOf(settled.payer, waiting !== 'short');
       waiting = 'short';
     }
-    const { counts } = settled;
-    payer = settled.payer;
-    const fold = await deps.traffic.fold({ ...source, counts: counts.traffic }, nowMs(), folded, redisLateMs);
-    folded = fold.known;
-    await note(payer, counts.bytes);
-    if (settled.answer === 'OK' && settled.mayBeLate && fold.mayBeLate) lateMs = begunMs + foldLateMs;
+    const { payer, counts } = settled;
+    folded = await deps.traffic.fold({ ...source, counts: counts.traffic }, nowMs(), folded);
+    noted = await deps.noteStored(part, { payer, bytes: counts.bytes }, noted);
     if (waiting !== 'no') return waiting === 'asked' ? waitedMs : shortMs;
     // For events that are routed to nobody, only one message is sent in this time (`notified` in log/ingest.lua). The others
     // are counted at its end.
     const endMs = wokenMs + foldMs;
     // Timers can be a millisecond early.
-    return begunMs < wokenMs + quietMs ? Math.max(0, Math.ceil(endMs - performance.now()) + 1) : undefined;
+    return begunMs < endMs ? Math.max(0, Math.ceil(endMs - performance.now()) + 1) : undefined;
   }, fail('cannot report the counts of a part'));
 
   return {
@@ -236,17 +198,10 @@ export function createUpkeep(deps: UpkeepDeps, part: Part): Upkeep {
     },
     wake(seen) {
       wokenMs = performance.now();
+      // While it waits it is looked at often enough.
+      counting.within(seen.hold === 'tokens' && waiting === 'no' ? 0 : foldMs);
       const isChanged = seen.version !== undefined && seen.version !== version;
       if (isChanged) version = seen.version;
-      // While it waits it is looked at often enough.
-      const isShort = seen.hold === 'tokens' && waiting === 'no';
-      isUrgent ||= isShort || isChanged;
-      stored = seen.stored ?? stored;
-      if (isShort) counting.within(0);
-      // If the last read was earlier, the part may have changed since then without a message.
-      else if ((isUrgent || areBytesNew()) && wokenMs < lateMs)
-        counting.within(Math.max(0, notedMs + foldMs - wokenMs));
-      else counting.within(foldMs);
       sweeping.within(isChanged ? sweepMs : sweepActiveMs);
     },
     async stop() {

@@ -55,11 +55,6 @@ export interface Facade {
   readonly readBalance: (
     account: string,
   ) => Promise<(Balance & { readonly shortages: readonly Shortage[] }) | undefined>;
-  /**
-   * Reads the tokens used by an account, including those that its streams report later. This reads up to 64 parts. If
-   * there are no such streams, this is undefined.
-   */
-  readonly readLateUsage: (account: string) => Promise<number | undefined>;
   /** Reads how many bytes the events of an account take up. */
   readonly readStoredBytes: (account: string) => Promise<number>;
   /** Root keys. Object names are derived from the oldest key. */

@@ -12,7 +12,7 @@
 -- Returns {word, now, claims and bytes ever pushed to it, letters (completing), due (ms of the next retry or '', what
 --         waits aside), 1 where more may be claimed at once, version of the rows, slots whose endpoint this disabled,
 --         dispatchers that stopped responding (evict them), hold or '', news of slots (format: lib news), pieces of events
---         (format: lib message), stored bytes of the part}.
+--         (format: lib message)}.
 --         Words: OK; CLOSED (control data is missing: ends attempts, claims nothing); HELD (four other dispatchers are active:
 --         ends attempts, claims nothing). Or alone: GONE (another generation); LATE (a later call was processed: no change).
 --@include ../lanes/clock.lua
@@ -96,5 +96,5 @@ local due = redis.call('ZRANGE', KEY_RETRIES, '0', '0', 'WITHSCORES')[2] or ''
 if isMoving or budget > taken and due ~= '' and tonumber(due) <= now then more = 1 end
 return {
   word, now, pushed, bytes, letters, due, more, meta[3] or '0', table.concat(disabled, ' '), table.concat(lapsed, ' '),
-  meta[5] or '', news, claimedEvents(), changedBytes(meta[7]),
+  meta[5] or '', news, claimedEvents(),
 }

@@ -86,8 +86,6 @@ export type ExchangeAnswer =
       /** The slots for which the delivery state has changed. */
       readonly news: readonly SlotNews[];
       readonly events: readonly ClaimedEvent[];
-      /** The number of bytes stored by the part. */
-      readonly stored: number;
     }
   | { readonly answer: 'GONE' };
 
@@ -227,7 +225,7 @@ export function createExchange(redis: ScriptClient): Exchange {
     const [answer, ...rest] = await callForBuffers(redis, EXCHANGE, { keys, listed, args, more });
     if (answer === 'GONE') return { answer };
     if (answer === 'LATE') throw new Error('a later exchange was made before');
-    const [nowMs, claims, total, letters, due, hasMore, version, disabled, lapsed, hold, news, events, stored] = rest;
+    const [nowMs, claims, total, letters, due, hasMore, version, disabled, lapsed, hold, news, events] = rest;
     return {
       answer: answer as 'OK',
       nowMs: nowMs as number,
@@ -242,7 +240,6 @@ export function createExchange(redis: ScriptClient): Exchange {
       hold: (hold as Buffer).length === 0 ? undefined : (hold as Buffer).toString('latin1'),
       news: parseSlotNews((news as Buffer).toString('latin1')),
       events: parseEvents(Buffer.concat(events as Buffer[])),
-      stored: Number(stored),
     };
   };
 }

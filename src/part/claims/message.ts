@@ -48,13 +48,8 @@ export interface Push {
   readonly behind: readonly string[];
   /** The time at which the claims were made, in milliseconds of the part's clock. */
   readonly nowMs: number;
-  /**
-   * This changes if there are changes to the rows of subscriptions or their endpoints, or to the retention, the account,
-   * or its plan.
-   */
+  /** This changes if there are changes to the rows of subscriptions or their endpoints, or to the retention. */
   readonly version: string;
-  /** The number of bytes stored by the part. Undefined in messages that are not about new events. */
-  readonly stored: number | undefined;
   readonly events: readonly ClaimedEvent[];
 }
 
@@ -105,8 +100,7 @@ export function parseEvents(text: Buffer, at = 0): ClaimedEvent[] {
 
 export function parsePush(text: Buffer): Push {
   let at = text.indexOf(10) + 1;
-  const [dispatcher, pushed, bytes, waiting, behind, now, ...rest] = text.toString('latin1', 0, at - 1).split(' ');
-  const [version = '', stored] = rest;
+  const [dispatcher, pushed, bytes, waiting, behind, now, version = ''] = text.toString('latin1', 0, at - 1).split(' ');
   const lanes: string[] = [];
   for (let left = Number(behind); left > 0; left--) {
     const from = text.indexOf(32, at) + 1;
@@ -122,7 +116,6 @@ export function parsePush(text: Buffer): Push {
     behind: lanes,
     nowMs: Number(now),
     version,
-    stored: stored === undefined ? undefined : Number(stored),
     events: parseEvents(text, at),
   };
 }

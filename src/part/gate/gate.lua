@@ -80,8 +80,6 @@ local function setPayer(field, value)
   set(KEY_META, field, value)
   if field == 'payer' then beginLedger() else boundLedger() end
   if hold then woken = true end
-  -- The ledger that has ended is charged soon.
-  rowsChanged = true
 end
 
 local function wakeSlot(slot)
@@ -252,7 +250,7 @@ for i = FIRST, #ARGV, 4 do
   elseif operation == 'meta' then
     local isSet = set(KEY_META, a, b)
     woken = isSet and a == 'ready' or woken
-    -- The home of the part notices the new version.
+    -- The process that removes expired events notices the new version.
     rowsChanged = isSet and a == 'retentionMs' or rowsChanged
   elseif operation == 'marker' then
     woken = set(KEY_KEYS, '', MARKER) or woken

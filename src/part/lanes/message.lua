@@ -3,8 +3,7 @@
 --   A body of more than 16 KiB is left out, and its bytes are negative. An event that is not in the log has x as bytes.
 --   claim: slot, + if more events wait behind it, ~ without order, :attempts:lapses if there were any, !replay id.
 -- A push begins with a line of: dispatcher (- for none), total claims and bytes pushed to it, 1 if lanes wait, number of
--- claimed lanes with new events, now, version of the rows, and stored bytes of the part if they are known. Then (bytes,
--- space, lane)* for these lanes, then events.
+-- claimed lanes with new events, now, version of the rows. Then (bytes, space, lane)* for these lanes, then events.
 local PUSHED_BODY = 16384
 
 -- Adds the event text to `pieces`, which are joined only once: Lua hashes all bytes of each string that it creates.
@@ -23,7 +22,7 @@ local function claimText(slot, behind, unordered, tries, replay)
   return slot .. (behind and '+' or '') .. (unordered and '~' or '') .. tries .. (replay and '!' .. replay or '')
 end
 
-local function pushHead(dispatcher, claims, bytes, waiting, behind, version, stored)
+local function pushHead(dispatcher, claims, bytes, waiting, behind, version)
   local counts = string.format(' %d %d %d %d %d ', claims, bytes, waiting, behind, now)
-  return dispatcher .. counts .. version .. (stored and string.format(' %d', stored) or '') .. '\n'
+  return dispatcher .. counts .. version .. '\n'
 end

@@ -293,7 +293,7 @@ end
 if pushed > 0 or #behind > 0 or waiting or mustNotify then
   pushEvents(events, {
     dispatcher = pushed > 0 and dispatcher, to = to, pushed = pushed, bytes = pushedBytes, behind = behind,
-    isWaiting = waiting, version = meta.version, stored = bytes + storedBytes,
+    isWaiting = waiting, version = meta.version,
   })
 end
 return {

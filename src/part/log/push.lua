@@ -16,8 +16,7 @@ end
 
 -- Sends the events that were claimed, and what other dispatchers need to know. `events`: the messages of the events.
 -- `push`: dispatcher (false if nothing was pushed), to (its entry in P:ready), pushed (number of claims), bytes, behind
--- (texts of lanes with waiting events), isWaiting (whether a dispatcher should look for work), version and stored bytes
--- of the part.
+-- (texts of lanes with waiting events), isWaiting (whether a dispatcher should look for work), version of the part.
 local function pushEvents(events, push)
   local to, claims, total = push.to, 0, 0
   if push.dispatcher then
@@ -26,7 +25,7 @@ local function pushEvents(events, push)
     to.room, to.bytes = to.room - push.bytes, total
   end
   local waiting, version = push.isWaiting and 1 or 0, push.version or '0'
-  local head = pushHead(push.dispatcher or '-', claims, total, waiting, #push.behind, version, push.stored)
+  local head = pushHead(push.dispatcher or '-', claims, total, waiting, #push.behind, version)
   table.insert(events, 1, head .. table.concat(push.behind))
   local heard = redis.call('SPUBLISH', KEY_CHANNEL, join(events))
   -- There is no subscriber for this channel. Nothing will be pushed until the dispatcher has made its next exchange.

@@ -16,28 +16,6 @@ onEachRedis(redis => {
       return { t, d: t.dispatcher('d1'), listen: () => listenTo(redis(), url(), t.part) };
     };
 
-    test('messages and responses contain the stored bytes', async () => {
-      const { t, d, listen } = pushing();
-      await t.setUp({ a: {} }, ['k']);
-      await d.exchange();
-      const pushes = await listen();
-      const storedBytes = async () => Number((await t.hash('meta')).bytes);
-      await t.send('k');
-      const [push] = await pushes.take();
-      const before = await storedBytes();
-      expect(push?.stored).toBe(before);
-      for (const claim of d.take(push?.events ?? [])) d.end(claim);
-      const { stored } = await d.exchange(0);
-      expect(stored).toBe(await storedBytes());
-      expect(stored).toBeLessThan(before);
-      // The home needs to read the part again.
-      await t.change({ kind: 'meta', field: 'payer', value: 'acc_x' });
-      const [change] = await pushes.take();
-      pushes.close();
-      expect(change?.stored).toBeUndefined();
-      expect(change?.version).not.toBe(push?.version);
-    });
-
     test('claims an idle lane for an available dispatcher, and sends event and claim in one message', async () => {
       const { t, d, listen } = pushing();
       await t.setUp({ a: {}, b: { unordered: true } }, ['k']);

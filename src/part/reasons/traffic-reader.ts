@@ -6,7 +6,7 @@ import { readNamedScript } from '../../redis/named-scripts.ts';
 import { createSeriesReader } from '../../series/series-reader.ts';
 import { callScript } from '../call.ts';
 import { readPart } from '../inbox/find-part.ts';
-import { HOUR_MS, metaKeyOf, partKeys } from '../keys.ts';
+import { HOUR_MS, partKeys } from '../keys.ts';
 
 const READ_REASONS = readNamedScript(new URL('read-reasons.lua', import.meta.url));
 
@@ -21,7 +21,7 @@ function addCounts(reasons: Counts, counts: readonly string[]): void {
 
 export function createPartTrafficReader(redis: RedisClient): TrafficReader {
   return {
-    readSeries: createSeriesReader(redis, metaKeyOf).readSeries,
+    readSeries: createSeriesReader(redis).readSeries,
 
     async readReasons(tenant, queue, history, nowMs) {
       const hours = hoursOf(history, nowMs);

@@ -16,9 +16,6 @@ const UNIT_BYTES = 65_536;
  */
 const REPEAT_MS = 300_000;
 
-/** Rounds up to the number of bytes that is recorded. */
-export const roundStored = (bytes: number): number => Math.ceil(bytes / UNIT_BYTES) * UNIT_BYTES;
-
 /** The entry of a part that has been recorded. It is used for the next call. */
 export interface Noted {
   readonly text: string;
@@ -54,7 +51,7 @@ export type NoteStored = (part: Part, stored: PartStored, last?: Noted) => Promi
  */
 export function createNoteStored(redis: ScriptClient, nowMs = () => performance.now()): NoteStored {
   return async function noteStored(part, { bytes, payer }, last) {
-    const rounded = roundStored(bytes);
+    const rounded = Math.ceil(bytes / UNIT_BYTES) * UNIT_BYTES;
     const text = `${rounded} ${payer}`;
     if (last?.text === text && nowMs() - last.atMs < REPEAT_MS) return last;
     const name = `${part.tenant}:${part.queue}:${part.number}`;

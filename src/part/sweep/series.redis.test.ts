@@ -3,16 +3,14 @@ import { event, START_MS, startPart, type TestPart } from '../../../test/support
 import { onEachRedis } from '../../redis/testing/each-redis.ts';
 import { createSeriesReader } from '../../series/series-reader.ts';
 import { createTrafficStore } from '../../series/traffic-store.ts';
-import { metaKeyOf } from '../keys.ts';
 
 const MINUTE_MS = 60_000;
 
 onEachRedis(redis => {
   const sourceOf = ({ part, keys }: TestPart, number = 0) => ({ ...part, number, meta: keys.meta });
-  const fold = async (t: TestPart, known?: string) =>
-    (await createTrafficStore(redis()).fold(sourceOf(t), t.clock.ms, known)).known;
+  const fold = (t: TestPart, known?: string) => createTrafficStore(redis()).fold(sourceOf(t), t.clock.ms, known);
   async function bucketAt(t: TestPart, ms: number) {
-    const series = await createSeriesReader(redis(), metaKeyOf).readSeries(t.part.tenant, '1h', t.clock.ms);
+    const series = await createSeriesReader(redis()).readSeries(t.part.tenant, '1h', t.clock.ms);
     const { startMs: _startMs, ...counts } = series.find(({ startMs }) => startMs === ms - (ms % MINUTE_MS)) ?? {};
     return counts;
   }

@@ -2,13 +2,12 @@
 -- Counts what was routed by a part at the cost of an account. If the part needs tokens, they are granted. Both of them
 -- are totals in the ledger of the part, so each step can be repeated. If an old report is received, this is safe,
 -- because it can only contain more tokens than there are.
---@keys meta seen hold short grants ended late
---@args part queue ledger total given left need waits nowMs term lateMs
+--@keys meta seen hold short grants ended
+--@args part queue ledger total given left need waits nowMs term
 -- part: `ten:queue:gen:number`. queue: `ten:queue`. total, given, left: as the part reported them; left '' without a bound.
 -- need: what it has to have left; waits: 1 if an event waits for that. need -1: the ledger ended, nothing is left of it.
--- term: as returned before the report was read, or ''. lateMs: the time until which the next report may take, or ''.
--- Returns {OK, due, tokens ever granted to the ledger, 1 if the queue was short before, 1 if the next report may take
---         until lateMs}, or a word with nothing granted:
+-- term: as returned before the report was read, or ''.
+-- Returns {OK, due, tokens ever granted to the ledger, 1 if the queue was short before}, or a word with nothing granted:
 --         {BUSY, due, parts that hold tokens}: take them back; {SHORT, due}: the account is spent; {CLOSED, due}: nobody
 --         knows its plan. due: 1 if there are ledgers that may be forgotten.
 --         {NEW, term}: the ledger is not known, or has ended, and nothing was counted. Read the report again, because it
@@ -19,7 +18,7 @@
 --@include ../lanes/clock.lua
 --@include ended/ended-ledgers.lua
 --@include ../../redis/scripts/lib/balance.lua
-local MOST, MOST_HOLDERS, MOST_LATE, LATE_MS = 1000, 64, 64, 600000
+local MOST, MOST_HOLDERS = 1000, 64
 local total, need = tonumber(ARG_TOTAL), tonumber(ARG_NEED)
 local field = ARG_PART .. '.' .. ARG_LEDGER
 local known = redis.call('HGET', KEY_SEEN, field)
@@ -86,14 +85,4 @@ if need > 0 and ARG_LEFT ~= '' then
   end
 end
 write()
--- The balance includes what these parts have not reported yet. To read it, all of them are read.
-local late = 0
-if ARG_LATE_MS ~= '' then
-  redis.call('ZREMRANGEBYSCORE', KEY_LATE, '-inf', string.format('%.0f', now))
-  if redis.call('ZSCORE', KEY_LATE, ARG_PART) or redis.call('ZCARD', KEY_LATE) < MOST_LATE then
-    redis.call('ZADD', KEY_LATE, ARG_LATE_MS, ARG_PART)
-    redis.call('PEXPIRE', KEY_LATE, LATE_MS)
-    late = 1
-  end
-end
-return { 'OK', isDue(), string.format('%.0f', given), redis.call('HDEL', KEY_SHORT, ARG_QUEUE), late }
+return { 'OK', isDue(), string.format('%.0f', given), redis.call('HDEL', KEY_SHORT, ARG_QUEUE) }

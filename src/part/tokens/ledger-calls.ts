@@ -42,11 +42,7 @@ export interface Report {
 }
 
 /** A report that a part sends to its account. If there is an event waiting for tokens, `waits` is set. */
-type Asked = Omit<Report, 'payer' | 'plan' | 'owed' | 'ended' | 'counts'> & {
-  readonly waits?: boolean;
-  /** The time until which the next report may take, in ms. */
-  readonly lateMs?: number | undefined;
-};
+type Asked = Omit<Report, 'payer' | 'plan' | 'owed' | 'ended' | 'counts'> & { readonly waits?: boolean };
 
 type Granted = readonly [word: 'OK' | 'BUSY' | 'SHORT' | 'CLOSED' | 'NEW', ...rest: (string | number)[]];
 
@@ -86,11 +82,10 @@ export function createLedgerCalls(redis: ScriptClient) {
    * not know the ledger, or it has ended. You need to read the report again, and repeat this with the same terms.
    */
   async function reportToAccount(account: string, part: Part, nowMs: number, of: Asked, terms: Terms = new Map()) {
-    const { ledger, total, given, left, need, waits = need > 0, lateMs = '' } = of;
+    const { ledger, total, given, left, need, waits = need > 0 } = of;
     const queue = `${part.tenant}:${part.queue}`;
     const term = terms.get(account) ?? '';
-    const name = partName(part);
-    const args = { part: name, queue, ledger, total, given, left, need, waits: waits ? 1 : 0, nowMs, term, lateMs };
+    const args = { part: partName(part), queue, ledger, total, given, left, need, waits: waits ? 1 : 0, nowMs, term };
     const granted = await callScript(redis, ACCOUNT_GRANT, { keys: accountKeys(account), args });
     const [word, first, ...rest] = granted as unknown as Granted;
     if (word === 'NEW') {

@@ -22,8 +22,6 @@ export type Settlement =
       readonly cleared: boolean;
       /** An event waited for tokens. Whoever advances the part finds out whether these are enough. */
       readonly waited: boolean;
-      /** The next settlement may take until `lateMs`. */
-      readonly mayBeLate: boolean;
     })
   /**
    * SHORT: there is an event waiting, and there are no tokens left in its account. CLOSED: the account plan is
@@ -36,12 +34,8 @@ export interface Tokens {
   /**
    * Charges all events that have been routed by a part to its account. If more tokens are needed, they are granted.
    * Each of the steps can be repeated, and nothing is counted or granted twice.
-   *
-   * @param lateMs the time until which the next settlement may take. This is only possible for a limited number of parts
-   *   in each account, and if the part has no limit. Until then, the balance is read together with these parts
-   *   (`late-usage.ts`)
    */
-  readonly settle: (part: Part, nowMs: number, lateMs?: number) => Promise<Settlement>;
+  readonly settle: (part: Part, nowMs: number) => Promise<Settlement>;
   /** Returns the tokens that a part has left to its account. */
   readonly recall: (part: Part, nowMs: number) => Promise<void>;
   /** The same for up to 64 parts of an account that have some left. @throws if none of them responds */
@@ -59,7 +53,7 @@ export function createTokens(redis: ScriptClient): Tokens {
   const { reportToAccount, apply, forget, forgetDue, readHolders } = calls;
   const { settleAllEnded, recall, recallFrom } = createRecall(calls);
 
-  async function settleNow(part: Part, nowMs: number, lateMs?: number): Promise<Settlement> {
+  async function settleNow(part: Part, nowMs: number): Promise<Settlement> {
     let recalls = 0;
     const silent = new Set<string>();
     const terms: Terms = new Map();
@@ -70,26 +64,23 @@ export function createTokens(redis: ScriptClient): Tokens {
       const read = { payer, counts };
       const waited = reported.need > 0;
       if (payer === '')
-        return waited
-          ? { answer: 'CLOSED', ...read }
-          : { answer: 'OK', ...read, cleared: false, waited, mayBeLate: false };
+        return waited ? { answer: 'CLOSED', ...read } : { answer: 'OK', ...read, cleared: false, waited };
       // Redis keeps the balance of a deleted account, but its tokens must not be used.
       const hasPlan = plan !== '';
       const isLow = left !== '' && reported.need === 0 && Number(left) < LOW_TOKENS && reported.total !== '0';
       const need = isLow ? Number(left) + 1 : reported.need;
-      const isUnbound = hasPlan && left === '' && need === 0;
-      const asked = { ...reported, need: hasPlan ? need : 0, waits: !isLow, lateMs: isUnbound ? lateMs : undefined };
+      const asked = { ...reported, need: hasPlan ? need : 0, waits: !isLow };
       const [word, ...rest] = await reportToAccount(payer, part, nowMs, asked, terms);
       if (word === 'NEW') continue;
       if (!hasPlan && waited) return { answer: 'CLOSED', ...read };
       if (word === 'OK') {
-        const [given, cleared, late] = rest;
+        const [given, cleared] = rest;
         if (hasPlan && left !== '' && String(given) !== reported.given)
           await apply(part, reported.ledger, String(given));
-        return { answer: 'OK', ...read, cleared: cleared === 1, waited, mayBeLate: late === 1 };
+        return { answer: 'OK', ...read, cleared: cleared === 1, waited };
       }
       // It has enough for now.
-      if (isLow) return { answer: 'OK', ...read, cleared: false, waited, mayBeLate: false };
+      if (isLow) return { answer: 'OK', ...read, cleared: false, waited };
       const holders = word === 'BUSY' ? (rest as string[]).filter(name => !silent.has(name)) : [];
       if (holders.length === 0 || recalls++ === MOST_RECALLS) {
         return { answer: word === 'CLOSED' ? word : 'SHORT', ...read };
@@ -101,8 +92,8 @@ export function createTokens(redis: ScriptClient): Tokens {
   return {
     recall,
 
-    async settle(part, nowMs, lateMs) {
-      const settlement = await settleNow(part, nowMs, lateMs);
+    async settle(part, nowMs) {
+      const settlement = await settleNow(part, nowMs);
       await forgetDue();
       return settlement;
     },

@@ -1,9 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { publicId } from '../../../src/core/ids/ids.ts';
-import { partKeys } from '../../../src/part/keys.ts';
-import { partName } from '../../../src/part/tokens/part-name.ts';
-import { accountKeys } from '../../../src/redis/keys.ts';
 import { applyPermissions, kubeconfigOf } from '../../support/kubernetes/permissions.ts';
 import type { Sluice } from '../../support/sluice.ts';
 import { eventually } from '../support/deadline.ts';
@@ -272,24 +269,6 @@ test('only owners can read a balance, and a Metered account does not have a rema
   const absent = await balanceOf('nobody-has-this', eve);
   expect([foreign.status, absent.status]).toEqual([403, 403]);
   expect(absent.body).toEqual(foreign.body);
-});
-
-test('a balance contains the tokens that a stream reports later, and explaining does not need them', async () => {
-  const account = publicId('Account', '', 'shop');
-  const part = { tenant: shop, queue: 'absent', gen: 'gen', number: 0 };
-  const [{ late }, { meta }] = [accountKeys(account), partKeys(part)];
-  const { redis } = world.installation;
-  await redis.command('ZADD', late, String(Date.now() + 3_600_000), partName(part));
-  const reported = ['gen', 'gen', 'payer', account, 'ledger', 'l', 'base', '2', 'used', '9'];
-  await redis.command('HSET', meta, ...reported);
-  const balance = await ada.get(`/waas/accounts/${account}/tokens`);
-  expect(balance.body).toMatchObject({ plan: 'Metered', usedTokens: 7 });
-  await redis.command('DEL', meta);
-  await redis.command('SET', meta, 'not a hash');
-  const explained = await ada.get(`/waas/producer/${shop}/explain?stream=orders&groupKey=g`);
-  expect([explained.status, explained.body]).toMatchObject([200, { data: [] }]);
-  await redis.command('DEL', meta);
-  await redis.command('DEL', late);
 });
 
 test('the log does not contain any secrets', async () => {

@@ -99,15 +99,13 @@ const getTokens = defineRoute({
   description:
     "Each event costs one token per 16 KiB, rounded up. The first delivery to each integration is charged to the producer's account, while replays are charged to the partner's account.",
   answers: { 200: { description: 'Current balance.', schema: TokenBalance } },
-  async handle({ readBalance, readLateUsage }, { account }) {
-    const usedTokens = await fromRedis(readLateUsage(account.publicId));
+  async handle({ readBalance }, { account }) {
     const balance = await fromRedis(readBalance(account.publicId));
     // There is no balance, because the account is new or Redis has lost its data. The controller will write it in
     // either case.
     if (balance === undefined)
       throw new Refusal('unavailable', 'The balance of the account is not available in Redis yet. Try again.');
-    const newest = usedTokens === undefined ? balance : { ...balance, usedTokens };
-    return { status: 200, body: tokenBalance(account.publicId, newest) };
+    return { status: 200, body: tokenBalance(account.publicId, balance) };
   },
 });
 
