@@ -21,10 +21,12 @@ export function createFindEvent(redis: PartClient, nowMs: () => number): Routing
   async function find(part: Part, id: string | Buffer): Promise<FoundEvent | undefined> {
     const keys = partKeys(part);
     const hour = Math.floor(nowMs() / HOUR_MS);
-    // After the clock was set back, there may be ids of later hours.
-    const listed = idKeysAround(keys, hour, Number.POSITIVE_INFINITY);
-    const call = { keys, listed, args: { gen: part.gen, id, hour } };
-    const [word, ...event] = await callScript(redis, FIND_EVENT, call);
+    const args = { gen: part.gen, id, hour };
+    const ask = (lastHour?: number) =>
+      callScript(redis, FIND_EVENT, { keys, listed: idKeysAround(keys, hour, lastHour), args });
+    let [word, ...event] = await ask();
+    // After the clock was set back, there are ids of later hours.
+    if (word === 'CLOCK') [word, ...event] = await ask(event[0] as number);
     return word !== 'OK' || event.length === 0 ? undefined : foundEvent(part, event as string[]);
   }
 
