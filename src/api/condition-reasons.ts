@@ -164,7 +164,7 @@ export const CONDITION_MEANING = {
         'False: A Block on the stream, or on a package that contains it, pauses routing. Events are kept until the end of their retention period.',
       Suspended: 'False: spec.suspended pauses routing. Events are kept until the end of their retention period.',
       EndpointDisabled:
-        'False: A 410 response, or five days without a successful delivery, have disabled the endpoint. Events are kept in the inbox. To enable it again, set spec.endpoint.enabledAt.',
+        'False: A 410 response, or five days without a successful delivery, has disabled the endpoint. Events are kept in the inbox. To enable it again, set spec.endpoint.enabledAt.',
       EndpointRefused:
         'False: The scheme, port, or IP address in the URL of the endpoint is not allowed, or a Secret contains a value that cannot be used in a header. Events are kept in the inbox. The addresses of a host name are only checked by each attempt, which fails with address_refused.',
       WaitingForSecret:
