@@ -141,8 +141,12 @@ test.each<[string, string, Partial<Records>]>([
   ['a delivery in no state', 'ada: routed 3, and 2 in', withCounts('ada', { delivered: 2 })],
   ['a claim that is not counted', 'ada: 0 claims, and 1 counted', withCounts('ada', { counted: 1 })],
   ['an ended claim that is not counted', 'ada: 1 claims, and 0 counted', withCounts('ada', { ended: 1 })],
-  ['one that is routed twice', 'ada: routed 4 of 3 events', withCounts('ada', { routed: 4, delivered: 4 })],
-  ['one that is dead', 'bob: delivered 1 of 2', withCounts('bob', { delivered: 1, dead: 1 })],
+  [
+    'one that is routed twice',
+    'ada: routed 4 of 3 events: 4 delivered',
+    withCounts('ada', { routed: 4, delivered: 4 }),
+  ],
+  ['one that is dead', 'bob: routed 2 of 2 events: 1 delivered, 1 dead', withCounts('bob', { delivered: 1, dead: 1 })],
   ['one that is charged twice', 'charged 12 tokens for 8 deliveries of 11', { state: { ...GOOD.state, charged: 12 } }],
   [
     'an account without the report',

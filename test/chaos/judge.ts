@@ -102,8 +102,11 @@ function checkCounts({ events, state }: Records): string[] {
     const counts = state.counts[name];
     tokens += mine.reduce((sum, { bytes }) => sum + Math.ceil(bytes / TOKEN_BYTES), 0);
     routed += counts.routed;
-    if (counts.routed !== mine.length) problems.push(`${name}: routed ${counts.routed} of ${mine.length} events`);
-    if (counts.delivered !== mine.length) problems.push(`${name}: delivered ${counts.delivered} of ${mine.length}`);
+    if (counts.routed !== mine.length || counts.delivered !== mine.length) {
+      const { routed: all, ...states } = counts;
+      const shown = Object.entries(states).flatMap(([state, count]) => (count > 0 ? [`${count} ${state}`] : []));
+      problems.push(`${name}: routed ${all} of ${mine.length} events: ${shown.join(', ')}`);
+    }
   }
   if (state.charged !== tokens) problems.push(`charged ${state.charged} tokens for ${routed} deliveries of ${tokens}`);
   if (state.settled !== tokens) problems.push(`the account was charged ${state.settled} tokens instead of ${tokens}`);
