@@ -6,14 +6,13 @@
 --@args gen cfgv hour ...
 -- More: (id, group key, metadata, body, rest)*. rest: the end of the body that is stored in the log. The id is '', 16 bytes
 -- of the hash of a producer's id, or the ref of a Sluice id.
--- Returns {OK, now, lines, references, inactive, bytes, payer or '', eventsPerSecond or ''}, or one word: GONE (the part is
---         missing or has another generation), STALE (another cfgv), CLOSED (the part does not accept events), or CLOCK,
---         now, and the last hour with ids (a producer's id is given, and `hour` is more than 1 from the part's hour, or there
---         is no key for that hour).
--- lines: O ref (stored), D ref (duplicate), R (a Sluice id without an event), F (the quota is used up), L cost (the part has
---         no space left in the limit of its account). If there are fewer lines than events, the others would exceed 512
---         references and belong in the next call. references: number of references written. inactive: number of events
---         whose group key is active for no slot. bytes: stored bytes of the part after this call.
+-- Returns {OK, now, lines, references, inactive, bytes, payer or '', eventsPerSecond or ''}, or one word: GONE (the part
+--   is missing or has another generation), STALE (another cfgv), CLOSED (the part does not accept events), or CLOCK, now,
+--   and the last hour with ids (an id of a producer is given, and `hour` is wrong by more than 1, or that hour has no key).
+-- lines: O ref (stored), D ref (duplicate), R (a Sluice id without an event), F (the quota is used up), L cost (the part
+--   has no space left in the limit of its account). If there are fewer lines than events, the others would exceed 512
+--   references and belong in the next call. references: number of references written. inactive: number of events whose
+--   group key is active for no slot. bytes: stored bytes of the part after this call.
 -- If Redis is out of memory, the whole call is rejected before its first write (there is no allow-oom).
 --@include ../lanes/clock.lua
 --@include ../lanes/refs.lua
@@ -260,9 +259,8 @@ end
 
 -- If a dispatcher receives this message, it will look for work.
 waiting = waiting or hold ~= meta.hold
--- The process which folds the counts into the series and removes expired events also needs a message about events that
--- don't have a claim. It has to be sent at least every 4 s. This must be shorter than the time after which it counts
--- again (`quietMs` in parts/upkeep.ts). `notified` is the time of the last message (approximately).
+-- The process that folds the counts and removes expired events also needs a message about events without a claim, at
+-- least every 4 s. This must be shorter than `foldMs` (parts/upkeep.ts). `notified` is about the time of the last one.
 local mustNotify = stored > 0 and math.abs(now - tonumber(meta.notified or '0')) > 4000
 if stored > 0 then
   redis.call('HSET', KEY_BODY, unpack(bodies))
