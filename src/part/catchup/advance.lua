@@ -250,5 +250,6 @@ if waiting or #behind > 0 then
   local head = pushHead('-', 0, 0, waiting and 1 or 0, #behind, meta.version or '0')
   redis.call('SPUBLISH', KEY_CHANNEL, head .. table.concat(behind))
 end
-local more = not isShort and (not isDone or others or (not cohort and redis.call('EXISTS', KEY_POSITIONS) == 1) or redis.call('EXISTS', KEY_SKIPS) == 1)
+local isBehind = not isDone or others or (not cohort and redis.call('EXISTS', KEY_POSITIONS) == 1)
+local more = not isShort and (isBehind or redis.call('EXISTS', KEY_SKIPS) == 1)
 return { 'OK', passed, references, more and 1 or 0, hold or '' }
