@@ -92,6 +92,9 @@ function workspaceOf({ metadata }: Regarding): string {
   return metadata.namespace ?? metadata.name;
 }
 
+/** Formats a time in milliseconds since the epoch as a Kubernetes Time. */
+const formatTime = (wallMs: number) => new Date(wallMs).toISOString().replace(/\.\d+Z$/, 'Z');
+
 /** Returns a reference to the object of an Event, in the format of core/v1. */
 function involvedObject({ resource, metadata: { name, namespace, uid, resourceVersion } }: Regarding) {
   const named = { apiVersion: apiVersionOf(resource), kind: resource.kind, name, uid, resourceVersion };
@@ -133,11 +136,7 @@ export function createEventRecorder(options: {
     return undefined;
   }
 
-  /**
-   * Creates an Event, or increments its count.
-   *
-   * @param lastTimestamp when it happened. During an outage of the API server, an Event can wait for minutes
-   */
+  /** Creates an Event, or increments its count. During an outage of the API server, an Event can wait for minutes. */
   async function send(object: Regarding, { type, reason, message: whole }: EventNote, lastTimestamp: string) {
     const { metadata } = object;
     const message = whole.slice(0, LONGEST_MESSAGE);
@@ -148,8 +147,7 @@ export function createEventRecorder(options: {
       const count = before.count + 1;
       seen.set(identity, { name: before.name, count });
       try {
-        await client.mergePatch(EVENTS, { namespace, name: before.name }, { count, lastTimestamp });
-        return;
+        return void (await client.mergePatch(EVENTS, { namespace, name: before.name }, { count, lastTimestamp }));
       } catch (error) {
         // Events are deleted by the API server after an hour, in which case we need to create a new one.
         if (!isKubeError(error, 404)) throw error;
@@ -174,7 +172,7 @@ export function createEventRecorder(options: {
         return;
       }
       pending.add(workspace, 1);
-      const timestamp = new Date(clock.wallMs()).toISOString().replace(/\.\d+Z$/, 'Z');
+      const timestamp = formatTime(clock.wallMs());
       // Events are sent in sequence because the count of an Event can only be patched after the Event has been created.
       chain = chain
         .then(() => send(object, note, timestamp))
