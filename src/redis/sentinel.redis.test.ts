@@ -87,7 +87,8 @@ test.concurrent('follows a failover: events and messages continue with the repli
   await vi.waitFor(() => expect(redis.impairments()[0]?.reason).toBe('RedisUnavailable'), SOON);
   await vi.waitFor(() => t.send('k'), SOON);
   expect(redis.impairments()).toEqual([]);
-  expect(await sentinels.masterPort()).toBe(replica.port);
+  // The client can learn this from another Sentinel first.
+  await vi.waitFor(async () => expect(await sentinels.masterPort()).toBe(replica.port), SOON);
   expect(await length()).toBe(2);
   // Sentinel closes the connections to a replica when it promotes it, so the subscriber may have to subscribe again.
   await vi.waitFor(async () => {
