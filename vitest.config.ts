@@ -180,8 +180,8 @@ export default defineConfig({
           testTimeout: 240_000,
           hookTimeout: 60_000,
           // Each worker has a Redis of its own, which takes the other half of a core; one that was given is for one alone.
-          // Two more than that: every third file waits, for Sentinels or for a dispatcher that is given up.
-          maxWorkers: GIVEN_REDIS ? 1 : 2 + Math.max(2, Math.floor(availableParallelism() / 2)),
+          // Three more than that: every third file waits, for Sentinels or for a dispatcher that is given up.
+          maxWorkers: GIVEN_REDIS ? 1 : 3 + Math.max(2, Math.floor(availableParallelism() / 2)),
         },
       },
       {
@@ -243,7 +243,7 @@ export default defineConfig({
           include: WAITING,
           ...SYSTEM,
           ...SHARED,
-          maxWorkers: 3,
+          maxWorkers: 4,
         },
       },
       {
