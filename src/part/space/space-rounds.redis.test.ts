@@ -51,7 +51,8 @@ onEachRedis(redis => {
         await setLimit(limit);
       }
     }
-    expect(counts.OK).toBeGreaterThan(200);
+    // This depends on the order in which the replicas get their answers.
+    expect(counts.OK).toBeGreaterThan(100);
     expect(counts.LIMIT).toBeGreaterThan(200);
     expect(counts.died).toBeGreaterThan(10);
     // After crashes, the full limit can still be used.
