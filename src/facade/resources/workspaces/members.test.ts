@@ -67,36 +67,6 @@ test.each<[string, Owner[], string]>([
   await expect(replace?.handle(facade, call)).rejects.toMatchObject({ code });
 });
 
-test.each<[string, string | undefined, number | string]>([
-  ['no tag', undefined, 200],
-  ['any tag', '*', 200],
-  ['the tag of the list', 'current', 200],
-  ['the tag of another list', '"other"', 'precondition_failed'],
-])('a list can be replaced with %s', async (_, given, expected) => {
-  const account = { metadata: { name: 'acme' }, spec: { plan: 'Free', owners: [owner({ subject: 'ada' })] } };
-  const applied: unknown[] = [];
-  const facade = {
-    caches: { live: async () => account },
-    writer: {
-      edit: (attempt: () => unknown) => attempt(),
-      apply: async (...args: unknown[]) => (applied.push(args), account),
-      waitFor: async () => account,
-    },
-  } as unknown as Facade;
-  const [list, replace] = MEMBER_ROUTES;
-  const call = (fields: object) =>
-    ({ identity: ada, account: { name: 'acme', object: account }, ...fields }) as unknown as Parameters<
-      Route['handle']
-    >[1];
-  const { headers } = (await list?.handle(facade, call({}))) ?? {};
-  const ifMatch = given === 'current' ? headers?.['etag'] : given;
-  const body = { members: [owner({ subject: 'ada' }), owner({ subject: 'eve' })] };
-  const answer = replace?.handle(facade, call({ body, ifMatch }));
-  if (expected === 200) expect(await answer).toMatchObject({ status: 200, headers: { etag: headers?.['etag'] } });
-  else await expect(answer).rejects.toMatchObject({ code: expected });
-  expect(applied).toHaveLength(expected === 200 ? 1 : 0);
-});
-
 test('the members of an account that is being deleted cannot be replaced, because this would create it again', async () => {
   const metadata = { name: 'acme', deletionTimestamp: '2026-01-31T12:00:00Z' };
   const account = { metadata, spec: { plan: 'Free', owners: [owner({ subject: 'ada' })] } };
