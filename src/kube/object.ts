@@ -65,3 +65,8 @@ export function slimObject<Spec, Status>(
     ...(status === undefined ? {} : { status }),
   };
 }
+
+/** Formats a time in milliseconds since the epoch as RFC 3339 with second precision, like Kubernetes does. */
+export function timestampOf(ms: number): string {
+  return new Date(ms).toISOString().replace(/\.\d+Z$/, 'Z');
+}

@@ -86,8 +86,3 @@ export function hasAdopted(caches: Pick<Caches, 'Workspace' | 'namespaces'>, nam
 
 /** After this time, a finalizer is removed even if Redis doesn't respond so that namespace deletion can't get stuck. */
 export const FINALIZER_TIMEOUT_MS = 60_000;
-
-/** Formats a time as RFC 3339 with second precision, like Kubernetes does. */
-export function timestampOf(ms: number): string {
-  return new Date(ms).toISOString().replace(/\.\d+Z$/, 'Z');
-}

@@ -91,14 +91,13 @@ describe('in a paused workspace', () => {
     const deletionTimestamp = '2026-01-01T00:00:00Z';
     const object = pkg(2, [ready(2)], { deletionTimestamp });
     const early = createTestContext({ Workspace: [paused] }, { deletingForMs: 59_000 });
-    expect(await finalizeUnlessPaused(early.context, PAUSABLE.Package, never)(object, attempt)).toMatchObject({
-      waitingMs: 5_000,
-    });
+    const finalizeIn = (context: typeof early.context, holdsData: boolean) =>
+      finalizeUnlessPaused(context, PAUSABLE.Package, never, async () => holdsData)(object, attempt);
+    expect(await finalizeIn(early.context, false)).toMatchObject({ waitingMs: 5_000 });
     expect(early.forceRemoved).toEqual([]);
     const late = createTestContext({ Workspace: [paused] }, { deletingForMs: 60_000 });
-    expect(await finalizeUnlessPaused(late.context, PAUSABLE.Package, never)(object, attempt)).toBe('done');
+    expect(await finalizeIn(late.context, false)).toBe('done');
     expect(late.forceRemoved).toEqual(['sales paused']);
-    const holding = finalizeUnlessPaused(late.context, PAUSABLE.Package, never, async () => true);
-    expect(await holding(object, attempt)).toMatchObject({ waitingMs: 5_000 });
+    expect(await finalizeIn(late.context, true)).toMatchObject({ waitingMs: 5_000 });
   });
 });

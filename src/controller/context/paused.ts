@@ -117,7 +117,7 @@ export function finalizeUnlessPaused<K extends KindName>(
   context: Pick<Context, 'caches' | 'stuckForMs' | 'noteWaiting' | 'recordForcedRemoval'>,
   { kind, workspaceOf }: Pausable<K>,
   finalize: (object: Cached<K>, attempt: Attempt) => Promise<Finalization<StatusOf<K>>>,
-  holdsData: (object: Cached<K>) => Promise<boolean> = async () => false,
+  holdsData: (object: Cached<K>) => Promise<boolean>,
 ): typeof finalize {
   return async (object, attempt) => {
     const workspace = workspaceOf(object);

@@ -1,4 +1,5 @@
 import type { Condition } from '../../api/conditions.ts';
+import { timestampOf } from '../../kube/object.ts';
 
 export type { Condition };
 
@@ -35,7 +36,7 @@ export function mergeConditions(
   desired: readonly DesiredCondition[],
   at: { readonly generation: number; readonly nowMs: number },
 ): Condition[] {
-  const now = new Date(at.nowMs).toISOString().replace(/\.\d+Z$/, 'Z');
+  const now = timestampOf(at.nowMs);
   const wanted = new Map([UNJUDGED, ...desired].map(condition => [condition.type, condition]));
   return [...wanted.values()]
     .filter(({ type, status }) => !ONLY_WHILE_TRUE.has(type) || status === 'True')

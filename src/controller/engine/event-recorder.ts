@@ -1,6 +1,6 @@
 import type { KubeClient } from '../../kube/client.ts';
 import { isKubeError } from '../../kube/kube-error.ts';
-import type { ObjectMeta } from '../../kube/object.ts';
+import { type ObjectMeta, timestampOf } from '../../kube/object.ts';
 import { apiVersionOf, EVENTS, type Resource } from '../../kube/resource.ts';
 import type { Logger } from '../../telemetry/log.ts';
 import type { Clock } from '../../time/clock.ts';
@@ -92,9 +92,6 @@ function workspaceOf({ metadata }: Regarding): string {
   return metadata.namespace ?? metadata.name;
 }
 
-/** Formats a time in milliseconds since the epoch as a Kubernetes Time. */
-const formatTime = (wallMs: number) => new Date(wallMs).toISOString().replace(/\.\d+Z$/, 'Z');
-
 /** Returns a reference to the object of an Event, in the format of core/v1. */
 function involvedObject({ resource, metadata: { name, namespace, uid, resourceVersion } }: Regarding) {
   const named = { apiVersion: apiVersionOf(resource), kind: resource.kind, name, uid, resourceVersion };
@@ -147,7 +144,8 @@ export function createEventRecorder(options: {
       const count = before.count + 1;
       seen.set(identity, { name: before.name, count });
       try {
-        return void (await client.mergePatch(EVENTS, { namespace, name: before.name }, { count, lastTimestamp }));
+        await client.mergePatch(EVENTS, { namespace, name: before.name }, { count, lastTimestamp });
+        return;
       } catch (error) {
         // Events are deleted by the API server after an hour, in which case we need to create a new one.
         if (!isKubeError(error, 404)) throw error;
@@ -172,7 +170,7 @@ export function createEventRecorder(options: {
         return;
       }
       pending.add(workspace, 1);
-      const timestamp = formatTime(clock.wallMs());
+      const timestamp = timestampOf(clock.wallMs());
       // Events are sent in sequence because the count of an Event can only be patched after the Event has been created.
       chain = chain
         .then(() => send(object, note, timestamp))

@@ -8,7 +8,7 @@ import { createLogger } from '../../telemetry/log.ts';
 import { createRegistry } from '../../telemetry/metrics.ts';
 import { sleep } from '../../time/clock.ts';
 import { createControllerMetrics } from './controller-metrics.ts';
-import { createKeyedController, type KeyedControllerOptions, keysFrom } from './keyed-controller.ts';
+import { changedKeysFrom, createKeyedController, type KeyedControllerOptions, keysFrom } from './keyed-controller.ts';
 
 function start(
   options: Pick<KeyedControllerOptions, 'reconcile' | 'keys' | 'sources' | 'workers' | 'retry'> &
@@ -68,7 +68,7 @@ describe('keyed controller', () => {
     const put = (version: string) =>
       reflected.apply({ type: 'ADDED', object: { metadata: { name: 'a', uid: 'u1', resourceVersion: version } } });
     put('1');
-    expect([...keysFrom(reflected as unknown as Reflector<AnyObject>, () => many, true).keys()]).toEqual([]);
+    expect([...changedKeysFrom(reflected as unknown as Reflector<AnyObject>, () => many).keys()]).toEqual([]);
     const { controller, stop, running } = start({ sources: [source], reconcile: () => new Promise(() => {}) });
     expect(controller.isPending('acme/99')).toBe(true);
     expect(controller.isPending('acme/9999')).toBe(false);

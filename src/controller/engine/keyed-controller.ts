@@ -64,22 +64,23 @@ export function addChanged(keys: Iterable<string>, add: (key: string) => void): 
 /**
  * Creates a source that maps reflector changes to keys. `toKeys` receives both the old and the new object so that both
  * are enqueued when a reference changes. It should be fast and free of side effects.
- *
- * @param isRelated whether another source already has the keys of all existing objects
  */
 export function keysFrom<P>(
   reflector: Reflector<P>,
   toKeys: (old: P | undefined, current: P | undefined) => Iterable<string>,
-  isRelated = false,
 ): KeySource {
   return {
     reflector,
     subscribe: add => reflector.subscribe((_change, _key, old, current) => addChanged(toKeys(old, current), add)),
     keys: function* () {
-      if (isRelated) return;
       for (const value of reflector.store.values()) yield* toKeys(undefined, value);
     },
   };
+}
+
+/** The same as `keysFrom`, for objects whose keys another source already has at the start. */
+export function changedKeysFrom<P>(...args: Parameters<typeof keysFrom<P>>): KeySource {
+  return { ...keysFrom(...args), keys: () => [] };
 }
 
 export type KeyedControllerOptions = {

@@ -1,7 +1,7 @@
 import { type AnyObject, keyOf } from '../../../kube/object.ts';
 import { type Cached, type Caches, pairKeyOf } from '../../caches/caches.ts';
 import { fromAdoptions, isCreatedOrDeleted, keyOfChanged } from '../../caches/related-keys.ts';
-import { type KeySource, keysFrom } from '../../engine/keyed-controller.ts';
+import { changedKeysFrom, type KeySource, keysFrom } from '../../engine/keyed-controller.ts';
 
 /**
  * Returns the sources for pair keys. A pair is enqueued when one of its Activations changes (unless the change was made
@@ -18,23 +18,16 @@ export function pairSources(
       if (current !== undefined && isEcho(old, current)) return [];
       return [old, current].flatMap(each => (each === undefined ? [] : [pairKeyOf(each)]));
     }),
-    keysFrom(
-      caches.Integration,
-      (old, current) => {
-        const object = current ?? old;
-        if (object === undefined) return [];
-        if (!isCreatedOrDeleted(old, current) && acceptedReason(old) === acceptedReason(current)) return [];
-        return store.byIndex('integration', keyOf(object.metadata)).map(pairKeyOf);
-      },
-      true,
-    ),
-    keysFrom(
-      caches.Workspace,
-      (old, current) =>
-        isCreatedOrDeleted(old, current)
-          ? keyOfChanged(old, current).flatMap(name => store.byIndex('namespace', name).map(pairKeyOf))
-          : [],
-      true,
+    changedKeysFrom(caches.Integration, (old, current) => {
+      const object = current ?? old;
+      if (object === undefined) return [];
+      if (!isCreatedOrDeleted(old, current) && acceptedReason(old) === acceptedReason(current)) return [];
+      return store.byIndex('integration', keyOf(object.metadata)).map(pairKeyOf);
+    }),
+    changedKeysFrom(caches.Workspace, (old, current) =>
+      isCreatedOrDeleted(old, current)
+        ? keyOfChanged(old, current).flatMap(name => store.byIndex('namespace', name).map(pairKeyOf))
+        : [],
     ),
     fromAdoptions(caches, namespace => store.byIndex('namespace', namespace).map(pairKeyOf)),
   ];

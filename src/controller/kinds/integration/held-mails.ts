@@ -1,7 +1,8 @@
 import { CONDITION } from '../../../api/condition-reasons.ts';
+import { timestampOf } from '../../../kube/object.ts';
 import type { MailHold } from '../../../record/mail-reader.ts';
 import type { Cached } from '../../caches/caches.ts';
-import { type Context, timestampOf } from '../../context/context.ts';
+import type { Context } from '../../context/context.ts';
 import { findCondition } from '../../engine/conditions.ts';
 import type { Deliveries } from './deliveries.ts';
 import type { HeldBack } from './invitation.ts';

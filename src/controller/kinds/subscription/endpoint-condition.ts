@@ -6,7 +6,7 @@ import {
   isEnabledSince,
   warningOf,
 } from '../../../core/delivery/endpoint-health.ts';
-import { timestampOf } from '../../context/context.ts';
+import { timestampOf } from '../../../kube/object.ts';
 import type { Condition, DesiredCondition } from '../../engine/conditions.ts';
 import type { EventNote } from '../../engine/outcome.ts';
 

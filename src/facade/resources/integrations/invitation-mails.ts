@@ -2,6 +2,7 @@ import { publicId } from '../../../core/ids/ids.ts';
 import { invitedAddressHash } from '../../../core/ids/invitation-names.ts';
 import { remedyOfLimit } from '../../../core/problems/limit-remedy.ts';
 import { Refusal } from '../../../http/refusal.ts';
+import { timestampOf } from '../../../kube/object.ts';
 import type { Facade } from '../../objects/facade.ts';
 import type { OwnedTenant } from '../../objects/ownership.ts';
 
@@ -32,7 +33,7 @@ async function holdOf(facade: Facade, { name, workspace }: OwnedTenant, email: s
 export async function assertMailable(facade: Facade, tenant: OwnedTenant, email: string): Promise<void> {
   const hold = await holdOf(facade, tenant, email);
   if (hold === undefined) return;
-  const again = `No invitation was created. Try again after ${new Date(Math.ceil(hold.untilMs / 1_000) * 1_000).toISOString().replace('.000Z', 'Z')}.`;
+  const again = `No invitation was created. Try again after ${timestampOf(Math.ceil(hold.untilMs / 1_000) * 1_000)}.`;
   const why =
     hold.by === 'address'
       ? 'Your workspace has already sent an invitation to this address in the last 24 hours.'

@@ -1,6 +1,6 @@
 import type { DeliveryStatus } from '../../../../api/delivery-status.ts';
 import type { DeliveryState } from '../../../../core/delivery/delivery-state.ts';
-import { timestampOf } from '../../../context/context.ts';
+import { timestampOf } from '../../../../kube/object.ts';
 
 /** Delivery state before anything has been delivered. */
 export const NO_DELIVERY: DeliveryStatus = { deadLetters: false, backlog: '0' };
