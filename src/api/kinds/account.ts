@@ -12,7 +12,7 @@ export const AccountSpec = withTransitions(
   z.object({
     displayName: text({ max: 128 }).describe('A human-readable name, up to 128 characters long.').optional(),
     owners: atomicList(Owner, { min: 1, max: 64 }).describe(
-      'Who has access to the account and to all of its workspaces in the REST API. Must contain between 1 and 64 entries.',
+      'The people, groups, and clients with access to the account and to all of its workspaces in the REST API. Must contain between 1 and 64 entries.',
     ),
     plan: z
       .enum(['Free', 'Metered'])

@@ -31,7 +31,7 @@ export const WorkspaceSpec = withTransitions(
     account: objectName().describe('The name of the Account to charge for tokens. Immutable.'),
     owners: atomicList(Owner, { max: 64 })
       .describe(
-        'Who has access to the workspace in the REST API, in addition to the owners of the account. There can be at most 64 entries.',
+        'The people, groups, and clients with access to the workspace in the REST API, in addition to the owners of the account. There can be at most 64 entries.',
       )
       .optional(),
     producer: z

@@ -32,7 +32,7 @@ export const ATTEMPT_REASONS = {
   unreachable: 'There is no network route to the address.',
   connect_timeout: 'The connection was not established within 5 seconds. This includes DNS, TCP and TLS.',
   tls_error:
-    'The TLS handshake failed. Either the certificate has expired, does not match the host name, or has an unknown issuer. Or the endpoint does not support HTTP/1.1, requires a client certificate, or sends too many session tickets or key updates.',
+    'The TLS handshake failed. The certificate may have expired, may not match the host name, or may have an unknown issuer. It also fails if the endpoint does not support HTTP/1.1, requires a client certificate, or sends too many session tickets or key updates.',
   connect_failed: 'The connection failed for another reason.',
   invalid_request: 'Sluice could not create the request because a header contains characters that HTTP does not allow.',
   aborted: 'The dispatcher stopped during the attempt.',
