@@ -44,11 +44,11 @@ test('completions that were not written are written again, before those that hav
   for (const claim of [first, second]) book.take(claim);
   book.end(first, completionOf(first));
   expect(book.toWrite()).toBe('some');
-  expect(book.startWriting()).toEqual([completionOf(first)]);
+  expect(book.startWriting(10)).toEqual([completionOf(first)]);
   book.end(second, completionOf(second));
   book.notWritten();
   expect([book.toWrite(), book.count()]).toEqual(['urgent', 2]);
-  expect(book.startWriting()).toEqual([completionOf(first), completionOf(second)]);
+  expect(book.startWriting(10)).toEqual([completionOf(first), completionOf(second)]);
   expect([book.written(), book.count()]).toEqual([2, 0]);
 });
 
@@ -65,7 +65,7 @@ test('claims that have ended are removed from memory by collections of young obj
     const claim = heldClaim(`lane ${number % 128}`, 0);
     book.take({ ...claim, event: { ...claim.event, meta: Array.from({ length: 64 }, () => number) as never } });
     held.push(claim);
-    book.startWriting();
+    book.startWriting(10);
     book.written();
   };
   for (let i = 0; i < 200; i++) holdNext(i);
@@ -95,7 +95,7 @@ test('claims are looked up until their completions are written, in linear time',
     };
     if (i >= 10) book.end(claim, completion as never);
   }
-  book.startWriting();
+  book.startWriting(256);
   reads = 0;
   const isKnown = book.lookUp();
   expect(held.every(({ claim: { lane, ref } }) => isKnown(lane, ref))).toBe(true);

@@ -2,8 +2,6 @@ import type { Completion } from '../../part/claims/exchange.ts';
 import { isAlone } from '../../part/claims/message.ts';
 import type { HeldClaim } from './held-claim.ts';
 
-/** The maximum number of completions in each exchange. */
-const COMPLETIONS_AT_ONCE = 256;
 /** This number of completions is written immediately, even if nothing is waiting for them. */
 const ENOUGH = 32;
 /** The map of claims is renewed at least after this number of claims. */
@@ -37,10 +35,10 @@ export interface ClaimBook {
    */
   readonly markBehind: (lane: string) => boolean;
   /**
-   * Returns the completions that should be sent in the next exchange. They are in progress until either `written` or
-   * `notWritten` has been called.
+   * Returns the completions that should be sent in the next exchange, but at most this many. They are in progress until
+   * either `written` or `notWritten` has been called.
    */
-  readonly startWriting: () => readonly Completion[];
+  readonly startWriting: (most: number) => readonly Completion[];
   readonly written: () => number;
   readonly notWritten: () => void;
   /** The number of claims for which the end has not been recorded in Redis yet. */
@@ -135,9 +133,9 @@ export function createClaimBook(): ClaimBook {
       urgent ||= isEnded;
       return isEnded;
     },
-    startWriting() {
-      writing = ended.slice(0, COMPLETIONS_AT_ONCE);
-      ended = ended.slice(COMPLETIONS_AT_ONCE);
+    startWriting(most) {
+      writing = ended.slice(0, most);
+      ended = ended.slice(most);
       urgent = ended.some(each => each.urgent);
       return writing.map(({ completion }) => completion);
     },

@@ -35,8 +35,10 @@ afterEach(() => {
 function start() {
   const book = createClaimBook();
   const answers: (() => void)[] = [];
-  const exchange: Exchange = () =>
+  const calls: { readonly ended: number; readonly most: number }[] = [];
+  const exchange: Exchange = (_part, _holding, completions, most) =>
     new Promise(resolve => {
+      calls.push({ ended: completions.length, most });
       answers.push(() => resolve(ANSWER));
     });
   const monotonicMs = () => Date.now();
@@ -63,7 +65,7 @@ function start() {
     replay: undefined,
   };
   const held = { claim, atMs: 0, behind: false, next: undefined } as unknown as HeldClaim;
-  return { loop, book, answers, held };
+  return { loop, book, calls, answers, held };
 }
 
 test('an exchange that records a result is also the heartbeat that was due in the meantime', async () => {
@@ -102,4 +104,17 @@ test('claims that are held cause a heartbeat a second after the last exchange wa
   answers[1]?.();
   await vi.advanceTimersByTimeAsync(20);
   expect(answers).toHaveLength(3);
+});
+
+test('an exchange can claim the next event of every lane whose attempt it ends', async () => {
+  const { loop, book, calls, answers } = start();
+  for (let i = 0; i < 300; i++) book.giveBack(`lane ${i}`, '1');
+  loop.completed();
+  for (let i = 0; i < 3; i++) {
+    await vi.advanceTimersByTimeAsync(1);
+    answers[i]?.();
+  }
+  await vi.advanceTimersByTimeAsync(1);
+  expect(calls.reduce((sum, { ended }) => sum + ended, 0)).toBe(300);
+  for (const { ended, most } of calls) expect(ended).toBeLessThanOrEqual(most);
 });

@@ -14,8 +14,13 @@ import { READY_MS } from './watch.ts';
 const LINGER_MS = 5;
 /** The maximum time between two exchanges while there are claims. Each exchange is also used as a heartbeat. */
 const BEAT_MS = 1_000;
-/** The maximum number of claims per exchange, and of bytes in pushes that were not read yet. */
-const CLAIMS_AT_ONCE = 128;
+/**
+ * The maximum number of completions and of claims per exchange. If more attempts could end than can be claimed, lanes would
+ * have to wait for their next claim. Such a claim takes twice the time in Redis, and the subscriptions of a stream would no
+ * longer claim the same events at the same time.
+ */
+const AT_ONCE = 128;
+/** The maximum number of bytes in pushes that were not read yet. */
 const ROOM_BYTES = 2 * 2 ** 20;
 /**
  * If the reply to a call was lost, the call might still be processed, so we need to read its claims again. After a
@@ -178,8 +183,8 @@ export function createExchangeLoop(options: {
     const holds = book.count();
     const limit = isStopping ? 0 : room.limit(holds, want);
     // Otherwise, all exchanges in progress could use the same room. They can't claim more than this.
-    room.reserve(Math.max(0, Math.min(limit - holds, CLAIMS_AT_ONCE)));
-    const completing = book.startWriting();
+    room.reserve(Math.max(0, Math.min(limit - holds, AT_ONCE)));
+    const completing = book.startWriting(AT_ONCE);
     isWanted = false;
     isBeatDue = false;
     isLingering = false;
@@ -191,7 +196,7 @@ export function createExchangeLoop(options: {
     const seen = { pushed: count.pushed(), bytes: count.bytes(), roomBytes };
     let answer: ExchangeAnswer;
     try {
-      answer = await deps.exchange(part, { ...holding, ...seen }, completing, isStopping ? 0 : CLAIMS_AT_ONCE);
+      answer = await deps.exchange(part, { ...holding, ...seen }, completing, isStopping ? 0 : AT_ONCE);
     } catch (error) {
       deps.tally?.exchanged('failed');
       // It is possible that the call was made anyway. If a result is sent twice, it is only used once. If there are new
