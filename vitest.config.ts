@@ -238,7 +238,7 @@ export default defineConfig({
           exclude: ['**/*.redis.test.ts', '**/*.kube.test.ts', ...ALONE, ...WAITING],
           ...SYSTEM,
           ...SHARED,
-          maxWorkers: 4,
+          maxWorkers: 5,
         },
       },
       {

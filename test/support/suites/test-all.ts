@@ -42,21 +42,24 @@ const CHECK_ENV = { GOGC: process.env['GOGC'] ?? GOGC };
 /** The solution for the problems that a check reports, if it is a command. */
 const REMEDIES: Readonly<Record<string, string>> = { format: 'Run `make format`' };
 
-const PROJECTS = ['unit', 'slow', 'redis', 'kube', 'chart', 'image', 'site', 'system', 'waiting', 'scale'];
+const PROJECTS = ['unit', 'slow', 'redis', 'chart', 'kube', 'image', 'site', 'system', 'waiting', 'scale'];
 
 /** The file of the short version of `make test-node`. */
 const SHORT_NODE = 'test/node/install.test.ts';
 
 /**
  * Suites that start together with the first of these other suites and are printed in their own order. `types` uses one
- * core. `waiting` uses only a small part of the machine, and `image` uses it while `chart` is waiting for its API
- * servers. `redis` contains tests that need most of the machine, such as the failover of a Cluster, and `scale` requires
- * all of it.
+ * core. `waiting` uses only a small part of the machine. `chart` and `kube` wait for their API servers, and `image` and
+ * `site` use the machine in the meantime. `node` waits for a kubelet and for Pods. `redis` contains tests that need most
+ * of the machine, such as the failover of a Cluster, and `scale` requires all of it.
  */
 const BESIDE: Readonly<Record<string, readonly string[]>> = {
   lint: ['types'],
-  waiting: ['redis', 'kube', 'chart', 'image', 'site', 'system'],
+  waiting: ['redis', 'chart', 'system'],
+  kube: ['chart'],
   image: ['chart'],
+  site: ['chart'],
+  node: ['system'],
 };
 
 const LONGER =
@@ -122,10 +125,10 @@ async function runProject(project: string, output?: number, files?: readonly str
   return tallyRepeated(project, first, await runVitest(project, output, failed));
 }
 
-async function runNode(): Promise<Tally> {
+async function runNode(output?: number): Promise<Tally> {
   const isFailed = addTallies(tallies).failed > 0;
   const reason = isFailed ? 'another suite failed' : nodeRefusal();
-  if (reason === undefined) return runProject('node', undefined, [SHORT_NODE]);
+  if (reason === undefined) return runProject('node', output, [SHORT_NODE]);
   return tallySkipped('node', `${reason}. Sluice was not installed on a real node`);
 }
 
@@ -137,7 +140,7 @@ async function runOne(name: string, output?: number): Promise<Result> {
   if (program !== undefined) {
     const exitCode = await run(join(ROOT, 'node_modules', '.bin', program), args, { output, env: CHECK_ENV });
     tally = tallyCommand(name, exitCode, REMEDIES[name]);
-  } else tally = name === 'node' ? await runNode() : await runProject(name, output);
+  } else tally = name === 'node' ? await runNode(output) : await runProject(name, output);
   return { tally, tookMs: performance.now() - started };
 }
 
