@@ -84,7 +84,7 @@ export interface ReplaysDeps {
   readonly inboxes: ReplayInboxes;
   /** The number of events that a script adds to an inbox. */
   readonly chunkEvents: number;
-  /** Takes back tokens that were granted to the streams of an account. Returns false if none of them responds. */
+  /** Takes back tokens that were granted to an account's streams. Returns false if none of them responds. */
   readonly reclaimTokens: (account: string) => Promise<boolean>;
 }
 
@@ -94,7 +94,7 @@ const RECORD_TTL_MS = 726 * 3_600_000;
 const ABANDON_AFTER_MS = 3_600_000;
 /** The number of times that tokens are taken back for a replay. Each time, up to 64 streams return their tokens. */
 const MOST_RECLAIMS = 4;
-/** The ref of an event, followed by its tokens in base 36. */
+/** An event's ref, followed by its tokens in base 36. */
 const REF_CHARS = 15;
 const EVENT_CHARS = REF_CHARS + 2;
 
@@ -150,7 +150,9 @@ type Debit = 'OK' | 'SAME' | 'SHORT' | 'CLOSED';
 
 /** Charges the replay and returns its new state. */
 function createCharge({ redis, nowMs, lowerAccounts, inboxes, chunkEvents, reclaimTokens }: ReplaysDeps): Charge {
-  /** Debits a replay. If its tokens were granted to streams of the account that have not used them, they are taken back. */
+  /**
+   * Debits a replay. If its tokens were granted to streams of the account that have not used them, they are taken back.
+   */
   async function debit(account: string, name: string, tokens: number, intent: readonly Argument[]): Promise<Debit> {
     const a = accountKeys(account);
     for (let reclaims = 0; ; reclaims++) {

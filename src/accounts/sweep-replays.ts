@@ -19,7 +19,7 @@ interface SweepOptions<I> {
 }
 
 /**
- * Creates the sweep of the open replays of an account. If a replay can't be completed, e.g. because its part does not
+ * Creates the sweep of an account's open replays. If a replay can't be completed, e.g. because its part does not
  * respond, the replays of other inboxes are completed anyway. The sweep only rejects if none could be completed.
  */
 export function createSweepReplays<I extends { readonly open: boolean; readonly inbox: InboxRef }>(

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { timestamp } from './strings.ts';
 
 /**
- * The possible outcomes of an attempt with their descriptions, as shown in the status of a Subscription. The names must
+ * The possible outcomes of an attempt with their descriptions, as shown in a Subscription's status. The names must
  * not be changed.
  */
 export const ATTEMPT_OUTCOMES = {

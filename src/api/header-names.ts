@@ -79,7 +79,7 @@ export function mayEndpointSet(name: string): boolean {
 }
 
 /**
- * Returns true if we are allowed to forward this header from the request of the producer. The rules are the same as for
+ * Returns true if we are allowed to forward this header from the producer's request. The rules are the same as for
  * endpoints, but credentials are not allowed.
  */
 export function mayForward(name: string): boolean {

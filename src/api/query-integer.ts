@@ -10,7 +10,7 @@ interface Documented {
 
 /**
  * Returns the schema for a query parameter that is a decimal number without a sign or leading zeros. It is validated
- * using a pattern, as query parameters are strings, but will have the type `integer` in OpenAPI.
+ * using a pattern, as query parameters are strings, but will have the `integer` type in OpenAPI.
  */
 export function queryInteger(pattern: RegExp, fault: string, documented: Documented) {
   return z

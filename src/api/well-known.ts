@@ -13,7 +13,7 @@ export const WORKSPACE_LABEL = 'sluice.dev/workspace';
 export const INSTANCE_LABEL = 'sluice.dev/instance';
 
 /**
- * Annotation on the Lease of the controller with the random id of the Redis that the leader writes to. The id exists
+ * Annotation on the controller Lease with the random id of the Redis that the leader writes to. The id exists
  * for as long as the data in this Redis.
  */
 export const STORE_ANNOTATION = 'sluice.dev/redis';
@@ -43,7 +43,7 @@ export const INGRESS_KEY_SECRET_TYPE = 'sluice.dev/ingress-key';
 export const INGRESS_KEY_FIELD = 'key';
 
 /**
- * The type of the Secret `<subscription>-signing`. The controller creates this Secret for partners who are using
+ * The type of the `<subscription>-signing` Secret. The controller creates this Secret for partners who are using
  * kubectl.
  */
 export const SIGNING_SECRET_TYPE = 'sluice.dev/signing';
@@ -51,7 +51,7 @@ export const SIGNING_SECRET_TYPE = 'sluice.dev/signing';
 /** The field of a signing Secret holding the latest `whsec_` secret. */
 export const SIGNING_SECRET_FIELD = 'secret';
 
-/** The type of the Secret `<integration>-invitation`. The controller creates this Secret if there is no mail server. */
+/** The type of the `<integration>-invitation` Secret. The controller creates this Secret if there is no mail server. */
 export const INVITATION_SECRET_TYPE = 'sluice.dev/invitation';
 
 /** The field of an invitation Secret holding the token. */
@@ -88,7 +88,7 @@ export const FIELD_MANAGER = {
 
 export type FieldManager = (typeof FIELD_MANAGER)[keyof typeof FIELD_MANAGER];
 
-/** Returns the name of the Secret containing the signing secret of a subscription. */
+/** Returns the name of the Secret containing a subscription's signing secret. */
 export function signingSecretName(subscription: string): string {
   return `${subscription}-signing`;
 }

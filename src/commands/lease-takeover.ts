@@ -4,7 +4,7 @@ import { formatMicroTime, heldForMs, type LeaseStore, LONGEST_LEASE_SECONDS } fr
 import { type Clock, sleep } from '../time/clock.ts';
 
 /**
- * The time without a leader after the last renewal. The pods of the controller need to be terminated within this time.
+ * The time without a leader after the last renewal. The controller's pods need to be terminated within this time.
  * Otherwise, one of these pods could become the leader and add the finalizers again.
  */
 export const HOLD_SECONDS = LONGEST_LEASE_SECONDS;

@@ -2,7 +2,7 @@ import type { DeliveryStatus } from '../api/delivery-status.ts';
 import { DEFAULT_INSTANCE } from '../api/instance.ts';
 import type { ObjectMeta } from '../kube/object.ts';
 
-/** A custom resource which has the finalizer of Sluice. */
+/** A custom resource which has the Sluice finalizer. */
 export interface HeldObject {
   readonly kind: string;
   readonly metadata: ObjectMeta;
@@ -51,7 +51,7 @@ const nameOf = (instance: string): string =>
 
 /**
  * Returns the lines to print if an installation does not have any objects with a finalizer. They include all other
- * installations with such objects because the name of this installation may be missing.
+ * installations with such objects because this installation's name may be missing.
  */
 export function describeNothing(instance: string, held: ReadonlyMap<string, readonly unknown[]>): string[] {
   const others = [...held].filter(([other]) => other !== instance).toSorted(([a], [b]) => (a < b ? -1 : 1));

@@ -62,7 +62,7 @@ function leaseMissing({ namespace, name }: { readonly namespace: string; readonl
   return `SLUICE_NAMESPACE: not set, and namespace ${namespace} has no Lease ${name}. Set SLUICE_NAMESPACE to the namespace of the controller even if the namespace was deleted`;
 }
 
-/** Removes all RoleBindings of the controller. Returns the lines to print. */
+/** Removes all controller RoleBindings. Returns the lines to print. */
 async function unbind(
   client: KubeClient,
   { instance, secretsRole: role }: UninstallSettings,

@@ -50,7 +50,7 @@ export interface Config {
   readonly endpointConsentOrigin: string | undefined;
   /** The networks of proxies with a trusted X-Forwarded-For header. Undefined if client addresses are not used. */
   readonly trustedProxies: readonly string[] | undefined;
-  /** The maximum number of events per second for each replica of ingress, or 0 for no limit. */
+  /** The maximum number of events per second for each ingress replica, or 0 for no limit. */
   readonly ingressRates: {
     readonly perAddress: number;
     readonly perKey: number;
@@ -67,7 +67,7 @@ export interface Config {
   readonly logLevel: (typeof LOG_LEVELS)[number];
   readonly queueMaxBytes: number;
   /**
-   * ClusterRole to bind in the namespaces of workspaces. If undefined, the controller reads the Secrets of the whole
+   * ClusterRole to bind in the workspace namespaces. If undefined, the controller reads the Secrets of the whole
    * cluster.
    */
   readonly secretsRole: string | undefined;

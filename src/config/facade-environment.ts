@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { AuditTarget } from '../telemetry/audit-destination.ts';
 
-/** The variables of the facade, except for the ones used for its port and for access tokens. */
+/** The facade's variables, except for the ones used for its port and for access tokens. */
 export const FACADE_ENVIRONMENT = {
   SLUICE_INVITATION_REQUIRE_EMAIL: z
     .enum(['true', 'false'])

@@ -24,9 +24,9 @@ export function readRootKey(file: string | undefined, problems: string[]): RootK
 }
 
 /**
- * Reads the root key and the newer keys in the same folder, e.g. `root.key`, `root.key.2`, and `root.key.3`. If there is a
- * file `root.key.retired`, the oldest key is retired. Returns undefined if at least one key is not valid and adds the
- * error to `problems`.
+ * Reads the root key and the newer keys in the same folder, e.g. `root.key`, `root.key.2`, and `root.key.3`. If there
+ * is a file `root.key.retired`, the oldest key is retired. Returns undefined if at least one key is not valid and adds
+ * the error to `problems`.
  */
 export function readRootKeys(file: string, problems: string[]): readonly RootKeyFile[] | undefined {
   const count = problems.length;

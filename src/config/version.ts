@@ -1,4 +1,4 @@
 import packageJson from '../../package.json' with { type: 'json' };
 
-/** The version of Sluice. It is also included in the `user-agent` header. */
+/** The Sluice version. It is also included in the `user-agent` header. */
 export const VERSION: string = packageJson.version;

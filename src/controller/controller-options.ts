@@ -35,7 +35,7 @@ export interface ControllerOptions {
    */
   readonly onAlarm: (listener: (slot: string) => void) => void;
   readonly onReconnect: (listener: () => void) => void;
-  /** Registers the listener for undelivered events of a former stream that were removed. */
+  /** Registers the listener for undelivered events of a previous stream that were removed. */
   readonly onEventsRemoved: (listener: OnEventsRemoved) => void;
   /** Current time in milliseconds, according to the Redis clock. */
   readonly nowMs: () => number;

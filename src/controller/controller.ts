@@ -240,7 +240,7 @@ export function createController(options: ControllerOptions): ControllerRole {
     fence: terms.fence,
     enqueueAll: () => {
       leading.enqueueAll();
-      // If their root key is retired or removed, they need to be issued again.
+      // If their root key is retired or removed, they need to be reissued.
       for (const key of unsentInvitations(caches)) controllers.enqueue('integration', key, 'background');
     },
   });

@@ -33,11 +33,11 @@ export interface ElectionDeps {
   readonly terms: Pick<Terms, 'store'>;
   readonly control: Pick<ControlStore, 'readStore'>;
   readonly events: Pick<EventRecorder, 'record'>;
-  /** The name of this installation. */
+  /** This installation's name. */
   readonly instance: string;
   /** The namespace in which the Lease is stored. */
   readonly namespace: string;
-  /** The identity of this process. This must be unique. */
+  /** This process's identity. This must be unique. */
   readonly identity: string;
   readonly clock: Clock;
   readonly random?: () => number;

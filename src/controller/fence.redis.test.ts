@@ -108,7 +108,7 @@ describe('two leaders', () => {
     return `${name}/${spec.integration}/${spec.groupKey}`;
   }
 
-  /** Runs the work of a leader. Each piece of work is retried after a failure until the leader is deposed. */
+  /** Runs a leader's work. Each piece of work is retried after a failure until the leader is deposed. */
   function actor(
     name: string,
     leader: Leader,

@@ -27,7 +27,7 @@ interface Rivals {
  *
  * Each controller first writes its own Lease and then lists those of all namespaces. If two of them do so at the same
  * time, at least one finds the other one. A controller that finds another one never leads. If both find each other,
- * both release their Leases, and the one with the smaller namespace name tries again first.
+ * both release their Leases, and the one with the smaller namespace name retries first.
  *
  * The Lease of another namespace never expires, because it is not possible to tell a controller that was removed from
  * one that will continue. A Lease that was released is only free for a controller with the same Redis. Otherwise, two
@@ -37,7 +37,7 @@ export function createRivals(options: {
   readonly client: Pick<KubeClient, 'list'>;
   /** Returns the id of the own Redis, if it has any. */
   readonly readStore: () => Promise<string | undefined>;
-  /** The name of this installation. */
+  /** This installation's name. */
   readonly instance: string;
   /** The namespace of its Lease. */
   readonly namespace: string;

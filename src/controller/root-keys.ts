@@ -8,7 +8,7 @@ const CHECK_EVERY_MS = 1_000;
 /** The time within which every replica reports its keys. Reports are sent every 30 seconds. */
 const ALL_REPORT_WITHIN_MS = 35_000;
 
-/** The keys are checked every second, so an outage of Redis would cause thousands of lines. */
+/** The keys are checked every second, so a Redis outage would cause thousands of lines. */
 const FAILURE_LINES = { lines: 1, periodMs: 60_000 };
 
 /** Chooses the root key for signing and encrypting new values. Only the leader does this. */
@@ -50,7 +50,9 @@ export function createRootKeyChoice(deps: {
   readonly readRootKeyReports: () => Promise<ReadonlyMap<string, readonly string[]>>;
   readonly control: Pick<ControlStore, 'publishRootKey'>;
   readonly fence: () => number;
-  /** Enqueues all tenants, whose endpoints are encrypted with the first key, and all invitations that are not sent yet. */
+  /**
+   * Enqueues all tenants, whose endpoints are encrypted with the first key, and all invitations that are not sent yet.
+   */
   readonly enqueueAll: () => void;
   readonly clock: Pick<Clock, 'setTimer' | 'nowMs'>;
   readonly log: Pick<Logger, 'info' | 'debug' | 'warn' | 'error'>;

@@ -28,7 +28,7 @@ test('a replica that leads again does not write the id of the Redis of its earli
   }
   terms.begin({ transitions: 3, signal }, signal).store = 'current';
   expect(await write({ holderIdentity: 'a', leaseTransitions: 3 })).toEqual({ [STORE_ANNOTATION]: 'current' });
-  // The Lease can be released after the end of the term, or be created again after it was deleted.
+  // The Lease can be released after the end of the term, or be recreated after it was deleted.
   expect(await write({ holderIdentity: '', leaseTransitions: 3 })).toEqual({ [STORE_ANNOTATION]: 'current' });
   expect(terms.store()).toBe('current');
 });

@@ -54,7 +54,7 @@ function answersOf(route: Route, problems: ProblemResponses): ZodOpenApiOperatio
   return { ...Object.fromEntries(successes), ...problems.of(problemsOf(route)) };
 }
 
-/** Descriptions of the header Idempotency-Key. */
+/** Descriptions of the Idempotency-Key header. */
 const IDEMPOTENCY = {
   answer:
     'Makes the request safe to repeat. For 24 hours, a request with the same key and content returns the status and body of the first response, without performing the operation again. A key is valid for this operation, and for the workspace or integration in the path. With different content, the response is a 422 `idempotency_conflict`, and while the first request is in progress, a 409 `idempotency_in_progress`. The key of a rejected request can be used again, unless an earlier attempt was interrupted or returned a 5xx.',

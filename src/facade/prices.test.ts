@@ -34,7 +34,7 @@ beforeAll(async () => {
 afterEach(() => facade?.server.close());
 afterAll(() => issuer.stop());
 
-/** Starts a facade with the inbox of a subscription. Points come back within a minute. */
+/** Starts a facade with a subscription's inbox. Points come back within a minute. */
 async function start(parts: object, points = 1_000, accountPoints = 1_000) {
   const clock = createManualClock();
   const subscription = { metadata: { uid: 'u' }, spec: { producer: 'shop', integration: 'shop' } };
@@ -64,7 +64,7 @@ async function post(path: string, body: object, subject = 'ada') {
   return exchange(facade.port, await facades.request(`${OF_INTEGRATION}${path}`, headers, text, subject));
 }
 
-/** Returns the remaining points of the caller after a call. */
+/** Returns the caller's remaining points after a call. */
 const leftAfter = ({ headers }: Awaited<ReturnType<typeof post>>) =>
   /"caller";r=(\d+)/.exec(headers['ratelimit'] ?? '')?.[1];
 

@@ -3,7 +3,7 @@ import { parseNetwork } from '../core/delivery/network.ts';
 import { createRecentMap } from '../time/recent-map.ts';
 
 /**
- * Returns the client of a request, as a key for limits. This is the IPv4 address, or the /64 of the IPv6 address. An
+ * Returns a request's client, as a key for limits. This is the IPv4 address, or the /64 of the IPv6 address. An
  * IPv4 address mapped to IPv6 has the same key as the IPv4 address.
  */
 export type ClientAddress = (request: Pick<IncomingMessage, 'socket' | 'headers'>) => string;
@@ -24,7 +24,7 @@ const LONGEST = 80;
 const NOWHERE: Hop = { key: '', isTrusted: false };
 
 /**
- * Returns the client of a connection, in the same format as `ClientAddress`. Undefined for a trusted proxy because its
+ * Returns a connection's client, in the same format as `ClientAddress`. Undefined for a trusted proxy because its
  * connections are shared by many clients.
  */
 export type ConnectionAddress = (socket: Pick<IncomingMessage['socket'], 'remoteAddress'>) => string | undefined;
@@ -54,7 +54,7 @@ function createHops(trusted: readonly string[]): (text: string) => Hop | undefin
   };
 }
 
-/** Creates the function that returns the client of a connection. @throws RangeError as `createClientAddress` */
+/** Creates the function that returns a connection's client. @throws RangeError as `createClientAddress` */
 export function createConnectionAddress(trusted: readonly string[]): ConnectionAddress {
   const hopOf = createHops(trusted);
   return ({ remoteAddress = '' }) => {
@@ -64,7 +64,7 @@ export function createConnectionAddress(trusted: readonly string[]): ConnectionA
 }
 
 /**
- * Creates the function that returns the client of a request. This is the address of the connection unless it is in one
+ * Creates the function that returns a request's client. This is the connection's address unless it is in one
  * of the `trusted` networks (CIDR). Then, the rightmost address in X-Forwarded-For that isn't trusted either counts.
  * Addresses to the left of it can't be trusted, because any client could have added them.
  * @throws RangeError if a network is not in CIDR notation

@@ -7,7 +7,7 @@ import type { ConnectionAddress } from './client-address.ts';
 export const CONNECTION_LIMITS = ['address', 'total'] as const;
 export type ConnectionLimit = (typeof CONNECTION_LIMITS)[number];
 
-/** ConnectionCount counts the open connections of a server. */
+/** ConnectionCount counts a server's open connections. */
 export interface ConnectionCount {
   /**
    * Called for each new connection. If there are too many in total, it closes the one that has waited longest for its
@@ -23,8 +23,8 @@ export interface ConnectionCount {
 const refused = new WeakSet<ServerResponse>();
 
 /**
- * Marks a request that will be refused later. Until then, its connection can be closed to make room for a new one, in the
- * same way as connections that wait for their client.
+ * Marks a request that will be refused later. Until then, its connection can be closed to make room for a new one, in
+ * the same way as connections that wait for their client.
  */
 export function markRefused(response: ServerResponse): void {
   refused.add(response);
@@ -39,12 +39,12 @@ interface Place {
 }
 
 /**
- * Limits the connections of a server. Those of trusted proxies are only limited in total because they are shared by many
+ * Limits a server's connections. Those of trusted proxies are only limited in total because they are shared by many
  * clients.
  *
  * A client must not be able to lock out others by holding connections. This is why a new connection takes the place of
- * one that waits for its client, whether this is for the next request, or for the rest of one. We don't distinguish them
- * by address because all connections may have the address of a proxy.
+ * one that waits for its client, whether this is for the next request, or for the rest of one. We don't distinguish
+ * them by address because all connections may have the address of a proxy.
  */
 export function createConnectionLimit(options: {
   /** If omitted, there is no limit by address. */

@@ -40,8 +40,8 @@ function whenArrived(socket: Socket, timeoutMs: number, act: () => void): void {
  * Starts a single TLS handshake in each iteration of the event loop, so that the requests of open connections are
  * processed between two handshakes. Addresses take turns regardless of the number of their handshakes.
  *
- * The signature of a handshake takes longer than most requests. Node performs it as soon as the first message of a client
- * has arrived, so thousands of clients that send it at the same moment would block the process for seconds.
+ * The signature of a handshake takes longer than most requests. Node performs it as soon as the first message of a
+ * client has arrived, so thousands of clients that send it at the same moment would block the process for seconds.
  *
  * @param options.timeoutMs the maximum time until the first message has arrived
  */

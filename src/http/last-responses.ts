@@ -4,14 +4,14 @@ import type { Socket } from 'node:net';
 /** LastResponses closes connections after their last response. */
 export interface LastResponses {
   /**
-   * Called for each request. Returns false if its connection is closed after the response to an earlier request. It must
-   * not be processed then, because it would not get a response (RFC 9112, 9.6).
+   * Called for each request. Returns false if its connection is closed after the response to an earlier request. It
+   * must not be processed then, because it would not get a response (RFC 9112, 9.6).
    */
   readonly enter: (request: IncomingMessage, response: ServerResponse) => boolean;
   /**
    * Marks the connection of this request as closing, and returns whether the response to this request is the last one,
-   * i.e. no other request has arrived behind it. Requests that arrive from now on are not processed, unless the response
-   * to the latest request has been sent already and keeps the connection open.
+   * i.e. no other request has arrived behind it. Requests that arrive from now on are not processed, unless the
+   * response to the latest request has been sent already and keeps the connection open.
    */
   readonly closeIfLast: (request: IncomingMessage) => boolean;
   /** Marks the response to this request, which has `Connection: close`, as the last one of its connection. */

@@ -9,7 +9,7 @@ export interface Quota {
   readonly windowSeconds: number;
 }
 
-/** Returns an item of the field `RateLimit-Policy` (draft-ietf-httpapi-ratelimit-headers). */
+/** Returns an item of the `RateLimit-Policy` field (draft-ietf-httpapi-ratelimit-headers). */
 export function policyItem({ name, points, windowSeconds }: Quota): string {
   return `"${name}";q=${Math.floor(points)};w=${windowSeconds}`;
 }

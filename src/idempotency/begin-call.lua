@@ -2,10 +2,11 @@
 -- Begins a call that has an Idempotency-Key. Returns the result if there already was a call with this key.
 --@keys call calls
 --@args now name request seed turn turnMs ttlMs most
--- name: of the call in the list of its owner's calls. request: hash of what is asked for. turn: text that is used once, by which
--- the caller ends the call. turnMs: time after which others may go on with it. most: how many calls of an owner are kept.
--- Returns {RUN, seed of the first call}, {DONE, answer}, {BUSY, ms until its turn ends}, {CONFLICT} (another request), or {MANY,
---         ms until one of the owner's calls is forgotten}.
+-- name: of the call in the list of its owner's calls. request: hash of what is asked for. turn: text that is used once,
+-- by which the caller ends the call. turnMs: time after which others may go on with it. most: how many calls of an
+-- owner are kept.
+-- Returns {RUN, seed of the first call}, {DONE, answer}, {BUSY, ms until its turn ends}, {CONFLICT} (another request),
+--         or {MANY, ms until one of the owner's calls is forgotten}.
 local known = redis.call('HMGET', KEY_CALL, 'request', 'seed', 'untilMs', 'answer')
 local now = tonumber(ARG_NOW)
 local untilMs = string.format('%.0f', now + ARG_TURN_MS)

@@ -2,8 +2,8 @@
 -- Ends the turn of a call which has an Idempotency-Key.
 --@keys call calls
 --@args name turn how answer
--- how: done (repeated calls get this answer), forget (this turn did nothing; the key may be used for something else, unless
--- there was an earlier turn, which may have done something), or release (a repeated call goes on with it).
+-- how: done (repeated calls get this answer), forget (this turn did nothing; the key may be used for something else,
+-- unless there was an earlier turn, which may have done something), or release (a repeated call goes on with it).
 -- Returns OK, or LOST (another process has taken it over, or it is too old).
 if redis.call('HGET', KEY_CALL, 'turn') ~= ARG_TURN then return 'LOST' end
 if ARG_HOW == 'done' then

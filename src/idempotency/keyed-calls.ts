@@ -38,8 +38,8 @@ export type Begun =
 
 /**
  * Ends a call. done: `text` is the response for repeated calls. forget: this attempt had no effect, and the key can be
- * used again unless an earlier attempt was interrupted. release: the call may have had an effect, and is performed again
- * when it is repeated.
+ * used again unless an earlier attempt was interrupted. release: the call may have had an effect, and is performed
+ * again when it is repeated.
  */
 export type EndCall = (how: 'done' | 'forget' | 'release', text?: string) => Promise<void>;
 

@@ -9,7 +9,7 @@ import { apiVersionOf, collectionPath, objectPath, type Resource } from './resou
 import { createTransport, type Transport, toKubeError } from './transport.ts';
 import { readWatch, type WatchEvent } from './watch-stream.ts';
 
-/** Used to select the objects of a kind. Without any fields, all objects are selected. */
+/** Used to select a kind's objects. Without any fields, all objects are selected. */
 export type Selection = {
   readonly namespace?: string | undefined;
   readonly labelSelector?: string | undefined;
@@ -46,7 +46,7 @@ type DeletePreconditions = { readonly uid?: string; readonly resourceVersion?: s
 export type KubeClient = {
   readonly server: string;
   /**
-   * The namespace of the current context in the kubeconfig. In a pod, this is the namespace of the pod. Undefined if
+   * The namespace of the current context in the kubeconfig. In a pod, this is the pod's namespace. Undefined if
    * neither is available.
    */
   readonly namespace: string | undefined;
@@ -73,7 +73,7 @@ export type KubeClient = {
       readonly inactivityMs?: number;
       /**
        * Whether to start with all objects (at least as new as the call) instead of a `resourceVersion`. They are
-       * followed by a bookmark with the annotation `k8s.io/initial-events-end`.
+       * followed by a bookmark with the `k8s.io/initial-events-end` annotation.
        */
       readonly sendInitialEvents?: boolean;
     },

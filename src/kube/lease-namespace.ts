@@ -2,7 +2,7 @@
 const DEFAULT_NAMESPACE = 'sluice-system';
 
 /**
- * Returns the namespace in which the Lease of the controller is stored.
+ * Returns the namespace in which the controller's Lease is stored.
  *
  * @param configured `SLUICE_NAMESPACE`
  * @param own namespace of the pod, or of the current context of the kubeconfig

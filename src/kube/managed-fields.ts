@@ -23,7 +23,7 @@ interface Managed {
   readonly metadata: object;
 }
 
-/** Returns the managed fields of an object. Entries for subresources are not included. */
+/** Returns an object's managed fields. Entries for subresources are not included. */
 export function managedFieldsOf({ metadata }: Managed): ManagedFields[] {
   const { managedFields = [] } = metadata as { readonly managedFields?: readonly ManagedFields[] };
   return managedFields.filter(({ subresource }) => subresource === undefined);

@@ -83,7 +83,7 @@ export function createInvitationMailer(options: MailerOptions): SendInvitation {
         envelope: { from: from.address, to: [mail.to] },
         subject,
         text,
-        // Use a stable id so that most email clients will only show one email if we send it again after a crash.
+        // Use a stable id so that most email clients will only show one email if we resend it after a crash.
         messageId: `<invitation.${hashInvitationToken(mail.token).slice(0, 32)}@${domain}>`,
         headers: { 'Auto-Submitted': 'auto-generated' },
         signal: signal === undefined ? deadline.signal : AbortSignal.any([signal, deadline.signal]),
@@ -141,7 +141,7 @@ const COMMANDS_BEFORE_RECIPIENT: readonly unknown[] = ['API', 'EHLO', 'HELO', 'S
 function isBeforeRecipient(word: string, { syscall, command, message }: SmtpFault): boolean {
   if (syscall === 'connect' || BEFORE_RECIPIENT.includes(word) || COMMANDS_BEFORE_RECIPIENT.includes(command))
     return true;
-  // Connection errors always have the command `CONN`, so this error can only be recognized by its message.
+  // Connection errors always have the `CONN` command, so this error can only be recognized by its message.
   return word === 'EPROTOCOL' && typeof message === 'string' && message.startsWith('Invalid greeting');
 }
 

@@ -50,7 +50,7 @@ export function isLoopback({ host }: Pick<SmtpServer, 'host'>): boolean {
 }
 
 /**
- * Returns the default sender. This is `sluice@` followed by the host name of the server, if it is valid in an address.
+ * Returns the default sender. This is `sluice@` followed by the server's host name, if it is valid in an address.
  */
 export function defaultSender({ host }: SmtpServer): Mailbox {
   const address = `sluice@${host}`;

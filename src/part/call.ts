@@ -2,7 +2,7 @@ import type { RedisClient, Reply } from '../redis/client.ts';
 import type { NamedCall, NamedScript } from '../redis/named-scripts.ts';
 
 /**
- * The replies that can be returned by the scripts of a part. A reply is an array that starts with a word. If this is
+ * The replies that can be returned by a part's scripts. A reply is an array that starts with a word. If this is
  * OK, the array contains the values which are described at the top of the script. For any other word, the script has
  * not written anything unless documented otherwise.
  *

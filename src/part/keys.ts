@@ -24,7 +24,7 @@ export const RECORDS_MS = 6 * HOUR_MS;
 
 const tagOf = ({ tenant, queue, number }: Omit<Part, 'gen'>) => `{q:${tenant}:${queue}:${number}}`;
 
-/** Returns the key `meta` of a part, without creating all other keys. */
+/** Returns the `meta` key of a part, without creating all other keys. */
 export const metaKeyOf = (part: Omit<Part, 'gen'>): string => `${tagOf(part)}:meta`;
 
 /**
@@ -38,8 +38,8 @@ export function partKeys(part: Part) {
     /** HASH, `log/meta.ts`: settings from the controller, and the part progress. */
     meta: metaKeyOf(part),
     /**
-     * STREAM: g(roup key), m(etadata), s(ize of the body), c(ost in the quota), r(outed to: 5 bytes a slot), b (the rest
-     * of the body, `log/body-pieces.ts`).
+     * STREAM: g(roup key), m(etadata), s(ize of the body), c(ost in the quota), r(outed to: 5 bytes a slot), b (the
+     * rest of the body, `log/body-pieces.ts`).
      */
     log: key('log'),
     /**

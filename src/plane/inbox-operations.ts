@@ -21,7 +21,7 @@ export interface PulledEvent extends DeliveryRef {
   readonly body: Buffer;
 }
 
-/** Operations on the inbox of an integration. They are free of charge and can be safely repeated. */
+/** Operations on an integration's inbox. They are free of charge and can be safely repeated. */
 export interface InboxOperations {
   /**
    * Ends an open event without delivering it. The result of an attempt in progress is ignored. GONE: the subscription

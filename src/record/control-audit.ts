@@ -53,7 +53,7 @@ export interface SubscriptionState {
   readonly health: string | undefined;
 }
 
-/** Reads the parts of streams. */
+/** Reads the stream parts. */
 export interface PartAudit {
   /**
    * Compares the parts of a tenant with its routes, one at a time.

@@ -160,7 +160,7 @@ function standingOf({ hashes }: StoredRoutes): Standing {
 function planQueue({ held, isMended }: Standing, meta: string, old: QueueRoute | undefined, route: QueueRoute) {
   const isMade = old === undefined || (old.gen !== route.gen && !isMended(meta));
   const ops: PatchOp[] = [];
-  // A stream which was created again is not ready until all of its data has been written. We need to keep the fence.
+  // A stream which was recreated is not ready until all of its data has been written. We need to keep the fence.
   // Otherwise, a controller that is no longer the leader could write here again.
   if (isMade && old !== undefined) ops.push({ command: 'HDEL', key: meta, args: ['ready'] });
   ops.push(...hashOps(meta, held(meta, old === undefined ? {} : queueFields(old)), queueFields(route)));
@@ -203,7 +203,10 @@ function planIntegration(
   return ops;
 }
 
-/** The changes of the tenant itself, with a piece for each look at all routes. `names` contains the names to add to its index. */
+/**
+ * The changes of the tenant itself, with a piece for each look at all routes. `names` contains the names to add to its
+ * index.
+ */
 function* planTenant({ held, isWritten }: Standing, have: TenantRoutes, want: TenantRoutes) {
   const t = tenantKeys(want.tenant);
   const ops: PatchOp[] = [];

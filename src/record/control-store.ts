@@ -47,7 +47,7 @@ export interface RoutesChange {
 
 /**
  * The controller's record of applied changes, and data that does not belong to a specific stream: accounts, keys, and
- * the state of the installation. Every write is fenced.
+ * the installation's state. Every write is fenced.
  */
 export interface ControlRecord {
   /**
@@ -79,9 +79,9 @@ export interface ControlRecord {
    */
   readonly readTenant: (tenant: string, fence: number, known?: readonly TenantRoutes[]) => Promise<StoredRoutes>;
   readonly patch: (fence: number, patches: readonly SlotPatch[]) => Promise<void>;
-  /** Writes the plan of an account, along with its token counts. Returns true if the plan has changed. */
+  /** Writes an account's plan, along with its token counts. Returns true if the plan has changed. */
   readonly setAccount: (fence: number, account: string, plan: string, includedTokens: number) => Promise<boolean>;
-  /** Undefined if Redis does not contain the plan of the account. */
+  /** Undefined if Redis does not contain the account's plan. */
   readonly readBalance: (account: string) => ReturnType<typeof readBalance>;
   /** Records that a group key is open (`sinceMs`) or closed (null) for an integration; true when something changed. */
   readonly setActivation: (
@@ -101,7 +101,7 @@ export interface ControlRecord {
 /** Used by the controller to access Redis. This includes the record and the stream parts. */
 export interface ControlStore extends Omit<ControlRecord, 'forgetQueue' | 'forgetInbox'> {
   /**
-   * Writes a change to all affected parts of streams. This must be called before `patch` writes the change, and no
+   * Writes a change to all affected stream parts. This must be called before `patch` writes the change, and no
    * activation of this tenant may be written at the same time.
    */
   readonly applyParts: (change: RoutesChange) => Promise<void>;

@@ -16,11 +16,11 @@ export interface IngressQueue {
   /** The account of the workspace (`acc_…`). Empty if there is no account. */
   readonly payer: string;
   /**
-   * The number of events per second that each replica of ingress will accept for this account. Undefined if there is no
+   * The number of events per second that each ingress replica will accept for this account. Undefined if there is no
    * limit.
    */
   readonly eventsPerSecond?: number | undefined;
-  /** The number of bytes used by the events of this stream when this was read. */
+  /** The number of bytes used by this stream's events when this was read. */
   readonly bytes: number;
 }
 

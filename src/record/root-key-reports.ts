@@ -2,7 +2,7 @@ import type { KeyRing } from '../core/delivery/key-ring.ts';
 import type { RedisClient } from '../redis/client.ts';
 import { CLUSTER_KEYS } from '../redis/keys.ts';
 
-/** Reports the root keys of a replica so that the controller does not use a key that is missing on other replicas. */
+/** Reports a replica's root keys so that the controller does not use a key that is missing on other replicas. */
 export interface RootKeyReport {
   /** Writes the report if it has changed or if 30 seconds have passed. Never rejects. */
   readonly write: () => Promise<void>;

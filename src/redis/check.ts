@@ -1,7 +1,7 @@
 import type { Logger } from '../telemetry/log.ts';
 import type { RedisClient, Reply } from './client.ts';
 
-/** The settings of Redis do not meet Sluice's requirements. */
+/** The Redis settings do not meet Sluice's requirements. */
 export class RedisSetupError extends Error {
   override readonly name = 'RedisSetupError';
 }

@@ -70,7 +70,7 @@ export function createEvaluation(options: {
   }
 
   async function findMaster(key: string): Promise<Redis> {
-    // The connection to the former master was closed. The Cluster client only learns the new one from a response.
+    // The connection to the previous master was closed. The Cluster client only learns the new one from a response.
     await redis.call('exists', key);
     const node = knownMaster(key);
     if (node === undefined) throw new Error('no master of the Redis Cluster is known for this key');

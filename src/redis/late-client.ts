@@ -21,7 +21,7 @@ export interface LateRedis {
    * reconnect is only announced after we have checked the data.
    */
   readonly client: RedisClient;
-  /** Returns the time of Redis in milliseconds. Until Redis has responded, this is the time of this machine. */
+  /** Returns the Redis time in milliseconds. Until Redis has responded, this is the time of this machine. */
   readonly nowMs: () => number;
   /** Resolves when `client` will send commands to Redis. Never resolves if it has been closed. */
   readonly opened: Promise<void>;
@@ -36,18 +36,18 @@ const FIRST_PAUSE_MS = 100;
 const LONGEST_PAUSE_MS = 3_000;
 
 /**
- * Connects to `SLUICE_REDIS_URL` and checks the settings of Redis and the owner of its data. This is repeated until
+ * Connects to `SLUICE_REDIS_URL` and checks the Redis settings and the owner of its data. This is repeated until
  * both have succeeded.
  */
 export function openRedis(
   options: RedisSettings & {
-    /** The name of this installation. Defaults to the default one. */
+    /** This installation's name. Defaults to the default one. */
     readonly instance?: string;
     readonly log: Logger;
     readonly metrics?: RedisMetrics;
     /** The interval for checking the data while Redis is connected. */
     readonly checkEveryMs?: number;
-    /** The interval for checking the settings of Redis. */
+    /** The interval for checking the Redis settings. */
     readonly checkSettingsEveryMs?: number;
   },
 ): LateRedis {

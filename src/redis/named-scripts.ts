@@ -9,7 +9,8 @@ import { LOCALS } from './scripts.ts';
  * - `--@args gen limit ...` declares its arguments, as locals `ARG_GEN`, `ARG_LIMIT`; dots at the end allow more of
  *   them, whose first index in ARGV is `FIRST`.
  * - `--@include ../lanes/lanes.lua` is replaced by that file.
- * - `--@unconfirmed` marks a script that is done before replicas have confirmed its writes (`SLUICE_REDIS_WAIT_REPLICAS`).
+ * - `--@unconfirmed` marks a script that is done before replicas have confirmed its writes
+ * (`SLUICE_REDIS_WAIT_REPLICAS`).
  *
  * The code after the arguments becomes a separate function. When Lua creates a function, it searches the open variables
  * of the enclosing function for each one that the new function uses. Since keys and arguments are used most frequently,

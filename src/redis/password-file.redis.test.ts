@@ -135,7 +135,7 @@ test('every node of a Cluster uses the rotated password, and so does the subscri
   await vi.waitFor(() => expect(reasonsOf(redis)).toEqual(['RedisAccessDenied/dependency']), SOON);
   expect(redis.impairments()[0]?.message).toContain('Correct the password in SLUICE_REDIS_PASSWORD_FILE');
 
-  // The client tries again after a delay.
+  // The client retries after a delay.
   expect(await durationOf(10, cluster.nodes)).toBeGreaterThan(500);
 
   write('second');

@@ -43,7 +43,7 @@ test('distinguishes refused commands and an unavailable server', async () => {
   await expect(redis.call('lpush', 'k', 'v')).resolves.toBe(1);
   await expect(redis.call('get', 'k')).rejects.toThrow('WRONGTYPE');
   expect(await value(errors('refused'))).toBe(1);
-  // An unknown script is not a failure because it is sent again with its text.
+  // An unknown script is not a failure because it is resent with its text.
   await redis.run('fields', ['h'], []);
   expect(await value(errors('refused'))).toBe(1);
   await redis.callAll('CONFIG', 'SET', 'maxmemory', '1');

@@ -95,7 +95,7 @@ describe('a client that waits for a replica', () => {
     const behind = await connectRedis({ url: service.url, waitReplicas: 1 }, log);
     try {
       await expect.poll(() => run(WRITE, behind).catch(() => 0), { timeout: 20_000 }).toBeGreaterThan(0);
-      // The connection to the former master remains open, as behind a Service.
+      // The connection to the previous master remains open, as behind a Service.
       service.forwardTo(other.port);
       const clients = String(await master.command('CLIENT', 'LIST')).split('\n');
       const waiting = clients.filter(each => each.includes('cmd=wait')).map(each => /^id=(\d+)/.exec(each)?.[1] ?? '');

@@ -13,7 +13,7 @@ export type TakeTurn = (master: string, kind: string) => Promise<(micros: number
 
 /**
  * Returns a client whose calls wait for their turn, and whose scripts are timed by Redis. This does not apply to `run`,
- * because its scripts don't read the events of a stream.
+ * because its scripts don't read a stream's events.
  */
 export function shareTime(redis: RedisClient, takeTurn: TakeTurn): RedisClient {
   async function run(method: 'runNamed' | 'runNamedBuffers', script: NamedScript, call: NamedCall): Promise<Reply> {

@@ -33,7 +33,7 @@ import { openSandboxRunner } from './sandbox.ts';
  * The number of claims for this process. A workspace gets at most 2,304 of them, and a part 2,048 (see `createRoom`).
  */
 const ROOM = 4_608;
-/** A workspace with fewer claims than this can always claim more, even if the limit of the process is exceeded. */
+/** A workspace with fewer claims than this can always claim more, even if the process's limit is exceeded. */
 const LEAST_CLAIMS = 8;
 /** The maximum number of bytes of large bodies, i.e. those which are not sent together with their claims. */
 const BODY_ROOM = 64 * 2 ** 20;

@@ -98,7 +98,7 @@ export async function startFacade(parts: Parts): Promise<Running> {
     },
     impairments: () => [
       // Objects can be read and written without Redis, but not with one of another version or installation. Nobody else
-      // uses the Redis user of the facade.
+      // uses the facade Redis user.
       ...parts.redisImpairments().filter(({ reason, cause }) => cause === 'settings' || reason === 'RedisAccessDenied'),
       ...keyWatch.impairments(),
       ...destination.impairments(),

@@ -26,7 +26,7 @@ import type { Parts } from './parts.ts';
 /** State shared by all parts of a dispatcher. */
 export interface SharedWork {
   readonly keys: KeyRing;
-  /** The name of the process. */
+  /** The process name. */
   readonly name: string;
   readonly pushes: PushConnection;
   readonly room: Room;
@@ -38,7 +38,7 @@ export interface SharedWork {
   readonly deliveryAlarm: DeliveryAlarm;
 }
 
-/** Returns a function that starts the worker of a part. */
+/** Returns a function that starts a part's worker. */
 export function createStartPart(parts: Parts, shared: SharedWork): (part: Part) => PartWork {
   const { redis, nowMs, alarm } = parts;
   const deps = workerDeps(parts, shared);

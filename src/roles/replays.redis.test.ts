@@ -12,7 +12,10 @@ import { openReplays } from './replays.ts';
 const TOKEN_BYTES = 16_384;
 
 onEachRedis(redis => {
-  /** Creates a partner with 20 tokens that is also a producer. Its stream has used one token, and holds some that were granted in advance. */
+  /**
+   * Creates a partner with 20 tokens that is also a producer. Its stream has used one token, and holds some that were
+   * granted in advance.
+   */
   async function start() {
     const inbox = await createPartInbox(redis(), {}, ['a']);
     await inbox.setAccount('Free', 20);

@@ -9,7 +9,7 @@ import type { RedisClient } from '../redis/client.ts';
 /**
  * Opens the replays, and the index containing their due times.
  *
- * @param parts client for the parts of streams that return their tokens
+ * @param parts client for the stream parts that return their tokens
  */
 export function openReplays(
   redis: RedisClient,

@@ -7,7 +7,7 @@ import { createRootKeyReport } from '../record/root-key-reports.ts';
 import { logOfRole } from '../telemetry/log.ts';
 import type { Parts } from './parts.ts';
 
-/** The root keys of a role, which are updated from their files. */
+/** A role's root keys, which are updated from their files. */
 export interface FollowedKeys {
   readonly keys: KeyRing;
   /** The name under which this replica reports its keys. */
@@ -17,7 +17,7 @@ export interface FollowedKeys {
   readonly stop: () => Promise<void>;
 }
 
-/** Creates the root keys of a role. `refresh` should be called every few seconds. */
+/** Creates a role's root keys. `refresh` should be called every few seconds. */
 export function followRootKeys(parts: Pick<Parts, 'config' | 'log' | 'redis' | 'nowMs'>, role: Role): FollowedKeys {
   const { file, keys: files } = parts.config.rootKeys as RootKeySource;
   const log = logOfRole(parts.log, role);

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { watchStandbyKey } from './standby-key.ts';
 
-/** A controller with the key `ours`, using a Redis whose last leader had the key `theirs`. */
+/** A controller with the `ours` key, using a Redis whose last leader had the `theirs` key. */
 function start() {
   const state = { theirs: undefined as string | undefined, away: false, leading: false };
   let look = () => {};

@@ -6,7 +6,7 @@ const LOOK_EVERY_MS = 5_000;
 const DIFFERS_FOR_MS = 30_000;
 
 /**
- * Compares the Redis of a standby controller with the Redis of the leader, until `stop` is aborted. If two
+ * Compares the Redis of a standby controller with the leader's Redis, until `stop` is aborted. If two
  * installations were installed in the same namespace, their controllers use the same Lease, but may use different Redis
  * servers.
  *

@@ -64,7 +64,7 @@ function openForAppending(file: string): Promise<number> {
   return openFile(file, O_APPEND | O_CREAT | O_NONBLOCK | O_WRONLY, 0o600);
 }
 
-/** Returns the descriptor for writing. If the file was renamed, it is opened again. */
+/** Returns the descriptor for writing. If the file was renamed, it is reopened. */
 function createHandle(target: AuditTarget, nowMs: () => number) {
   let fd = 'fd' in target ? target.fd : undefined;
   let inode: number | undefined;
@@ -115,7 +115,7 @@ function createWriter(handle: Handle, nowMs: () => number) {
       closing = true;
     },
     /**
-     * Writes all bytes and tries again after an error. Returns false if it was closed before all bytes were written.
+     * Writes all bytes and retries after an error. Returns false if it was closed before all bytes were written.
      */
     async writeAll(bytes: Buffer): Promise<boolean> {
       sinceMs = nowMs();

@@ -10,7 +10,7 @@ export type LimitedLog = (
 
 /**
  * Limits the number of log lines per period, for failures that thousands of operations can have at the same time, e.g.
- * while Redis is unavailable. The next line contains the number of lines beyond the limit in the field `suppressed`.
+ * while Redis is unavailable. The next line contains the number of lines beyond the limit in the `suppressed` field.
  */
 export function createLimitedLog(options: {
   readonly lines: number;

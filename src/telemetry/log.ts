@@ -6,7 +6,7 @@ export type { Logger };
 export const LOG_LEVELS = ['silent', 'fatal', 'error', 'warn', 'info', 'debug', 'trace'] as const;
 
 /**
- * Creates the logger of a process. It writes JSON objects to standard output, one per line. Secrets and email addresses
+ * Creates a process's logger. It writes JSON objects to standard output, one per line. Secrets and email addresses
  * must not be passed as fields. Redaction is only there as an additional protection.
  *
  * @param destination defaults to standard output
@@ -44,7 +44,7 @@ const DOM_CONSTANT = /^[A-Z_]+_ERR$/;
 
 /**
  * Returns the fields of a serialized error without its objects. For example, an error response of Redis contains the
- * arguments of its command, such as passwords and the bodies of events.
+ * arguments of its command, such as passwords and the event bodies.
  */
 function fieldsOf(error: unknown): unknown {
   if (typeof error !== 'object' || error === null) return error;

@@ -1,8 +1,8 @@
 import { withDeadline } from './deadline.ts';
 
 /**
- * Calls `run` for all items at the same time. If one of them fails or takes longer than `deadlineMs`, the others are not
- * affected. A late call isn't stopped, so it must be safe if it has an effect afterwards.
+ * Calls `run` for all items at the same time. If one of them fails or takes longer than `deadlineMs`, the others are
+ * not affected. A late call isn't stopped, so it must be safe if it has an effect afterwards.
  *
  * @returns the items that failed
  * @throws the first error if all of them failed

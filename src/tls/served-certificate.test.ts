@@ -76,7 +76,7 @@ async function serve(limits: Partial<typeof LIMITS> = {}) {
   return { port, lines, following };
 }
 
-/** Sends a request. Returns the response and the name in the certificate of the connection. */
+/** Sends a request. Returns the response and the name in the connection's certificate. */
 async function call(port: number, agent?: Agent) {
   const { ca } = authority;
   const options = { port, host: '127.0.0.1', ca: await readFile(ca), agent: agent ?? false };

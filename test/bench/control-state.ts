@@ -35,7 +35,7 @@ export interface ControlState {
 export interface MoreOfTenant {
   /** The number of further integrations, each with a subscription and no active group key. Default: 0. */
   readonly unmatched?: number;
-  /** The retention period of the stream. Default: an hour. */
+  /** The stream's retention period. Default: an hour. */
   readonly retentionMs?: number;
   /** The limit of its account. Default: unlimited. */
   readonly eventsPerSecond?: number;

@@ -12,8 +12,8 @@ import { emptyRedis } from './variants.ts';
 import type { Target } from './wire.ts';
 
 /**
- * Measures the latency of four tenants while four others misbehave at the same time. All of them have the same routes in
- * both runs of a pair, and only the load changes.
+ * Measures the latency of four tenants while four others misbehave at the same time. All of them have the same routes
+ * in both runs of a pair, and only the load changes.
  */
 
 /** The number of well-behaved tenants, with one endpoint each. */

@@ -137,7 +137,7 @@ async function fillMemory({ hit, redis, random, generator }: World): Promise<voi
   if ((generator.answers.get('503') ?? 0) === before) throw new Error('ingress refused nothing while Redis was full');
 }
 
-/** Sets the clock of Redis forward or back, up to a minute from the correct time. */
+/** Sets the Redis clock forward or back, up to a minute from the correct time. */
 async function setClock({ hit, random, setRedisClock }: World): Promise<void> {
   const offsetSeconds = Math.round(120 * random() - 60);
   await hit({ name: `clock ${offsetSeconds} s off`, losesResults: true }, () => setRedisClock(offsetSeconds));

@@ -26,7 +26,7 @@ export interface Generator {
 
 /**
  * Sends `rate` events per second, evenly distributed, regardless of the responses. Events that have not been
- * acknowledged are sent again with the same `webhook-id`.
+ * acknowledged are resent with the same `webhook-id`.
  */
 export function startGenerator(target: { url: string; headers: Record<string, string> }, rate: number): Generator {
   const events: SentEvent[] = [];

@@ -52,7 +52,7 @@ const timesOf = ({ fromMs, toMs, losesResults }: Hit) =>
   losesResults ? 1 + Math.floor((toMs - fromMs) / TAKE_OVER_MS) : 0;
 
 /**
- * Returns the maximum number of repeated deliveries, i.e. those in progress during a fault. If the result of an attempt
+ * Returns the maximum number of repeated deliveries, i.e. those in progress during a fault. If an attempt's result
  * did not reach Redis, the attempt is repeated each time its claim is lost. For each fault, this is the maximum number
  * of claims in the part during the fault.
  */

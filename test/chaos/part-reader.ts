@@ -5,8 +5,9 @@ import type { ControlState } from './control-state.ts';
 import { type Sample, SUBSCRIPTIONS, type Subscription } from './record.ts';
 
 /**
- * The deliveries of a subscription, by state. `ended`: the number of claims whose event has ended during the attempt, for
- * example because the result of an earlier claim arrived. `counted`: the number of all claims according to its counters.
+ * A subscription's deliveries, by state. `ended`: the number of claims whose event has ended during the attempt, for
+ * example because the result of an earlier claim arrived. `counted`: the number of all claims according to its
+ * counters.
  */
 export interface Counts {
   readonly routed: number;
@@ -21,7 +22,7 @@ export interface Counts {
   readonly counted: number;
 }
 
-/** The content of a part, read in a single step. */
+/** A part's content, read in a single step. */
 export interface PartState {
   readonly counts: Readonly<Record<Subscription, Counts>>;
   /** The tokens charged to the part, and the tokens that have been reported to its account. */

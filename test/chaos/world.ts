@@ -39,7 +39,7 @@ export interface Flow {
 export interface World extends Flow {
   readonly redis: RedisServer;
   readonly proxy: Proxy;
-  /** Changes the clock of Redis by this number of seconds. Only available with `hasFaketime`. */
+  /** Changes the Redis clock by this number of seconds. Only available with `hasFaketime`. */
   readonly setRedisClock: (offsetSeconds: number) => Promise<void>;
 }
 

@@ -54,7 +54,7 @@ interface Deployment extends Manifest {
   };
 }
 
-/** The Secrets of the user, which the chart only references. */
+/** The user's Secrets, which the chart only references. */
 const GIVEN: Readonly<Record<string, string>> = {
   'sluice-redis': 'redis://redis.example.com:6379',
   mail: 'smtps://user:password@mail.example.com',

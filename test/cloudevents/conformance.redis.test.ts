@@ -102,7 +102,7 @@ function comparable(reading: Reading, { attributes }: Case['event']): unknown {
   return { ...reading, attributes: others };
 }
 
-/** Compares the event read by an SDK with the description of the event. */
+/** Compares the event read by an SDK with the event's description. */
 function expectMeant(reading: Reading, { attributes, extensions = {}, data }: Case['event'], id: string): void {
   if ('error' in reading) throw new Error(reading.error);
   const { time, datacontenttype, ...texts } = attributes;

@@ -13,7 +13,7 @@ export interface Extension {
 
 export type Data = { readonly json: object } | { readonly text: string } | { readonly base64: string };
 
-/** The description of an event, for every SDK. */
+/** An event's description, for every SDK. */
 export interface Described {
   readonly attributes: Readonly<Record<string, string>>;
   readonly extensions?: Readonly<Record<string, Extension>>;

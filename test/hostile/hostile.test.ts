@@ -27,9 +27,9 @@ import { type Attacker, connectionFloods, type Flood, routeFloods, specialFloods
 import type { Answers, Attack, NeighbourFigures, NeighbourSettings } from './messages.ts';
 
 /**
- * One tenant floods each route of the facade, ingress, operations that are more expensive than expected, and connections,
- * one after another. Another tenant must not be affected. `make test-hostile` prints its latencies during each flood, compared to
- * the latencies immediately before.
+ * One tenant floods each route of the facade, ingress, operations that are more expensive than expected, and
+ * connections, one after another. Another tenant must not be affected. `make test-hostile` prints its latencies during
+ * each flood, compared to the latencies immediately before.
  */
 
 const FLOOD_MS = Number(process.env['FLOOD_MS'] || 3_000);

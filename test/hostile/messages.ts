@@ -7,8 +7,9 @@ export interface FloodRequest {
 }
 
 /**
- * How a flood uses its connections: to send requests as fast as possible, to send a byte of a request every few seconds,
- * to complete TLS handshakes, or to begin TLS handshakes. All but the first replace connections that are closed.
+ * How a flood uses its connections: to send requests as fast as possible, to send a byte of a request every few
+ * seconds, to complete TLS handshakes, or to begin TLS handshakes. All but the first replace connections that are
+ * closed.
  */
 export type Manner = 'requests' | 'slow' | 'handshakes' | 'unfinished handshakes';
 

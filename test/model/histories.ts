@@ -11,7 +11,7 @@ export interface Stage {
   readonly redis: RedisClient;
   /** The pushes sent in this place. */
   readonly pushes: Pushes;
-  /** A second Redis, in which everything is created again at the end of each history. */
+  /** A second Redis, in which everything is recreated at the end of each history. */
   readonly spare: RedisClient;
 }
 

@@ -21,7 +21,7 @@ export interface PartnerDeps {
   readonly redis: RedisClient;
   readonly nowMs: () => number;
   readonly tenantOf: (name: string) => ModelTenant;
-  /** Returns the stream of an inbox. */
+  /** Returns an inbox's stream. */
   readonly findStream: FindStream;
   readonly say: (text: string) => void;
   readonly book: ReplayBook;

@@ -104,7 +104,7 @@ describe.skipIf(nodeRefusal() !== undefined)('removing', { timeout: 400_000 }, (
 
   afterEach(async () => {
     await redis.stop();
-    // If the namespace of a release was deleted first, some of its objects remain.
+    // If a release's namespace was deleted first, some of its objects remain.
     const kinds = 'clusterroles,clusterrolebindings,validatingadmissionpolicies,validatingadmissionpolicybindings';
     await kubectl(['delete', kinds, '-l', 'app.kubernetes.io/name=sluice']);
   });
@@ -128,7 +128,7 @@ describe.skipIf(nodeRefusal() !== undefined)('removing', { timeout: 400_000 }, (
   });
 
   test('completes if the namespaces of the tenants are removed first', async () => {
-    // The controller recreates the namespace of a Workspace.
+    // The controller recreates a Workspace's namespace.
     await removeBy(deleteTenants, uninstallRelease, deleteKinds, deleteTenants, deleteNamespace);
   });
 

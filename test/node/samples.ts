@@ -21,7 +21,7 @@ export interface Workspaces {
 
 const SAMPLED: Workspaces = { producer: 'acme', partner: 'globex' };
 
-/** Applies config/samples with other names of the workspaces, for the installation of this name. */
+/** Applies config/samples with other workspace names, for the installation of this name. */
 export async function copySamples(platform: Platform, instance: string, names: Workspaces): Promise<void> {
   const rendered = await platform.kubectl(['kustomize', SAMPLES]);
   const renamed = rendered.replaceAll(SAMPLED.producer, names.producer).replaceAll(SAMPLED.partner, names.partner);
@@ -91,7 +91,7 @@ export async function deliverBetween(
 }
 
 /**
- * Returns a function that publishes an event to the stream of the samples and resolves to the status of the response.
+ * Returns a function that publishes an event to the stream of the samples and resolves to the response's status.
  *
  * @param service name and namespace of the Service of the ingress role
  */

@@ -8,7 +8,7 @@ import { requireRedisServer } from './redis/server.ts';
 
 declare module 'vitest' {
   interface ProvidedContext {
-    /** The address of the pool of clusters, which contain the kinds of Sluice and the namespace `sluice-system`. */
+    /** The address of the pool of clusters, which contain the Sluice kinds and the `sluice-system` namespace. */
     clusterPool: string;
   }
 }
@@ -16,7 +16,7 @@ declare module 'vitest' {
 const CRDS = join(import.meta.dirname, '..', '..', 'crds');
 
 /**
- * Opens a pool of clusters with the kinds of Sluice and the namespace `sluice-system`. Builds missing binaries first.
+ * Opens a pool of clusters with the Sluice kinds and the `sluice-system` namespace. Builds missing binaries first.
  */
 export async function openPreparedPool(): Promise<{ readonly url: string; readonly stop: () => Promise<void> }> {
   await requireRedisServer();

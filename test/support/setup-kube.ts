@@ -6,7 +6,7 @@ import { provideKubernetes } from './kubernetes/provider.ts';
 declare module 'vitest' {
   interface ProvidedContext {
     /**
-     * The path of an administrator's kubeconfig for a cluster with the kinds of Sluice. All tests of a run share it:
+     * The path of an administrator's kubeconfig for a cluster with the Sluice kinds. All tests of a run share it:
      * use separate namespaces, or `startCluster()` if you have to kill a cluster.
      */
     kubeconfig: string;

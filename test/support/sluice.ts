@@ -32,7 +32,7 @@ export type Sluice = {
   readonly pid: number;
   /** `http://127.0.0.1:<port>`, which is the same after a restart. */
   readonly ingressUrl: string;
-  /** The URL of the facade, which only responds if SLUICE_OIDC_ISSUERS and SLUICE_OIDC_AUDIENCE are set. */
+  /** The facade's URL, which only responds if SLUICE_OIDC_ISSUERS and SLUICE_OIDC_AUDIENCE are set. */
   readonly facadeUrl: string;
   readonly opsUrl: string;
   /** The path of the log file. */
@@ -44,7 +44,7 @@ export type Sluice = {
   readonly metric: (name: string, labels?: Readonly<Record<string, string>>) => Promise<number>;
   /** Sends a signal (SIGKILL by default) and waits for the end of the process, except for SIGSTOP and SIGCONT. */
   readonly kill: (signal?: NodeJS.Signals) => Promise<void>;
-  /** Sends SIGTERM, and SIGKILL after 30 s. Resolves to the exit of the process. Can be called twice. */
+  /** Sends SIGTERM, and SIGKILL after 30 s. Resolves to the process's exit. Can be called twice. */
   readonly stop: () => Promise<Exit>;
   /** Kills the process if it is running, starts it using the same ports, and waits until it is ready. */
   readonly restart: () => Promise<void>;
@@ -66,8 +66,8 @@ function cleanEnvironment(): NodeJS.ProcessEnv {
 }
 
 /**
- * Starts the bundled program with one role (or all) on free loopback ports. Allows endpoints on 127.0.0.0/8 unless `env`
- * overrides it. All processes of a test run share a root key. It ends with this process, however that ends.
+ * Starts the bundled program with one role (or all) on free loopback ports. Allows endpoints on 127.0.0.0/8 unless
+ * `env` overrides it. All processes of a test run share a root key. It ends with this process, however that ends.
  *
  * @throws with the end of the log if it is not ready within 120 s
  */

@@ -71,7 +71,7 @@ const OTHER_SIGNS: Readonly<Record<string, Input>> = {
     [`leader_election_master_status{name="sluice-controller",instance="a"}`]: '1x120',
     'sluice_controller_terms_total{instance="a"}': Array.from({ length: 13 }, (_, n) => `${n}x9`).join(' '),
   },
-  // A single email, which is sent again every 15 minutes.
+  // A single email, which is resent every 15 minutes.
   SluiceInvitationMailFailing: {
     'sluice_controller_invitation_mails_total{result="failed"}': Array.from({ length: 8 }, (_, n) => `${n}x14`).join(
       ' ',

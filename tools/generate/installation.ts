@@ -4,7 +4,7 @@ export interface Installation {
   readonly namespace: string;
   /** The prefix of all names, without a hyphen. */
   readonly prefix: string;
-  /** The value of the label `app.kubernetes.io/instance`, which an installation uses to find its own pods. */
+  /** The value of the `app.kubernetes.io/instance` label, which an installation uses to find its own pods. */
   readonly instance: string;
   /** Returns the name of a role's service account. */
   readonly accountOf: (role: string) => string;

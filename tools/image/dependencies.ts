@@ -10,7 +10,7 @@ export interface NpmPackage {
   readonly version: string;
   /** The SPDX expression, as provided by the author. */
   readonly license: string | undefined;
-  /** The digest of the archive of the package, `sha512-<base64>`. */
+  /** The digest of the package's archive, `sha512-<base64>`. */
   readonly integrity: string | undefined;
 }
 
@@ -50,7 +50,7 @@ export async function copyPackages(project: string, modules: readonly string[], 
   });
 }
 
-/** Returns the files of a package, without those of the packages in it. */
+/** Returns a package's files, without those of the packages in it. */
 function filesOf(folder: string): string[] {
   return globSync('**/*', { cwd: folder, withFileTypes: true })
     .filter(entry => entry.isFile())

@@ -8,7 +8,7 @@ import { REDIS_SYSTEM } from './redis.ts';
 import { NODE_SYSTEM } from './system.ts';
 
 /**
- * Builds the container images of Sluice and of Redis without a container engine and prints their digests and sizes.
+ * Builds the container images of Sluice and Redis without a container engine and prints their digests and sizes.
  *
  * - `--output <folder>`: where to write the OCI layouts `image` and `redis-image` (default: `dist`)
  * - `--update-debian`: locks the versions that Debian currently has, and builds nothing

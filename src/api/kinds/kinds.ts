@@ -23,5 +23,5 @@ export const KINDS = {
 /** The kind name, e.g. `'CatalogStream'`. */
 export type KindName = keyof typeof KINDS;
 
-/** The type of the objects of a kind, as returned by the API server. */
+/** The type of a kind's objects, as returned by the API server. */
 export type ObjectOf<K extends KindName> = z.infer<(typeof KINDS)[K]['schema']>;

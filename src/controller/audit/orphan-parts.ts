@@ -15,7 +15,7 @@ export interface OrphanPartsDeps {
 }
 
 /**
- * Whether the stream of this part is included in an object, or in the index of a tenant. If something is in an index,
+ * Whether this part's stream is included in an object, or in the index of a tenant. If something is in an index,
  * it will be removed together with its queue.
  */
 export type IsOwned = (part: ListedPart) => boolean;

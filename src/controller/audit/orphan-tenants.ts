@@ -18,7 +18,7 @@ export interface OrphanTenantsDeps extends OrphanRemovalDeps {
 }
 
 type Indexes = Awaited<ReturnType<StateAudit['readIndexes']>>;
-/** The names of workspaces, by id (`ten_…`). */
+/** The workspace names, by id (`ten_…`). */
 type Names = ReadonlyMap<string, string>;
 
 /** The maximum number of tenants processed in a single pass. */

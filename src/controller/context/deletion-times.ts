@@ -20,7 +20,7 @@ export interface DeletionTimes {
    * with the first call after `noteWaiting`. If the namespace is being deleted, this is the same as `deletingForMs`.
    */
   readonly stuckForMs: (object: AnyObject) => number;
-  /** Call this when the deletion waits for something else, such as the remaining events of a stream. */
+  /** Call this when the deletion waits for something else, such as a stream's remaining events. */
   readonly noteWaiting: (object: AnyObject) => void;
 }
 

@@ -23,7 +23,7 @@ const NOTES = {
 
 export type ForcedRemoval = keyof typeof NOTES;
 
-/** Returns a function that records an Event when the finalizer of an object is removed early. */
+/** Returns a function that records an Event when an object's finalizer is removed early. */
 export function createForcedRemovalRecorder(events: Pick<EventRecorder, 'record'>): Context['recordForcedRemoval'] {
   return (kind: KindName, { metadata }: AnyObject, waitedFor = 'redis') => {
     events.record({ resource: resourceOf(kind), metadata }, { type: 'Warning', ...NOTES[waitedFor] });

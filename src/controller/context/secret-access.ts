@@ -35,11 +35,11 @@ export interface SecretAccess {
   readonly watchBindings: (over: AbortSignal) => void;
   /** Removes access to a workspace if it is being deleted. */
   readonly revoke: (workspace: string) => Promise<void>;
-  /** Throws the same errors as `ensure` if the Secrets of the workspace have never been read. */
+  /** Throws the same errors as `ensure` if the workspace's Secrets have never been read. */
   readonly assertRead: (workspace: string) => void;
   /** Whether `assertRead` does not throw an error. */
   readonly knows: (workspace: string) => boolean;
-  /** Whether the Secrets of a namespace are in the caches. */
+  /** Whether a namespace's Secrets are in the caches. */
   readonly wasRead: (namespace: string) => boolean;
   /** Emits a workspace when its access has changed. */
   readonly sources: readonly KeySource[];

@@ -11,7 +11,7 @@ import { type Admission, createLeaseHold } from './lease-hold.ts';
 const log = createLogger({ level: 'silent' });
 
 /**
- * The result of a single call: the delay of the request, whether it arrives, the delay of the response, and whether it
+ * The result of a single call: the request's delay, whether it arrives, the delay of the response, and whether it
  * arrives.
  */
 type Fate = { readonly thereMs: number; readonly backMs: number; readonly lost: 'no' | 'request' | 'answer' };
@@ -221,7 +221,7 @@ describe('elector', () => {
     const clock = createManualClock();
     const server = createLeaseServer(clock);
     const leases = server.connect(() => GOOD);
-    // Without a delay, it would try again before the other process.
+    // Without a delay, it would retry before the other process.
     const broken = createElector({ leases, identity: 'a', clock, random: () => 0, log });
     const stop = new AbortController();
     const work = Promise.withResolvers<void>();

@@ -16,7 +16,7 @@ export type Term = {
 
 export type Elector = {
   /**
-   * Acquires the lease, and leads until the leadership is lost. After that, it tries again until `stop` is aborted. The
+   * Acquires the lease, and leads until the leadership is lost. After that, it retries until `stop` is aborted. The
    * lease is released after `onStartedLeading` has returned.
    */
   readonly run: (
@@ -34,7 +34,7 @@ export type Elector = {
   readonly holder: () => string | undefined;
   /** How long another process has held the lease without renewing it, in milliseconds. */
   readonly silentMs: () => number;
-  /** Returns the id of the Redis of the leader, if another process leads and the id is known. */
+  /** Returns the id of the leader's Redis, if another process leads and the id is known. */
   readonly othersStore: () => string | undefined;
   /** How long this process has been the leader, in milliseconds. Undefined if it is not the leader. */
   readonly leadingForMs: () => number | undefined;
@@ -69,7 +69,7 @@ export type ElectorOptions = {
   /** Decides whether this process may acquire the lease. By default, it always may. */
   readonly admits?: Admission;
   /**
-   * The identity of this process, e.g. a host name and a UUID. This must be unique because two processes with the same
+   * This process's identity, e.g. a host name and a UUID. This must be unique because two processes with the same
    * identity could both become the leader.
    */
   readonly identity: string;

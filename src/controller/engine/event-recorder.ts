@@ -86,7 +86,7 @@ function createPendingCounts() {
 }
 
 /**
- * Returns the workspace to which an object belongs. The name of a Workspace is the same as the name of its namespace.
+ * Returns the workspace to which an object belongs. A Workspace's name is the same as the name of its namespace.
  */
 function workspaceOf({ metadata }: Regarding): string {
   return metadata.namespace ?? metadata.name;
@@ -133,7 +133,7 @@ export function createEventRecorder(options: {
     return undefined;
   }
 
-  /** Creates an Event, or increments its count. During an outage of the API server, an Event can wait for minutes. */
+  /** Creates an Event, or increments its count. During an API server outage, an Event can wait for minutes. */
   async function send(object: Regarding, { type, reason, message: whole }: EventNote, lastTimestamp: string) {
     const { metadata } = object;
     const message = whole.slice(0, LONGEST_MESSAGE);

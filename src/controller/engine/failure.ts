@@ -58,7 +58,7 @@ function isTransient(error: unknown): boolean {
 }
 
 /**
- * Returns true if the current generation of the object has been applied. This is not the case after a failure, or while
+ * Returns true if the object's current generation has been applied. This is not the case after a failure, or while
  * waiting for the end of a pause.
  */
 function isApplied({ generation, conditions }: Parameters<typeof reportFailure>[1]): boolean {

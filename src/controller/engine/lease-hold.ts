@@ -137,7 +137,7 @@ export function createLeaseHold(options: {
       asked.otherIsAdmitted();
       return false;
     }
-    // If the lease of a leader was deleted, another process may have been admitted in the meantime.
+    // If a leader's lease was deleted, another process may have been admitted in the meantime.
     if (!leads || holder() !== identity) {
       if (!(await isAdmitted('before', signal))) return false;
       lastStore = state()?.lease.store;

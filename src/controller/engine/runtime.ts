@@ -98,7 +98,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
 
   async function lead(term: Term, stop: AbortSignal, abandoned: AbortSignal): Promise<void> {
     const over = AbortSignal.any([stop, term.signal]);
-    // The cache might still be missing the former leader's last writes, so list everything from the quorum.
+    // The cache might still be missing the previous leader's last writes, so list everything from the quorum.
     await Promise.race([Promise.all(reflectors.map(({ relist }) => relist())), aborted(over)]);
     if (over.aborted) return;
     const prepared = new AbortController();

@@ -116,9 +116,9 @@ export function createStatusWriter<Spec, Status extends CommonStatus>(options: {
 }
 
 /**
- * Applies the status, and removes everything from it that is not wanted. Returns the object after that. If the object was
- * deleted and created again in the meantime, the new object gets this status until it is reconciled. The API server does
- * not compare uids when writing a status.
+ * Applies the status, and removes everything from it that is not wanted. Returns the object after that. If the object
+ * was deleted and recreated in the meantime, the new object gets this status until it is reconciled. The API server
+ * does not compare uids when writing a status.
  */
 async function put<Status extends CommonStatus>(
   { client, resource }: { client: Pick<KubeClient, 'apply' | 'mergePatch'>; resource: Resource },
@@ -176,8 +176,8 @@ function sameStatus(current: CommonStatus | undefined, next: CommonStatus, owns:
 }
 
 /**
- * Returns the merge patch that removes everything from a status which is not wanted, or undefined if there is nothing to
- * remove. The remaining conditions are the current ones, so that the patch does not change who owns them.
+ * Returns the merge patch that removes everything from a status which is not wanted, or undefined if there is nothing
+ * to remove. The remaining conditions are the current ones, so that the patch does not change who owns them.
  */
 function leftoversOf(current: CommonStatus, next: CommonStatus, owns: Owns): object | undefined {
   const wanted = new Set(next.conditions?.map(({ type }) => type));

@@ -16,7 +16,7 @@ type EngineOptions = Required<
 > &
   Pick<KindControllerOptions<Reconcilable>, 'confirm' | 'tracing'>;
 
-/** The dependencies for creating the controllers of a kind. */
+/** The dependencies for creating a kind's controllers. */
 export interface KindParts {
   readonly context: Context;
   readonly dataPlane: Pick<DataPlane, 'source'>;

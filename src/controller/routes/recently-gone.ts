@@ -2,7 +2,7 @@ import type { AnyObject } from '../../kube/object.ts';
 import type { Reflector } from '../../kube/reflector.ts';
 import type { Clock } from '../../time/clock.ts';
 
-/** How long the events that wait for a deleted Workspace are kept, in milliseconds. It may be created again. */
+/** How long the events that wait for a deleted Workspace are kept, in milliseconds. It may be recreated. */
 export const GRACE_MS = 60_000;
 
 /** Returns true if the Workspace with this name may have been deleted within the last minute. */

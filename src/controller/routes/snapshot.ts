@@ -11,8 +11,8 @@ import type { Cached, Caches } from '../caches/caches.ts';
 import type { IsRecentlyGone } from './recently-gone.ts';
 
 /**
- * Collects the data required for compiling the routes of the workspace `name` from the caches. This includes all objects
- * that are in the caches at the time of this call, even if they change before the last piece.
+ * Collects the data required for compiling the routes of the workspace `name` from the caches. This includes all
+ * objects that are in the caches at the time of this call, even if they change before the last piece.
  */
 export function gatherTenant(
   caches: Caches,
@@ -64,7 +64,7 @@ export function gatherTenant(
   })();
 }
 
-/** Returns the account of a workspace. If it does not exist, no events are routed, as if it had no tokens. */
+/** Returns a workspace's account. If it does not exist, no events are routed, as if it had no tokens. */
 function payer(account: Cached<'Account'> | undefined, isShort: (account: string) => boolean) {
   if (account === undefined) return { plan: '', short: true } as const;
   return { plan: account.spec.plan, limits: account.spec.limits, short: isShort(account.metadata.name) };

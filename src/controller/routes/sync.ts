@@ -30,7 +30,7 @@ export interface SyncDeps extends ApplyDeps {
   readonly knowsKeys: (name: string) => boolean;
   /** Returns all objects in the snapshot of a tenant at the time of this call. */
   readonly objectsOf: (name: string) => Iterable<AnyObject>;
-  /** Returns the fencing epoch of this leader. Throws an error if it is not allowed to write. */
+  /** Returns this leader's fencing epoch. Throws an error if it is not allowed to write. */
   readonly fence: () => number;
   /** Returns the error for statuses if Redis has failed. */
   readonly explain: (error: unknown) => unknown;
@@ -39,8 +39,8 @@ export interface SyncDeps extends ApplyDeps {
 }
 
 /**
- * Compiles the routes from all objects of a tenant and writes the changes to Redis. All of them are taken from the caches
- * at the same time. The calculations run in slices, because a tenant may have tens of thousands of objects.
+ * Compiles the routes from all objects of a tenant and writes the changes to Redis. All of them are taken from the
+ * caches at the same time. The calculations run in slices, because a tenant may have tens of thousands of objects.
  */
 export async function syncTenant(deps: SyncDeps, tenant: Tenant): Promise<void> {
   const { name } = tenant;
@@ -73,8 +73,8 @@ export async function syncTenant(deps: SyncDeps, tenant: Tenant): Promise<void> 
 }
 
 /**
- * Writes the routes. Returns `nothing` if the tenant has no routes, neither in Redis nor in its objects, and `paused` if
- * its workspace was paused before the first write.
+ * Writes the routes. Returns `nothing` if the tenant has no routes, neither in Redis nor in its objects, and `paused`
+ * if its workspace was paused before the first write.
  *
  * @param fence the epoch of the term in which the objects were read. A later term of this replica must not write them
  * because another leader may have written newer routes in between

@@ -17,7 +17,7 @@ export const DELIVERY_FIELDS = [
 
 export type DeliveryFields = { readonly [F in (typeof DELIVERY_FIELDS)[number]]?: string | undefined };
 
-/** The delivery state of a subscription, as maintained by the data plane. */
+/** A subscription's delivery state, as maintained by the data plane. */
 export interface DeliveryState {
   /** Undefined before the first attempt. */
   readonly attempt: { readonly outcome: AttemptOutcome; readonly sinceMs: number } | undefined;
@@ -31,7 +31,7 @@ export interface DeliveryState {
   readonly backlog: string;
 }
 
-/** Reads the delivery state of a subscription. Fields which are missing or can't be parsed are treated as empty. */
+/** Reads a subscription's delivery state. Fields which are missing or can't be parsed are treated as empty. */
 export function parseDeliveryState(fields: DeliveryFields): DeliveryState {
   const count = (field: keyof DeliveryFields): number => Number(fields[field]) || 0;
   const [, outcome = '', since = '', digits = '0'] = /^(\S+) (\d+) [01] (\d{1,2})$/.exec(fields.delivery ?? '') ?? [];

@@ -13,7 +13,7 @@ export interface SealOwner {
   readonly url: string;
 }
 
-/** Encrypts header values of endpoints in custom resources. */
+/** Encrypts endpoint header values in custom resources. */
 export interface HeaderSeals {
   /** Encrypts a header value with the first root key. Deterministic for existing subscriptions. */
   readonly seal: (owner: SealOwner, header: string, value: string) => string;
@@ -22,7 +22,7 @@ export interface HeaderSeals {
 }
 
 /**
- * Largest difference between the clock of the facade when it encrypts a value for a new subscription, and the clock of
+ * Largest difference between the facade's clock when it encrypts a value for a new subscription, and the clock of
  * the API server when it creates the subscription.
  */
 const NEW_WITHIN_MS = 5 * 60_000;

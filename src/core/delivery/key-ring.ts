@@ -19,7 +19,7 @@ export interface RootKey extends Omit<RootKeyFile, 'isRetired'> {
 }
 
 /**
- * The root keys of an installation. The first key is selected by the leading controller and is used to sign and encrypt
+ * An installation's root keys. The first key is selected by the leading controller and is used to sign and encrypt
  * new values. All keys decrypt and verify, except for the oldest one after it has been retired.
  */
 export interface KeyRing extends SealRing {

@@ -132,7 +132,7 @@ function portOf({ port, protocol }: URL): number {
 }
 
 /**
- * Checks the endpoint URL. The host name is not resolved. Addresses will be checked again whenever a connection is
+ * Checks the endpoint URL. The host name is not resolved. Addresses will be re-checked whenever a connection is
  * opened. If the URL starts with `https:`, it can contain a host name or an allowed address. A URL starting with
  * `http:` can only contain an address in the operator's networks, because an unencrypted endpoint can't prove its
  * identity.

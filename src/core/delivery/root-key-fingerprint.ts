@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto';
 
-/** Number of characters in the id of a root key. */
+/** Number of characters in a root key's id. */
 export const ROOT_KEY_ID_LENGTH = 10;
 
 /**
@@ -11,7 +11,7 @@ export function rootKeyFingerprint(rootKey: Uint8Array): string {
   return createHmac('sha256', rootKey).update('sluice root key fingerprint v1').digest('base64url');
 }
 
-/** Returns the id of a root key: the first 10 characters of its fingerprint. Shown in statuses and encrypted values. */
+/** Returns a root key's id: the first 10 characters of its fingerprint. Shown in statuses and encrypted values. */
 export function rootKeyId(rootKey: Uint8Array): string {
   return rootKeyFingerprint(rootKey).slice(0, ROOT_KEY_ID_LENGTH);
 }

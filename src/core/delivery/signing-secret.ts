@@ -3,7 +3,7 @@ import { createHmac } from 'node:crypto';
 /** How long the previous version will also be used to sign deliveries: 24 hours. */
 export const ROTATION_OVERLAP_MS = 24 * 60 * 60 * 1000;
 
-/** The values from which the signing keys of a subscription are derived. */
+/** The values from which a subscription's signing keys are derived. */
 export interface SigningRoot {
   readonly rootKey: Uint8Array;
   /** `sub_…` */

@@ -1,7 +1,7 @@
 import { type EndpointConfig, sealEndpoint } from './endpoint-config.ts';
 import type { SealKeys } from './seal.ts';
 
-/** The owner of the endpoint, which is a subscription (`sub_…`) and its incarnation. The hash of both is the slot. */
+/** The endpoint's owner, which is a subscription (`sub_…`) and its incarnation. The hash of both is the slot. */
 export interface EndpointOwner {
   readonly subscription: string;
   readonly inc: string;

@@ -40,7 +40,7 @@ function hashId(input: string, length = 20): string {
 }
 
 /**
- * Returns the public id of an object. This is a prefix, followed by 20 characters (in Crockford base32) of the SHA-256
+ * Returns an object's public id. This is a prefix, followed by 20 characters (in Crockford base32) of the SHA-256
  * of `Kind/namespace/name`. The namespace is empty for cluster-scoped kinds. Since ids are derived instead of stored, a
  * manifest has the same ids in all clusters.
  */
@@ -65,7 +65,7 @@ export function tenantId(workspace: string): string {
 
 /**
  * Returns the queue generation or an inbox. This is the object's UID as 12 characters in Crockford base32. If an object
- * is deleted and created again, its UID is different, so keys are never reused.
+ * is deleted and recreated, its UID is different, so keys are never reused.
  */
 export function generationOf(uid: string): string {
   return hashId(uid, 12);

@@ -25,7 +25,7 @@ export function addressKey(email: string): string {
 
 /**
  * Returns the Integration name for an invited address. We use an HMAC so the address can't be guessed. If the same
- * request is sent again, the result will be the same object.
+ * request is resent, the result will be the same object.
  * @param tenant name of the producer's workspace
  * @param closed number of earlier invitations for this address that have been closed
  */
@@ -51,7 +51,7 @@ export function receivingWorkspaceName(producer: string, integration: string, ac
 }
 
 /**
- * Returns true if the Workspace was created by accepting the invitation of this integration. The name can't be chosen
+ * Returns true if the Workspace was created by accepting this integration's invitation. The name can't be chosen
  * by the producer, because it is the name of an existing Workspace.
  */
 export function isReceiverOf(workspace: string, producer: string, integration: string, account: string): boolean {

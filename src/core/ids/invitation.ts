@@ -9,7 +9,7 @@ const PREFIX = 'sinv_';
 /** Separates invitation tokens from other values derived from the root key. */
 const LABEL = 'sluice invitation v1';
 
-/** The status of an invitation, not including its token. */
+/** An invitation's status, not including its token. */
 export interface IssuedInvitation {
   readonly tokenHash: string;
   /** RFC 3339. */

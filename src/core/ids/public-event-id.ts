@@ -20,7 +20,7 @@ export function publicEventId(ref: string, subscription: string): string {
   return PREFIX + ref + subscription.slice(ID_PREFIX.Subscription.length);
 }
 
-/** Parses the public id of an event. Returns undefined if the id is malformed. */
+/** Parses an event's public id. Returns undefined if the id is malformed. */
 export function parsePublicEventId(id: string): InboxEvent | undefined {
   if (!EVENT_ID.test(id)) return undefined;
   const refEnd = PREFIX.length + REF_CHARS;

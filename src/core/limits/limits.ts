@@ -6,7 +6,7 @@ type Plan = AccountSpec['plan'];
 /** The limits, by name. A missing name means that there is no limit. */
 export type Limits = Readonly<AccountLimits>;
 
-/** The limits of an installation. */
+/** An installation's limits. */
 export interface LimitPolicy {
   /** The limits for accounts with this plan unless the account has its own limits. */
   readonly byPlan: Readonly<Record<Plan, Limits>>;

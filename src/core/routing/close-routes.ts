@@ -79,8 +79,8 @@ export function* closeSteps(stored: TenantRoutes, snapshot: TenantSnapshot, nowM
 }
 
 /**
- * Returns the ingress keys that are left, with the earlier of both expiry times. If nothing is closed, or the keys of the
- * workspace are not known, this is the same object.
+ * Returns the ingress keys that are left, with the earlier of both expiry times. If nothing is closed, or the keys of
+ * the workspace are not known, this is the same object.
  */
 function closeKeys(stored: TenantRoutes['keys'], snapshot: TenantSnapshot): TenantRoutes['keys'] {
   if (snapshot.workspace === undefined) return stored;

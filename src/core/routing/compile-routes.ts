@@ -133,8 +133,9 @@ export function* compileSteps(snapshot: TenantSnapshot, options: CompileOptions)
 }
 
 /**
- * Returns the verdict and the route of an admitted subscription. If its spec contains a value that can't be applied, only
- * this subscription is paused. The CRDs do not permit such values, but the objects may have been stored using others.
+ * Returns the verdict and the route of an admitted subscription. If its spec contains a value that can't be applied,
+ * only this subscription is paused. The CRDs do not permit such values, but the objects may have been stored using
+ * others.
  */
 function admitted(
   subscription: SubscriptionSnapshot,

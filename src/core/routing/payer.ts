@@ -12,8 +12,8 @@ export function payerOf(
   limits: LimitPolicy | undefined,
 ): Pick<TenantRoutes, 'payer' | 'plan' | 'eventsPerSecond' | 'storedBytes'> {
   if (workspace === undefined) return { payer: '', plan: '' };
-  // If the account is missing, we need to close the gate. Parts don't get any tokens without a plan, even if Redis still
-  // contains the balance of a deleted account.
+  // If the account is missing, we need to close the gate. Parts don't get any tokens without a plan, even if Redis
+  // still contains the balance of a deleted account.
   const plan = account?.plan ?? '';
   const paying = { payer: publicId('Account', '', workspace.spec.account), plan };
   if (limits === undefined) return paying;

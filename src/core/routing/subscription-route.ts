@@ -135,7 +135,9 @@ export function subscriptionRoute(
   };
 }
 
-/** Returns the route of a subscription whose spec can't be applied. Its events are kept until the retention period ends. */
+/**
+ * Returns the route of a subscription whose spec can't be applied. Its events are kept until the retention period ends.
+ */
 export function pausedRoute(
   { generation }: { readonly generation: string },
   { stream, ordering }: SubscriptionSnapshot['spec'],

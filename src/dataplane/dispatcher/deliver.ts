@@ -55,7 +55,7 @@ export interface Ending {
   readonly reason: string;
   /** If there was no attempt, this is not set. */
   readonly latencyMs?: number;
-  /** The result of the attempt, which is used for the subscription status. */
+  /** The attempt's result, which is used for the subscription status. */
   readonly attempted?: AttemptOutcome;
   /** When a failed attempt is repeated. */
   readonly dueMs?: number;
@@ -75,7 +75,7 @@ export interface DeliverDeps {
   readonly wallMs: () => number;
   readonly monotonicMs: () => number;
   readonly random: () => number;
-  /** Whether the claims of this process are still its own. Defaults to true. */
+  /** Whether this process's claims are still its own. Defaults to true. */
   readonly holdsClaims?: () => boolean;
   readonly onAttempt: (result: AttemptResult, outcome: Ending['outcome'], delivery: Delivery) => void;
   /** Optional. Attempts won't be traced if unset. */

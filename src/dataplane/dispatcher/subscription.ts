@@ -24,7 +24,7 @@ export interface EventSource {
   readonly gen: string;
 }
 
-/** The configuration of a subscription, with its endpoint encrypted. */
+/** A subscription's configuration, with its endpoint encrypted. */
 export interface SealedSubscription extends EventSource {
   /** `sub_…` */
   readonly sub: string;
@@ -32,7 +32,7 @@ export interface SealedSubscription extends EventSource {
   readonly endpoint: string;
 }
 
-/** Decrypts the configuration of a subscription. */
+/** Decrypts a subscription's configuration. */
 export function openSubscription(
   sealed: SealedSubscription,
   keys: KeyRing,

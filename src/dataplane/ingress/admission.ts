@@ -84,7 +84,7 @@ export function createAdmission(options: {
     return refused === undefined;
   }
 
-  /** Returns true if the account of the queue has points left, and sends the response otherwise. */
+  /** Returns true if the queue's account has points left, and sends the response otherwise. */
   function hasPoints(request: KeyedRequest, reply: EventReply, startedMs: number, { config }: KnownQueue): boolean {
     const refused = senderLimits.takeForAccount(config.payer, config.eventsPerSecond, costOf(request));
     return letIn(reply, startedMs, refused);

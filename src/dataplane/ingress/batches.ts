@@ -111,7 +111,7 @@ export function createBatches(options: BatchOptions): Batches {
   };
 }
 
-/** Creates the function that sends the waiting events of a queue, call after call, until there are none left. */
+/** Creates the function that sends a queue's waiting events, call after call, until there are none left. */
 function createSend(
   options: BatchOptions & {
     readonly clock: Clock;

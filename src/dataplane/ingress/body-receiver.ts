@@ -52,7 +52,8 @@ export function createBodyReceiver(options: {
   const { refusalOf, admission, budget, answers, bodyBytes } = options;
   return (request, reply, startedMs, known, onBody) => {
     const { headers } = request;
-    // The sender has disconnected while its key or its queue was read. No event of this request will be emitted anymore.
+    // The sender has disconnected while its key or its queue was read. No event of this request will be emitted
+    // anymore.
     if (request.raw.destroyed) return answers.abandon(startedMs);
     const detail = faultOfContentType(headers['content-type']);
     const fault = detail === undefined ? faultOfCodings(headers) : { detail };

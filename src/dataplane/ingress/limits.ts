@@ -52,7 +52,7 @@ export interface IngressLimits extends HttpLimits {
   readonly wrongKeyTtlMs: number;
   /** How long the limits and the stored bytes of a queue are used after they were read. See queue-cache.ts. */
   readonly queueTtlMs: number;
-  /** How long the remaining configuration of a queue is cached after it was used last. */
+  /** How long a queue's remaining configuration is cached after it was used last. */
   readonly queueKeptMs: number;
   /** The maximum number of cached keys. The limit is the same for wrong keys, and for queues. */
   readonly cacheEntries: number;

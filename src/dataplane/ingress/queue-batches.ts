@@ -17,7 +17,7 @@ export interface IngestCall {
   readonly startedMs: number;
 }
 
-/** The events of a queue, from oldest to newest: those of the call in flight, and those that wait for the next call. */
+/** A queue's events, from oldest to newest: those of the call in flight, and those that wait for the next call. */
 export interface QueueBatches {
   readonly key: string;
   readonly tenant: string;
@@ -45,7 +45,7 @@ export function release(of: QueueBatches, batch: readonly Waiting[]): void {
 }
 
 /**
- * Moves all events of the call which have not been stored to the front. We must not send them again and again, so the
+ * Moves all events of the call which have not been stored to the front. We must not resend them and again, so the
  * next call is smaller.
  */
 export function takeBack(of: QueueBatches, batch: Waiting[], stored: number): void {

@@ -32,7 +32,7 @@ const ENTRIES = 10_000;
 /** The number of different limits of accounts that are kept in memory. */
 const ACCOUNT_LIMITS = 1_000;
 /**
- * Returns the sentence about who can raise the limit of an account. The ceiling of the installation is not known here.
+ * Returns the sentence about who can raise an account's limit. The installation's ceiling is not known here.
  */
 const remedyOf = (account: string): string => remedyOfLimit('eventsPerSecond', { account });
 /** Returns the details to send if an account may not publish any events. Nothing changes by itself. */

@@ -58,9 +58,9 @@ interface IngressOptions {
   /** Optional. Adds additional routes, for example those of the sandbox. */
   readonly addRoutes?: AddRoutes;
   readonly limits?: Partial<IngressLimits>;
-  /** Returns the address of the client. If omitted, there is no limit by address. */
+  /** Returns the client's address. If omitted, there is no limit by address. */
   readonly addressOf?: ClientAddress | undefined;
-  /** Returns the address of a connection. If omitted, there is no limit of connections by address. */
+  /** Returns a connection's address. If omitted, there is no limit of connections by address. */
   readonly connectionOf?: ConnectionAddress | undefined;
   /** The number of events per second. By default, there are no limits. */
   readonly rates?: SenderRates;

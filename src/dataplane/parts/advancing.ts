@@ -12,7 +12,7 @@ export interface Advancing {
 
 /**
  * Routes events that are waiting because their part is held back or their subscription is behind, until there are none
- * left. Runs concurrently with the exchanges of the part, which also serve as heartbeats.
+ * left. Runs concurrently with the part's exchanges, which also serve as heartbeats.
  */
 export function createAdvancing(options: {
   readonly advance: Advance;
@@ -31,7 +31,7 @@ export function createAdvancing(options: {
   let stopped = false;
   let timer: NodeJS.Timeout | undefined;
 
-  /** Returns whether we should try again for this part. */
+  /** Returns whether we should retry for this part. */
   async function advanceAll(): Promise<boolean> {
     for (;;) {
       again = false;

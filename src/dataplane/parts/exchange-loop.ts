@@ -27,7 +27,7 @@ const ROOM_BYTES = 2 * 2 ** 20;
  * later call, it will be ignored by Redis until this dispatcher is evicted.
  */
 const LATE_CALL_MS = 10_000;
-/** How long to wait until we try again if a part has no control data, or too many other dispatchers. */
+/** How long to wait until we retry if a part has no control data, or too many other dispatchers. */
 const CLOSED_MS = 1_000;
 const RESULTS = { OK: 'ok', CLOSED: 'closed', HELD: 'held', GONE: 'gone' } as const;
 const RETRY = { firstMs: 100, mostMs: 1_000 };
@@ -220,7 +220,7 @@ export function createExchangeLoop(options: {
       room.give(0, want);
       return false;
     }
-    // Our information about it could be older than the data that was used to create it again.
+    // Our information about it could be older than the data that was used to recreate it.
     if (absence.end()) reclaimWanted = true;
     const written = book.written();
     acknowledgedMs = sentMs;

@@ -30,7 +30,7 @@ beforeEach(async () => {
 async function startDispatcher(options: { isHeld?: () => boolean; stopPart?: (part: Part) => Promise<void> } = {}) {
   const own = await connectRedis(url, log);
   const pushes = createPushConnection(await findRedis({ url }, log), log);
-  /** Whether the dispatcher is the home of the part, by stream. */
+  /** Whether the dispatcher is the part's home, by stream. */
   const works = new Map<string, boolean>();
   const starts: string[] = [];
   const unlisted: string[] = [];

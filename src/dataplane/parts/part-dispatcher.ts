@@ -28,7 +28,7 @@ export interface PartDispatcherDeps {
   readonly startPart: (part: Part) => PartWork;
   /** A part of this dispatcher was removed from the list, but we did not receive a message. */
   readonly onUnlisted: (part: Part) => void;
-  /** Stops all of the claims of this process. */
+  /** Stops all of this process's claims. */
   readonly isHeld: () => boolean;
   readonly log: Logger;
 }

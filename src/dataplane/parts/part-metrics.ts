@@ -12,7 +12,8 @@ const EXCHANGE_RESULTS: readonly ExchangeResult[] = ['ok', 'closed', 'held', 'go
 
 /**
  * evicted: its dispatcher stopped responding; lost: never reached this process; late: too old to be sent; unavailable:
- * the subscription was paused or could not be opened, or there was no memory for the body; stopped: this process leaves the part.
+ * the subscription was paused or could not be opened, or there was no memory for the body; stopped: this process leaves
+ * the part.
  */
 export type ReturnCause = 'evicted' | 'lost' | 'late' | 'unavailable' | 'stopped';
 

@@ -13,7 +13,7 @@ import type { PartTally } from './part-metrics.ts';
 import type { Room } from './room.ts';
 import type { Activity } from './upkeep.ts';
 
-/** The scripts that the worker of a part will call. */
+/** The scripts that a part's worker will call. */
 interface PartCalls {
   readonly exchange: Exchange;
   readonly readOwnClaims: ReadOwnClaims;
@@ -38,7 +38,7 @@ export function createPartCalls(redis: ScriptClient): PartCalls {
 /** The dependencies that are shared by the workers for all parts of a process. */
 export interface PartWorkerDeps extends SlotOpening, PartCalls, Omit<DeliverDeps, 'nowMs'> {
   /**
-   * The name of this process. It must never be used by another process, because it is the holder of the claims. No
+   * This process's name. It must never be used by another process, because it is the holder of the claims. No
    * blanks.
    */
   readonly name: string;
@@ -50,7 +50,7 @@ export interface PartWorkerDeps extends SlotOpening, PartCalls, Omit<DeliverDeps
   readonly onActivity?: (seen: Activity) => void;
   /** Called if an endpoint was disabled because of its response. */
   readonly onDisabled: (part: Part, slot: string) => void;
-  /** Called if the state of the deliveries of a subscription has changed. */
+  /** Called if the state of a subscription's deliveries has changed. */
   readonly onDelivery: (part: Part, slot: string, news: DeliveryNews) => void;
   /** The counts for this part. */
   readonly tally?: PartTally;

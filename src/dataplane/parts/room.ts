@@ -4,10 +4,10 @@ import { createShares } from '../../time/shares.ts';
 const PART_RATIO = 8;
 
 /**
- * The room of this process for claims, or for the bytes of bodies. All workspaces share it. A workspace can take at most
- * as much as it leaves free. Alone, it gets half of the room. If n workspaces want more than there is, each of them gets
- * 1 / (n + 1), and the same amount is left for the next workspace. In the same way, the parts of a workspace share what
- * it gets. If there is only one busy part, it gets 4 / 9 of the room.
+ * The room of this process for claims, or for the bytes of bodies. All workspaces share it. A workspace can take at
+ * most as much as it leaves free. Alone, it gets half of the room. If n workspaces want more than there is, each of
+ * them gets 1 / (n + 1), and the same amount is left for the next workspace. In the same way, the parts of a workspace
+ * share what it gets. If there is only one busy part, it gets 4 / 9 of the room.
  */
 export interface Room {
   /** What nobody holds, including what is reserved. Negative if more was pushed than there is room for. */
@@ -22,8 +22,8 @@ export interface RoomShare {
   readonly free: () => number;
   /**
    * Returns the maximum that this part should hold. Nothing replaces what ends beyond its share, except for the last
-   * claim. All parts of a workspace can use their limits at the same time, so what is free is divided between them. If a
-   * part holds more than its portion, it can take the same amount again.
+   * claim. All parts of a workspace can use their limits at the same time, so what is free is divided between them. If
+   * a part holds more than its portion, it can take the same amount again.
    *
    * @param held what it holds now
    * @param onRoom this is called as soon as there is room if there is none now
@@ -48,7 +48,7 @@ export interface RoomShare {
 }
 
 /**
- * Creates the room of a process. It is possible that claims which are pushed exceed it, because a part will only know
+ * Creates a process's room. It is possible that claims which are pushed exceed it, because a part will only know
  * about the limit after an exchange.
  *
  * @param least a workspace that holds less than this can always take the difference

@@ -42,7 +42,7 @@ export interface UpkeepDeps {
   readonly onExpired?: (swept: Pick<Swept, 'expired' | 'neverRouted'>) => void;
   /** Routing was stopped because there are no tokens, or because the account is missing. */
   readonly onHeld?: (cause: 'SHORT' | 'CLOSED') => void;
-  /** There was a failure, and we will try again. */
+  /** There was a failure, and we will retry. */
   readonly onFailure?: NoteFailure;
   /** For tests. */
   readonly times?: Partial<typeof TIMES>;
@@ -184,8 +184,8 @@ export function createUpkeep(deps: UpkeepDeps, part: Part): Upkeep {
     folded = await deps.traffic.fold({ ...source, counts: counts.traffic }, nowMs(), folded);
     noted = await deps.noteStored(part, { payer, bytes: counts.bytes }, noted);
     if (waiting !== 'no') return waiting === 'asked' ? waitedMs : shortMs;
-    // For events that are routed to nobody, only one message is sent in this time (`notified` in log/ingest.lua). The others
-    // are counted at its end.
+    // For events that are routed to nobody, only one message is sent in this time (`notified` in log/ingest.lua). The
+    // others are counted at its end.
     const endMs = wokenMs + foldMs;
     // Timers can be a millisecond early.
     return begunMs < endMs ? Math.max(0, Math.ceil(endMs - performance.now()) + 1) : undefined;

@@ -9,7 +9,7 @@ const LATER_MS = 50;
 export interface WatchDeps {
   readonly look: LookAtPart;
   readonly part: Part;
-  /** The name of this dispatcher, which is not watched. */
+  /** This dispatcher's name, which is not watched. */
   readonly name: string;
   /** The latest possible time of the part's clock. */
   readonly nowMs: () => number;

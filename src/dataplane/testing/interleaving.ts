@@ -177,8 +177,8 @@ export interface Bounds {
    */
   readonly pairwise?: boolean;
   /**
-   * Of the schedules with as many pre-emptions and faults as allowed, only one in this number, spread so that each place
-   * still meets others. Default: 1, all of them.
+   * Of the schedules with as many pre-emptions and faults as allowed, only one in this number, spread so that each
+   * place still meets others. Default: 1, all of them.
    */
   readonly oneIn?: number;
 }

@@ -43,7 +43,7 @@ export function callerFields({ issuer, subject, client }: Identity, redact: Reda
   return { issuer, subject: redact(subject, true), ...(client === undefined ? {} : { client: redact(client, true) }) };
 }
 
-/** Returns the trace id of the caller. Note that callers can choose any id. */
+/** Returns the caller's trace id. Note that callers can choose any id. */
 export function traceFields(traceparent: string | undefined): { readonly traceId?: string } {
   const traceId = parseTraceparent(traceparent)?.traceId;
   return traceId === undefined ? {} : { traceId };
@@ -51,7 +51,7 @@ export function traceFields(traceparent: string | undefined): { readonly traceId
 
 const ID_KINDS = ['CatalogStream', 'Package', 'Integration', 'Subscription', 'Account'] as const;
 
-/** Returns the public id of an object. This only works for kinds whose id is derived from the name. */
+/** Returns an object's public id. This only works for kinds whose id is derived from the name. */
 function publicIdOf({ kind, namespace = '', name }: AuditedObject): { readonly publicId?: string } {
   if (kind === 'Workspace') return { publicId: tenantId(name) };
   const known = ID_KINDS.find(each => each === kind);

@@ -6,7 +6,7 @@ export interface RefusedCall {
   readonly status: number;
   /** The reason why the token was rejected, or the problem code for all other calls. */
   readonly reason: string;
-  /** The network of the client. Undefined if addresses are not used. */
+  /** The client's network. Undefined if addresses are not used. */
   readonly network: string | undefined;
 }
 

@@ -86,7 +86,7 @@ function refuseBadTarget(target: string, onRefused: AuthenticationOptions['onRef
   }
 }
 
-/** Creates the function that checks the credentials of a request. Only rejects if there's a bug in our code. */
+/** Creates the function that checks a request's credentials. Only rejects if there's a bug in our code. */
 function createAuthenticator(options: AuthenticationOptions) {
   const { nowMs = Date.now, monotonicMs = () => performance.now() } = options;
   const tokens = createVerifiedTokens(monotonicMs);

@@ -34,9 +34,9 @@ const RULES: readonly ((claims: Claims, client: string) => boolean)[] = [
     claimOf(claims, 'sub') === client && SIGN_IN_CLAIMS.every(name => claimOf(claims, name) === undefined),
   // Auth0. A name such as `<client>@clients` is not sufficient.
   (claims, client) => claimOf(claims, 'gty') === 'client-credentials' && claimOf(claims, 'sub') === `${client}@clients`,
-  // Microsoft Entra, with the optional claim `idtyp`.
+  // Microsoft Entra, with the optional `idtyp` claim.
   claims => claimOf(claims, 'idtyp') === 'app',
-  // Keycloak. The last three claims are taken from the session of a service account.
+  // Keycloak. The last three claims are taken from a service account's session.
   (claims, client) =>
     claimOf(claims, 'preferred_username') === `service-account-${client.toLowerCase()}` &&
     [claimOf(claims, 'client_id'), claimOf(claims, 'clientId')].includes(client) &&

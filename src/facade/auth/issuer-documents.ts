@@ -3,7 +3,7 @@ import type { JWTHeader } from 'express-oauth2-jwt-bearer';
 /** Public key of an issuer (JWK, RFC 7517), identified by `kid`. */
 type PublicKey = NonNullable<JWTHeader['jwk']> & { readonly kid: string };
 
-/** KeySet contains the keys of an issuer. */
+/** KeySet contains an issuer's keys. */
 export interface KeySet {
   readonly keys: PublicKey[];
 }

@@ -139,7 +139,7 @@ describe('a signature that is not valid', () => {
     expect(world.reads).toBe(2);
     const newer = (await world.keys.find('a')) as KeySet;
     for (let n = 0; n < 20; n++) expect(await world.keys.findNewer('a', newer)).toBeUndefined();
-    // A call that has tried the former keys gets the current ones.
+    // A call that has tried the previous keys gets the current ones.
     expect(await world.keys.findNewer('a', tried)).toBe(newer);
     expect(await world.keys.findNewer('x', tried)).toBeUndefined();
     expect(world.reads).toBe(2);

@@ -32,14 +32,14 @@ export class IssuerUnavailableError extends Error {
 
 export interface IssuerKeys {
   /**
-   * Returns the key set containing the key `kid`. Returns undefined if the issuer does not have this key.
+   * Returns the key set containing the `kid` key. Returns undefined if the issuer does not have this key.
    *
    * @throws IssuerUnavailableError
    */
   readonly find: (kid: string) => Promise<KeySet | undefined>;
   /**
    * Called if a signature is not valid with the keys in `tried`. The issuer may have another key with the same `kid`,
-   * so its keys are read again, unless this was done within `cooldownMs`. Returns the key set containing the key `kid`
+   * so its keys are read again, unless this was done within `cooldownMs`. Returns the key set containing the `kid` key
    * if it is different from `tried`, and undefined otherwise.
    */
   readonly findNewer: (kid: string, tried: KeySet) => Promise<KeySet | undefined>;
@@ -142,7 +142,8 @@ export function createIssuerKeys(options: ReadingOptions): IssuerKeys {
       if (held?.set === tried) {
         const isRecent = nowMs() - Math.max(held.readMs, missedMs) < limits.cooldownMs;
         if (!isReading() && (isRecent || isResting())) return undefined;
-        // If this fails, the signature is not valid as far as we know. Calls with an unknown key still wait or try again.
+        // If this fails, the signature is not valid as far as we know. Calls with an unknown key still wait or try
+        // again.
         const isRead = await refresh().then(
           () => true,
           () => false,

@@ -33,7 +33,7 @@ test('a call does not wait for the earlier calls of another address', async () =
   const evil = Array.from({ length: CALLS }, () => connect(facade.port, '127.0.0.1'));
   const other = connect(facade.port, '127.0.0.1');
   await Promise.all(evil.map(socket => once(socket, 'connect')));
-  // The keys of the issuer have been read, and the token has been verified, before the flood.
+  // The issuer's keys have been read, and the token has been verified, before the flood.
   other.write(call);
   await once(other, 'data');
   reached.length = 0;

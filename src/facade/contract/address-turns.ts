@@ -4,7 +4,9 @@ import { type Clock, systemClock } from '../../time/clock.ts';
 import { createFairTurns } from '../../time/fair-turns.ts';
 import { createPacedRefusals, REFUSED_ADDRESSES } from './paced-refusals.ts';
 
-/** The time in milliseconds during which the next call of the same address waits. Calls end it as soon as they start. */
+/**
+ * The time in milliseconds during which the next call of the same address waits. Calls end it as soon as they start.
+ */
 const HOLD_MS = 16;
 
 /** Calls wait for as long as it takes. */
@@ -19,8 +21,8 @@ export interface AddressTurns {
   /** Calls `start` when it is the turn of the call, unless its client has left by then. */
   readonly start: (request: IncomingMessage, response: ServerResponse, start: () => void) => void;
   /**
-   * Calls `refuse` in the same way, at most 1,000 times per second for each address. Removes the path and the headers of
-   * the request, so that waiting calls use little memory. Closes the connection if there are too many of them.
+   * Calls `refuse` in the same way, at most 1,000 times per second for each address. Removes the path and the headers
+   * of the request, so that waiting calls use little memory. Closes the connection if there are too many of them.
    */
   readonly refuse: (request: IncomingMessage, response: ServerResponse, refuse: () => void) => void;
 }

@@ -8,8 +8,8 @@ export const MOST_PIPELINED = 64;
  * Creates a function that starts the requests of a connection one after the other, even if its client does not wait for
  * the responses (RFC 9112, 9.3.2). Closes the connection if too many requests are waiting.
  *
- * Node reads requests much faster than they can start. Without a limit, a client could use up the memory with a few MiB of
- * requests, before anything is known about the client.
+ * Node reads requests much faster than they can start. Without a limit, a client could use up the memory with a few MiB
+ * of requests, before anything is known about the client.
  */
 export function createPipelines(): (request: IncomingMessage, response: ServerResponse, start: () => void) => void {
   const waiting = new WeakMap<Socket, number>();

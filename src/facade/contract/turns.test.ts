@@ -26,7 +26,7 @@ afterEach(() => facade.server.close());
 afterAll(() => issuer.stop());
 
 /**
- * Starts a facade where the account of a workspace is its id. Calls arrive when `arrive` is called. `read` is called
+ * Starts a facade where a workspace's account is its id. Calls arrive when `arrive` is called. `read` is called
  * for each call that has started. Calls only receive a response while `mayAccess` returns true.
  */
 async function start(read: (workspace: string) => unknown, mayAccess = () => true) {

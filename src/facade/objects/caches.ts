@@ -23,8 +23,8 @@ export interface Caches {
   /** Returns the object with this name from the cache. */
   readonly get: <K extends KindName>(kind: K, name: ObjectName) => Cached<K> | undefined;
   /**
-   * Returns all objects in a namespace. Results depend on the watch and may be slightly out of date. There is no list of
-   * all objects in the cluster, because a call must not take longer with more tenants.
+   * Returns all objects in a namespace. Results depend on the watch and may be slightly out of date. There is no list
+   * of all objects in the cluster, because a call must not take longer with more tenants.
    */
   readonly list: <K extends NamespacedKind>(kind: K, namespace: string) => Cached<K>[];
   /**

@@ -61,7 +61,7 @@ export interface Facade {
   readonly keys: KeyRing;
   /** Whether invitations can only be answered by callers with the invited email address. */
   readonly requireInvitedEmail: boolean;
-  /** Encrypts the header values of endpoints. */
+  /** Encrypts the endpoint header values. */
   readonly headerSeals: HeaderSeals;
   /** The name of this installation, or `''` for the default one. */
   readonly instance: string;

@@ -21,7 +21,7 @@ export function otherManagers(object: Pick<Written, 'metadata'>, manager: string
 
 /**
  * Checks that the object is not managed by another manager, for example because it is stored in Git. In this case, the
- * object would be created again.
+ * object would be recreated.
  *
  * @param identity an immutable field that is applied by each manager of the whole object
  * @throws Refusal 409 `managed_elsewhere`

@@ -5,10 +5,10 @@ import { addressKey } from '../../core/ids/invitation-names.ts';
 import { ownerKey } from '../auth/ownership.ts';
 import type { Cached } from './cached.ts';
 
-/** Kinds whose objects are in the namespace of a workspace. */
+/** Kinds whose objects are in a workspace's namespace. */
 export type NamespacedKind = Exclude<KindName, 'Account' | 'Workspace'>;
 
-/** The indexes of a kind. Each function returns the index entries for an object. */
+/** A kind's indexes. Each function returns the index entries for an object. */
 export type Indexes<K extends KindName> = Readonly<Record<string, (object: Cached<K>) => readonly string[]>>;
 
 /** Returns the namespace of an object, or `''` for cluster-scoped objects. */
@@ -16,7 +16,7 @@ export const spaceOf = (object: { metadata: { namespace?: string | undefined } }
   object.metadata.namespace ?? '';
 const byNamespace = { namespace: (object: { metadata: { namespace?: string | undefined } }) => [spaceOf(object)] };
 
-/** Finds the objects of a caller, using the keys of `ownerKeysOf`. */
+/** Finds a caller's objects, using the keys of `ownerKeysOf`. */
 const byOwner = {
   owner: ({ spec }: { readonly spec: { readonly owners?: readonly Owner[] | undefined } }) => [
     ...new Set((spec.owners ?? []).map(ownerKey)),
@@ -27,7 +27,7 @@ const byOwner = {
 const MOST_IDS = 20_000;
 const integrationIds = new Map<string, string>();
 
-/** Returns the public id of an integration. Ids are kept because thousands of objects can belong to an integration. */
+/** Returns an integration's public id. Ids are kept because thousands of objects can belong to an integration. */
 function integrationId(object: { metadata: { namespace?: string | undefined }; spec: { integration: string } }) {
   const key = `${spaceOf(object)}/${object.spec.integration}`;
   let id = integrationIds.get(key);

@@ -104,7 +104,7 @@ function createCounter(caches: GuardCaches) {
     pending.delete(key);
   }
 
-  /** Returns the pending objects of an account except for the object with the key `own`. */
+  /** Returns the pending objects of an account except for the object with the `own` key. */
   function pendingBeside(account: string, limit: CountedLimit, own: string): Pending[] {
     const beside: Pending[] = [];
     for (const [key, each] of pending) {
@@ -189,8 +189,8 @@ export function createLimitGuard(deps: {
   const of = createLimitsOf(policy);
 
   /**
-   * Starts counting the object, or returns the objects that have to be in the cache first. Since the limit may just have
-   * been raised, the account is read from the API server before rejecting a call.
+   * Starts counting the object, or returns the objects that have to be in the cache first. Since the limit may just
+   * have been raised, the account is read from the API server before rejecting a call.
    */
   async function reserve(account: string, limit: CountedLimit, object: Named) {
     // Checks and counts in a single step so that no other call can intervene.

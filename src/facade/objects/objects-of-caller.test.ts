@@ -90,7 +90,7 @@ function open() {
   ]);
   fill('Subscription', [
     { metadata: { name: 'mine', namespace: 'a' }, spec: { producer: 'shop', integration: 'to-a', stream: 'orders' } },
-    // A subscription in another workspace is not the consent of this workspace.
+    // A subscription in another workspace is not this workspace's consent.
     { metadata: { name: 'his', namespace: 'e' }, spec: { producer: 'shop', integration: 'spam', stream: 'orders' } },
   ]);
   fill('Integration', [

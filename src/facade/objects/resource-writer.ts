@@ -43,8 +43,8 @@ export interface ResourceWriter {
    * fields won't be overwritten. Without any changes, this is a no-op. If the object is being deleted, waits for up to
    * 5 s before creating a new one.
    *
-   * @throws Refusal 409 `field_managed`, `changed_meanwhile`, `being_deleted`, `refused_by_policy`, `limit_reached`, 422,
-   *   503
+   * @throws Refusal 409 `field_managed`, `changed_meanwhile`, `being_deleted`, `refused_by_policy`, `limit_reached`,
+   *   422, 503
    */
   readonly apply: <K extends KindName>(kind: K, name: ObjectName, wanted: Wanted<K>) => Promise<Cached<K>>;
   /**
@@ -166,7 +166,7 @@ function usesMore(kind: KindName, present: object | undefined, spec: object): bo
 
 /**
  * Returns true if an object is the result of this write, and has not been changed since. If the response to a write is
- * lost, the client sends it again, but it can't create the object twice. This may also be an equal call.
+ * lost, the client resends it, but it can't create the object twice. This may also be an equal call.
  */
 function isAsCreated<K extends KindName>(present: Cached<K>, { manager, spec }: Wanted<K>): boolean {
   return present.metadata.generation === 1 && isDeepStrictEqual(ownedPart<object>(present, manager), spec);

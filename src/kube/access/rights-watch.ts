@@ -23,7 +23,7 @@ interface Right {
   readonly namespace: string | undefined;
 }
 
-/** The rules of a role. They apply either to the whole cluster or to a single namespace. */
+/** A role's rules. They apply either to the whole cluster or to a single namespace. */
 export interface NeededRole {
   /** The role name in `config/rbac`. */
   readonly name: string;

@@ -30,12 +30,12 @@ export function core(resource: string, verbs: readonly string[]): PolicyRule {
   return { apiGroups: [''], resources: [resource], verbs };
 }
 
-/** The Lease of the controller has the same name as its service account. */
+/** The controller's Lease has the same name as its service account. */
 const LEASE = { apiGroups: ['coordination.k8s.io'], resources: ['leases'] };
 
 /**
- * Cluster-wide permissions of the controller. The Leases of other installations have the same name, and a field selector
- * with this name satisfies the restriction.
+ * Cluster-wide permissions of the controller. The Leases of other installations have the same name, and a field
+ * selector with this name satisfies the restriction.
  */
 export const CONTROLLER_RULES: readonly PolicyRule[] = [
   ours(names, READ),
@@ -86,7 +86,7 @@ export const LEASE_RULES: readonly PolicyRule[] = [
 /**
  * Returns the cluster-wide permissions for `sluice uninstall`. It also needs the LEASE_RULES.
  *
- * @param role ClusterRole that the controller may have bound in the namespaces of workspaces
+ * @param role ClusterRole that the controller may have bound in the workspace namespaces
  */
 export function uninstallRules(role: string): readonly PolicyRule[] {
   return [

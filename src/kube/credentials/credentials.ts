@@ -39,7 +39,7 @@ export type Credentials = {
   /** The server URL in the format `https://host:port`, without a trailing slash. */
   readonly server: string;
   /**
-   * The namespace of the current context. In a pod, this is the namespace of the pod. Undefined if the context does not
+   * The namespace of the current context. In a pod, this is the pod's namespace. Undefined if the context does not
    * have a namespace.
    */
   readonly namespace: string | undefined;
@@ -99,7 +99,7 @@ export function openCredentials(source: KubeSource, nowMs: () => number): Creden
             reading.untilMs = nowMs() + FRESH_MS;
           },
           () => {
-            // If this fails, e.g. because of an exec plugin, only the current requests are affected. We will try again
+            // If this fails, e.g. because of an exec plugin, only the current requests are affected. We will retry
             // for the next one.
             if (current === reading) current = undefined;
           },

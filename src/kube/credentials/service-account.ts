@@ -10,7 +10,7 @@ const MOUNTED = '/var/run/secrets/kubernetes.io/serviceaccount';
  * Returns the context for the pod's service account, or undefined if this is not running in a pod. Since the token
  * expires, its file is read again whenever it is used.
  *
- * @throws if there is a service account, but the address of the API server is missing
+ * @throws if there is a service account, but the API server's address is missing
  */
 export function findServiceAccount(source: KubeSource): KubeContext | undefined {
   const { serviceHost: host, servicePort: port, serviceAccount: folder = MOUNTED } = source;

@@ -18,7 +18,7 @@ export interface Home {
 }
 
 interface ResponsibilityDeps<W extends Assigned> {
-  /** The name of this installation. */
+  /** This installation's name. */
   readonly instance: string;
   /** All Workspaces in the cluster. */
   readonly workspaces: Reflector<W>;
@@ -97,7 +97,7 @@ export function createResponsibility<W extends Assigned>(deps: ResponsibilityDep
     /** Returns a view with the Accounts or Workspaces of this installation. */
     assigned: <P extends Assigned>(reflector: Reflector<P>): Reflector<P> =>
       createView(reflector, () => object => instanceOf(object) === instance, log),
-    /** Returns a view with the objects in the namespaces of this installation. Needs an index called `namespace`. */
+    /** Returns a view with the objects in this installation's namespaces. Needs an index called `namespace`. */
     namespaced,
     /**
      * For a namespace without a Workspace in the cache, this confirms with the API server that there is no Workspace.

@@ -8,7 +8,7 @@
 -- Returns {OK, number of entries, number of references, 1 if there is more to do, hold or ''}, or one word: GONE,
 -- CLOSED (control data is missing). A position can only be moved over whole entries. If an event has more references
 -- than a call is allowed to write, it is routed in slices. Each slice uses some of the fields of its group key. If an
--- activation was made in the meantime, it has a later `since`. The field `slice` of P:meta is used to store the next
+-- activation was made in the meantime, it has a later `since`. The `slice` field of P:meta is used to store the next
 -- field, and the number of live slots that already have the event. If there is nothing to route, this counts the events
 -- which have been skipped by slots (P:skips). If Redis is out of memory, the whole call is rejected (there is no
 -- allow-oom).
@@ -88,7 +88,7 @@ local function isSince(slot, ref)
   return since < ref
 end
 
--- Returns the slots that should receive an event, starting with the field `from` of its key. It also returns the number
+-- Returns the slots that should receive an event, starting with the `from` field of its key. It also returns the number
 -- of slots that don't receive it because they have started later. If there are too many slots, it returns the field
 -- from which to continue.
 local function targetsOf(groupKey, ref, from)

@@ -1,13 +1,16 @@
 -- Ends `plainCount` attempts that have delivered the event of a plain lane (plain-deliveries.lua), with three arguments
 -- each, starting at `at`. After them, ends `count` other attempts. Each of them has six arguments:
---   lane, ref, outcome, due (ms, of f), index in KEYS of the records of its ref, note (reason, ' ', latency in hex or -)
---   outcome: d(elivered), x (dead), e(xpired): final; f(ailed): again when due; g(one): answered with 410, which disables the
---   endpoint, and goes first when it is enabled again; r(eleased): again at once, no attempt counted. Behind all but d a letter
---   of how the attempt ended (exchange.ts), where one was made that says something of the endpoint
+--   lane, ref, outcome, due (ms, of f), index in KEYS of the records of its ref, note (reason, ' ', latency in hex
+--   or -)
+--   outcome: d(elivered), x (dead), e(xpired): final; f(ailed): again when due; g(one): answered with 410, which
+--   disables the endpoint, and goes first when it is re-enabled; r(eleased): again at once, no attempt counted.
+--   Behind all but d a letter of how the attempt ended (exchange.ts), where one was made that says something of the
+--   endpoint
 -- After them (number of an item from 0, + if the answer was longer, or '', what an attempt was answered with)*. If the
 -- event is open, `delivered` is accepted from any dispatcher, because the partner has received the event. Any other
 -- outcome is only accepted from the holder of the claim. A lane can only be continued by the holder of the claim.
--- Returns letters: o (done), g (had already ended), s (another claim or no claim); and the slots that this call disabled.
+-- Returns letters: o (done), g (had already ended), s (another claim or no claim); and the slots that this call
+-- disabled.
 local delivered, missed, complete = 0, 0, nil
 do
   local FINAL = { d = true, x = true, e = true }
@@ -59,7 +62,7 @@ do
     end
   end
 
-  -- If the claim of a lane has ended, this claims its next event or adds it to the queue.
+  -- If a lane's claim has ended, this claims its next event or adds it to the queue.
   local function followLane(slot, lane, plain)
     local entry, head, more = headOf(lane, plain)
     if not entry then return end

@@ -43,8 +43,8 @@ for _, lane in ipairs(lanes) do
   leaveFlight(slot)
   local class = classOf(attempts, lapses + 1)
   if isEnded(claim) then
-    -- This event has ended. The next event of the lane will have to wait. It can be waiting for a retry, because earlier
-    -- events can be recovered.
+    -- This event has ended. The next event of the lane will have to wait. It can be waiting for a retry, because
+    -- earlier events can be recovered.
     local head = headOf(lane)
     local headAttempts, headLapses, headDue = readTries(head and triesOf(head))
     if headDue > now then retryLane(lane, headDue)

@@ -5,16 +5,17 @@
 --@keys meta log body subs claims lanes pending waiting turns retries tries off counts health final answers deadLetters ready channel records*
 --@args gen dispatcher number readyMs limit held lapsed seen seenBytes roomBytes most plain count ...
 -- number: increases with each call of a dispatcher. limit: maximum number of its claims in this part. held: its claims,
--- including the ones that end in this call. lapsed: 1 if one of them lapsed twice or more. seen, seenBytes: claims and bytes of
--- the pushes that it has read. roomBytes: maximum bytes of unread pushes. most: maximum number of new claims. plain, count: number
--- of attempts that end (format: lib completing), followed by response bodies. If limit is 0, the dispatcher stops, and the others
--- are notified of the lanes that it leaves waiting.
+-- including the ones that end in this call. lapsed: 1 if one of them lapsed twice or more. seen, seenBytes: claims and
+-- bytes of the pushes that it has read. roomBytes: maximum bytes of unread pushes. most: maximum number of new claims.
+-- plain, count: number of attempts that end (format: lib completing), followed by response bodies. If limit is 0, the
+-- dispatcher stops, and the others are notified of the lanes that it leaves waiting.
 -- Returns {word, now, claims and bytes ever pushed to it, letters (completing), due (ms of the next retry or '', what
 --         waits aside), 1 where more may be claimed at once, version of the rows, slots whose endpoint this disabled,
---         dispatchers that stopped responding (evict them), hold or '', news of slots (format: lib news), pieces of events
---         (format: lib message)}.
---         Words: OK; CLOSED (control data is missing: ends attempts, claims nothing); HELD (four other dispatchers are active:
---         ends attempts, claims nothing). Or alone: GONE (another generation); LATE (a later call was processed: no change).
+--         dispatchers that stopped responding (evict them), hold or '', news of slots (format: lib news), pieces of
+--         events (format: lib message)}.
+--         Words: OK; CLOSED (control data is missing: ends attempts, claims nothing); HELD (four other dispatchers are
+--         active: ends attempts, claims nothing). Or alone: GONE (another generation); LATE (a later call was
+--         processed: no change).
 --@include ../lanes/clock.lua
 --@include ../lanes/refs.lua
 --@include ../lanes/lanes.lua

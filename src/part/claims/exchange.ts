@@ -20,7 +20,7 @@ export interface Completion extends AttemptNote {
    */
   readonly outcome: 'delivered' | 'dead' | 'expired' | 'failed' | 'gone' | 'released';
   /**
-   * The result of the attempt, which is used for the subscription status. If there was no attempt, this is
+   * The attempt's result, which is used for the subscription status. If there was no attempt, this is
    * absent. If it is a delivery, it was successful.
    */
   readonly attempted?: AttemptOutcome;

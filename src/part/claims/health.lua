@@ -1,10 +1,10 @@
--- The endpoint health. It is stored in the field `slot` of P:health, which does not exist if the last attempt was
+-- The endpoint health. It is stored in the `slot` field of P:health, which does not exist if the last attempt was
 -- successful. One text:
 --   since failures next pause disabled probe
 --   since     when the first attempt failed since one succeeded, ms; failures: attempts that failed from then on
 --   next      while the breaker is open: nothing is claimed before, ms; pause: ms between probes, 0: it is closed
---   disabled  - or when the endpoint was disabled, ms, and g (it answered 410) or f (nothing but failures for five days)
---   probe     entry of the event whose claim probes now, or nothing
+--   disabled  - or when the endpoint was disabled, ms, and g (it answered 410) or f (nothing but failures for five
+--   days) probe     entry of the event whose claim probes now, or nothing
 -- What began before `enabled` of the row (when the owner said that the endpoint works again) does not count any more.
 local FIRST_PAUSE_MS, LONGEST_PAUSE_MS = 1000, 60000
 local isAnySick
@@ -37,8 +37,8 @@ local function healthOf(slot)
 end
 
 -- Slots that are only stopped for a moment would otherwise be stopped for as long as the clock went back. For this
--- reason, each of them is checked again now. For the same time, slots that were given a turn before would wait for those
--- that are given one now.
+-- reason, each of them is re-checked now. For the same time, slots that were given a turn before would wait for
+-- those that are given one now.
 local function restartSlots()
   local nowText, turns = string.format('%.0f', now), {}
   for _, field in ipairs(redis.call('HKEYS', KEY_HEALTH)) do
@@ -51,8 +51,8 @@ local function restartSlots()
   inSlices('ZADD', KEY_TURNS, turns)
 end
 
--- Counts failed attempts, none of which succeeded. `entries`: those of their claims. Returns the health of the endpoint, with
--- a `pause` if the breaker is open, and whether the endpoint was disabled.
+-- Counts failed attempts, none of which succeeded. `entries`: those of their claims. Returns the endpoint's health,
+-- with a `pause` if the breaker is open, and whether the endpoint was disabled.
 local function noteFailures(slot, failed, gone, entries)
   local OPENS_AFTER, OPENS_WITHIN_MS, OPENS_AT_ONCE = 10, 30000, 100
   local FAILING_MS, LEAST_FAILURES = 432000000, 10

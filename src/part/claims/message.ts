@@ -35,7 +35,7 @@ export interface ClaimedEvent {
   readonly claims: readonly Claim[];
 }
 
-/** A message that is pushed to the dispatchers of a part. */
+/** A message that is pushed to a part's dispatchers. */
 export interface Push {
   /** The owner of these claims. If there are no claims, this is undefined. */
   readonly dispatcher: string | undefined;

@@ -1,9 +1,9 @@
--- Ends attempts which have delivered the event of a plain lane (`isPlain`) for the holder of its claim. Most attempts end
--- in this way, so it takes fewer steps than completing.lua, which ends all others. Each attempt has three arguments,
--- starting at `at`: lane, ref, note (completing.lua). The records of all of them are in the first key of records and have
--- been read. There are no other attempts for their slots in the same call.
--- Adds the numbers (from 1) of the attempts that it has not ended to `others`, and (slot, lane)* of those with more events
--- to `follow`. Returns the number of attempts that were ended for each slot.
+-- Ends attempts which have delivered the event of a plain lane (`isPlain`) for the holder of its claim. Most attempts
+-- end in this way, so it takes fewer steps than completing.lua, which ends all others. Each attempt has three
+-- arguments, starting at `at`: lane, ref, note (completing.lua). The records of all of them are in the first key of
+-- records and have been read. There are no other attempts for their slots in the same call.
+-- Adds the numbers (from 1) of the attempts that it has not ended to `others`, and (slot, lane)* of those with more
+-- events to `follow`. Returns the number of attempts that were ended for each slot.
 local function endPlain(at, count, letters, others, follow)
   local lanes, entries, endedBySlot = {}, {}, {}
   for n = 1, count do lanes[n] = ARGV[at + 3 * n - 3] end
@@ -11,7 +11,7 @@ local function endPlain(at, count, letters, others, follow)
   if hasTries == nil then hasTries = redis.call('EXISTS', KEY_TRIES) == 1 end
   for n = 1, hasTries and count or 0 do entries[n] = lanes[n] .. '\0' .. ARGV[at + 3 * n - 2] end
   local tries = hasTries and redis.call('HMGET', KEY_TRIES, unpack(entries)) or entries
-  -- The attempts of an event are often next to each other. These texts are the same for all of them: its claims without and
+  -- An event's attempts are often next to each other. These texts are the same for all of them: its claims without and
   -- with more events in the lane, and the start of its records (age, attempts).
   local last, alone, followed, head
   local records, changed, follows = recordsAt[FIRST_RECORDS], {}, 0

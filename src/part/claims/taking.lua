@@ -1,5 +1,5 @@
--- Claims the first event of each lane for ARG_DISPATCHER. For each event: its claims, separated by commas, and the lane of
--- the first one.
+-- Claims the first event of each lane for ARG_DISPATCHER. For each event: its claims, separated by commas, and the lane
+-- of the first one.
 local claimsOf, laneOf, refs = {}, {}, {}
 local taken, lapsedHeld = 0, ARG_LAPSED == '1'
 local isAnyOff
@@ -46,7 +46,7 @@ local function claimEntry(slot, lane, entry, ref, more, claim)
 end
 
 -- Claims the first event of a lane which has not been claimed, if its slot is allowed to send. `tried`: its entry in
--- P:try. `plain`: whether the lane is plain (`isPlain`). It returns the entry of the event. If there is no event, or if
+-- P:try. `plain`: whether the lane is plain (`isPlain`). It returns the event's entry. If there is no event, or if
 -- the group key has been deactivated, it returns nil.
 local function takeLane(slot, lane, plain, entry, ref, more, tried)
   if not entry then
@@ -69,8 +69,8 @@ local function takeLane(slot, lane, plain, entry, ref, more, tried)
   return entry
 end
 
--- Returns the fields of the new claims' events in the log, by ref. Lanes are served in turn, so that these events are often close
--- together. One command reads twice as many entries as the one before if it found more events than others.
+-- Returns the fields of the new claims' events in the log, by ref. Lanes are served in turn, so that these events are
+-- often close together. One command reads twice as many entries as the one before if it found more events than others.
 local function readEvents()
   local MOST_READ = 64
   local sorted, idsOf, refOfId, fieldsOf = {}, {}, {}, {}

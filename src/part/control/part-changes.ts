@@ -12,7 +12,9 @@ export interface OpenKey {
   readonly sinceMs: number;
 }
 
-/** Returns the open group keys of each integration (`int_…`). They are only read for the integrations that need them. */
+/**
+ * Returns the open group keys of each integration (`int_…`). They are only read for the integrations that need them.
+ */
 export type OpenKeys = () => Pick<ReadonlyMap<string, readonly OpenKey[]>, 'get'>;
 
 /** The slots whose backlog should be skipped after their pause. */
@@ -122,8 +124,8 @@ export function storedAs({ part, meta, slots }: WantedPart): StoredPart {
 }
 
 /**
- * Returns the changes that are needed to bring a part to its desired state. If there are no changes, this is empty. There
- * may be 100,000 activations.
+ * Returns the changes that are needed to bring a part to its desired state. If there are no changes, this is empty.
+ * There may be 100,000 activations.
  */
 export function* planPart(
   stored: StoredPart | undefined,

@@ -149,7 +149,7 @@ function createClose(redis: RedisClient, gate: Gate, apply: Apply): PartWriter['
   return async function close(fence, routes, openKeys) {
     await forEach(wantedParts(routes).values(), async wanted => {
       const { part } = wanted;
-      // Raises the fence of a part. If the part does not exist any more, there is nothing open in it.
+      // Raises a part's fence. If the part does not exist any more, there is nothing open in it.
       const { answer } = await gate(part, fence, []);
       if (answer === 'GONE') return;
       if (answer === 'FENCED') throw new FencedError(`a newer controller leads ${partKeys(part).meta}`);

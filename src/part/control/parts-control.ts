@@ -61,7 +61,7 @@ function createKnownRoutes() {
 }
 
 export interface PartsControl extends ControlStore {
-  /** Returns the stream of a subscription. If it is not known, this returns undefined. */
+  /** Returns a subscription's stream. If it is not known, this returns undefined. */
   readonly findStream: FindStream;
 }
 

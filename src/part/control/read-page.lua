@@ -1,10 +1,11 @@
 #!lua flags=no-writes
--- Reads a single page of the control data of a part.
+-- Reads a single page of a part's control data.
 --@keys meta keys subs endpoints off
 --@args keys subs endpoints off count
 -- keys, subs, endpoints, off: cursors, or '-' if a hash is done. count: approximate number of fields of each.
 -- Returns {OK, fields and values of meta, (next cursor, or '-' if done; fields and values) of each hash}. Of `off`,
---         there are only the fields of activated group keys whose lanes have not been unparked completely (gate/gate.lua).
+--         there are only the fields of activated group keys whose lanes have not been unparked completely
+--         (gate/gate.lua).
 local function page(key, cursor)
   if cursor == '-' then return '-', {} end
   local found = redis.call('HSCAN', key, cursor, 'COUNT', ARG_COUNT)

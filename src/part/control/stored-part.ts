@@ -3,7 +3,7 @@ import { callScript, type ScriptClient } from '../call.ts';
 import { type Part, partKeys, REMOVED } from '../keys.ts';
 import { createActivationLists } from './activation-lists.ts';
 
-/** The control data of a part, as it was found in Redis. */
+/** A part's control data, as it was found in Redis. */
 export interface StoredPart {
   /** The fields of `meta`. */
   readonly meta: Readonly<Record<string, string>>;
@@ -33,7 +33,7 @@ function* pairsOf(flat: readonly string[]): Generator<readonly [string, string]>
 }
 
 /**
- * Reads the control data of a part. It is read one page at a time. Concurrent changes may or may not be included.
+ * Reads a part's control data. It is read one page at a time. Concurrent changes may or may not be included.
  *
  * @param pace awaited before each command
  */

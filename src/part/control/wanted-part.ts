@@ -17,7 +17,7 @@ export interface WantedSlot {
   readonly onUnblock: SubscriptionRoute['onUnblock'];
 }
 
-/** The desired state of a part. */
+/** A part's desired state. */
 export interface WantedPart {
   readonly part: Part;
   /** The fields of `meta` which are owned by the controller, except for `gen` and `ready`. */

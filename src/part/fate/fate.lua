@@ -2,8 +2,8 @@
 -- Reads the data that is used to decide if the events of a group key are routed to a slot.
 --@keys meta keys subs positions
 --@args gen slot groupKey
--- Returns {OK, 1 if control data is complete, row or '', position of a slot that is behind or '', ref since which the group
---         key is active or ''}, or GONE.
+-- Returns {OK, 1 if control data is complete, row or '', position of a slot that is behind or '', ref since which the
+--         group key is active or ''}, or GONE.
 --@include ../gate/activations.lua
 --@include ../inbox/permission.lua
 local meta = redis.call('HMGET', KEY_META, 'ready', 'gen')

@@ -1,12 +1,12 @@
 #!lua flags=no-writes
--- Looks for an event in the log of a part. You can use the id that was provided by its producer within the last 24
+-- Looks for an event in a part's log. You can use the id that was provided by its producer within the last 24
 -- hours, or its ref.
 --@keys meta log ids*
 --@args gen id hour
 -- id: 16 bytes of the hash of a producer's id, or a ref. If there are several events with the same id, the last one is
 -- returned.
--- Returns {OK, ref, group key, metadata, bytes}, {OK} if there is no such event, {CLOCK, last hour with ids} if there is
---         no key for that hour, or GONE.
+-- Returns {OK, ref, group key, metadata, bytes}, {OK} if there is no such event, {CLOCK, last hour with ids} if there
+--         is no key for that hour, or GONE.
 --@include ../lanes/clock.lua
 --@include ../lanes/refs.lua
 --@include ../log/sender-ids.lua

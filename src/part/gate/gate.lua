@@ -9,16 +9,16 @@
 --   marker              marks the activations as complete, so that events are routed
 --   unmark              marks them as incomplete. Events are held back until they are complete
 --   clear  field        removes a damaged field of P:keys
---   row    slot row how sets a row of P:subs. `how`, for a row that opens: '' continues from its position, or else from now
---                       on; behind starts at the tail, and opens once it has caught up; skip continues from now on
+--   row    slot row how sets a row of P:subs. `how`, for a row that opens: '' continues from its position, or else from
+--                       now on; behind starts at the tail, and opens once it has caught up; skip continues from now on
 --   endpoint slot text  sets a sealed endpoint; '' removes it
 --   drop   slot how inbox  removes the row and the endpoint. The sweep removes the events in its lanes after the
 --                       retention, or at once if `how` is delete. inbox: '' if unknown
 --   on     slot key since  activates a group key. since: '' for the ref of the tail
 --   off    slot key    deactivates a group key
 --   unpark slot key    continues to unpark the lanes of an activated group key
--- Returns {OK, number of changes, ref of the tail, 1 if the call must be repeated to unpark more}, or one word: FENCED (a
---         newer controller leads), GONE (another generation).
+-- Returns {OK, number of changes, ref of the tail, 1 if the call must be repeated to unpark more}, or one word: FENCED
+--         (a newer controller leads), GONE (another generation).
 -- If a slot is paused, its position is the tail, or the part position if the part is held back. If a slot is
 -- behind, it keeps its position.
 --@include ../lanes/clock.lua

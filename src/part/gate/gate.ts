@@ -22,7 +22,7 @@ export type MetaField =
   | 'storedMax'
   | 'granted';
 
-/** A single change to the control data of a part. */
+/** A single change to a part's control data. */
 export type GateChange =
   /** Starts a new generation. This must be the first of the changes. */
   | { readonly kind: 'begin' }
@@ -45,7 +45,7 @@ export type GateChange =
        */
       readonly how?: 'behind' | 'skip';
     }
-  /** The data of an endpoint, which is sealed. If this is '', it is removed. */
+  /** An endpoint's data, which is sealed. If this is '', it is removed. */
   | { readonly kind: 'endpoint'; readonly slot: string; readonly sealed: string }
   /**
    * `how`: if this is set, events which are waiting are removed immediately and not at the end of their retention

@@ -1,7 +1,7 @@
 import { valueWithoutRoom } from '../../core/routing/route-limits.ts';
 
 /**
- * The desired state of a subscription, in the format that is used by the scripts. See `lanes/counts.lua` for the
+ * A subscription's desired state, in the format that is used by the scripts. See `lanes/counts.lua` for the
  * fields.
  */
 export interface SubscriptionRow {

@@ -1,5 +1,5 @@
 #!lua flags=no-writes
--- Returns the answers to the failed attempts of an event, if they have been stored. See claims/answers.lua.
+-- Returns the answers to an event's failed attempts, if they have been stored. See claims/answers.lua.
 --@keys answers
 --@args slot ref
 -- Returns {OK, values of P:answers*}, oldest first.

@@ -3,9 +3,10 @@
 --@keys meta log subs former claims pending tries records*
 --@args gen slot ...
 -- More: (ref, replay or '', index in KEYS of the records of its ref)*
--- Returns {OK, (group key, metadata and bytes, or '' if retention has removed the event; state)*}, or GONE. If there are too
---         many for one call, the last ones are left out, but never the first one. The state of an open event begins with i,
---         r, or p (see open-state.lua). Otherwise it begins with the outcome of its record (records/records.lua), or is ''.
+-- Returns {OK, (group key, metadata and bytes, or '' if retention has removed the event; state)*}, or GONE. If there
+--         are too many for one call, the last ones are left out, but never the first one. The state of an open event
+--         begins with i, r, or p (see open-state.lua). Otherwise it begins with the outcome of its record
+--         (records/records.lua), or is ''.
 --@include ../lanes/refs.lua
 --@include names.lua
 --@include ../owner/ended.lua

@@ -13,7 +13,7 @@ const DETAILS = readNamedScript(new URL('details.lua', import.meta.url));
 /** The maximum number of deliveries in each call. */
 const AT_ONCE = 64;
 
-/** A delivery, using the refs of the part. */
+/** A delivery, using the part's refs. */
 export interface PartDelivery {
   readonly ref: string;
   readonly replayId?: string | undefined;

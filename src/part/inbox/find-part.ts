@@ -5,10 +5,10 @@ import { PART_NUMBER, type Part, partKeys, slotOf } from '../keys.ts';
 
 export type PartClient = ScriptClient & Pick<RedisClient, 'call' | 'readHash'>;
 
-/** The stream of a subscription. If it is not known, this is undefined. */
+/** A subscription's stream. If it is not known, this is undefined. */
 export type FindStream = (inbox: InboxRef) => { readonly tenant: string; readonly queue: string } | undefined;
 
-/** The location of the events of a subscription. */
+/** The location of a subscription's events. */
 export interface SlotOfPart {
   readonly part: Part;
   readonly slot: string;
@@ -25,7 +25,7 @@ export async function readPart(redis: PartClient, tenant: string, queue: string)
 }
 
 /**
- * Returns the location of the events of a subscription. If there is no part for its stream in Redis, this returns
+ * Returns the location of a subscription's events. If there is no part for its stream in Redis, this returns
  * undefined.
  */
 export type FindSlot = (inbox: InboxRef) => Promise<SlotOfPart | undefined>;

@@ -3,7 +3,8 @@
 --@keys meta keys subs
 --@args gen slot ...
 -- More: group keys. '' is the group key of test events, and is always active.
--- Returns {OK, (ref since which it is active, or '')* in order}, or one word: CLOSED (control data is missing), GONE, PAUSED.
+-- Returns {OK, (ref since which it is active, or '')* in order}, or one word: CLOSED (control data is missing), GONE,
+-- PAUSED.
 --@include ../gate/activations.lua
 --@include permission.lua
 local word = permissionOf(ARG_SLOT)

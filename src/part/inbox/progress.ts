@@ -35,7 +35,7 @@ export function parseProgress(ref: string, text: string): EventProgress | undefi
     // The attempts before it was recovered. The first field only counts the attempts of the current retry schedule.
     const earlier = Number(last.split('*')[1] ?? 0);
     const progress = { state, attempts: earlier + attempts, history };
-    // If the response was a 410, there is nothing due until the endpoint has been enabled again.
+    // If the response was a 410, there is nothing due until the endpoint has been re-enabled.
     return state === 'retrying' && due !== 0 ? { ...progress, dueMs: due as number } : progress;
   }
   const [age = '0', attempts = '0', reason = '', latency = '-'] = last.split(' ');

@@ -3,7 +3,7 @@ import { slotOf } from '../keys.ts';
 import { type FindSlot, type PartClient, readPart } from './find-part.ts';
 
 /**
- * Uses the controller's record to return the location of the events of a subscription. This is used by roles that don't
+ * Uses the controller's record to return the location of a subscription's events. This is used by roles that don't
  * have access to the objects.
  */
 export function createFindRecordedSlot(redis: PartClient): FindSlot {

@@ -2,11 +2,11 @@
 -- Returns the names of the events of a slot. For a replay, this is ref:replay. Otherwise, it is the ref.
 --@keys meta log subs lists final claims pending tries counts
 --@args gen slot source from to reverse count
--- source: listed (events within the retention), final (dead, skipped, and expired events and replays), or open (all open
---         events and replays, in no order).
+-- source: listed (events within the retention), final (dead, skipped, and expired events and replays), or open (all
+--         open events and replays, in no order).
 -- from, to: range of names, without `to`. Not used by open. reverse: 1 for newest first.
--- Returns {OK, names separated by line ends}; for open {OK, (name, group key, state as in details.lua)*}; or one word: GONE,
---         MANY (more than `count` are open).
+-- Returns {OK, names separated by line ends}; for open {OK, (name, group key, state as in details.lua)*}; or one word:
+--         GONE, MANY (more than `count` are open).
 --@include ../lanes/refs.lua
 --@include names.lua
 --@include ../lists/packing.lua

@@ -3,13 +3,14 @@
 -- up to twice as many claims as its cap, because a claim is kept until its completion has been written. Counters: in
 -- flight, routed, waiting, delivered, dead, expired, skipped, replayed. After the first exchange, they are followed by
 -- the delivery status (claims/news.lua). Test events are not included in any of the counters except for in flight.
--- If an event ends during an attempt (owner/ended.lua), it is counted as ended and as in flight until the attempt is over.
+-- If an event ends during an attempt (owner/ended.lua), it is counted as ended and as in flight until the attempt is
+-- over.
 -- During this time, the number of waiting events that is calculated from the counters is one too low.
 -- Waiting describes the state of the lanes which are waiting for this slot. If there are any lanes waiting, nothing is
 -- pushed. This ensures that an event can't overtake another one:
 --   0  no lane waits
---   1  some lanes wait: the slot has a turn, or is at its limit of claims (retries: at three quarters of it) and gets a turn
---      when a claim ends or with a first attempt
+--   1  some lanes wait: the slot has a turn, or is at its limit of claims (retries: at three quarters of it) and gets a
+--      turn when a claim ends or with a first attempt
 --   2  the slot is stopped: the gate or a wake-up in P:retry starts it and gives it a turn
 --   3  no lane waits, but only an exchange may claim: the breaker is open
 local NONE, SOME, STOPPED, ASK = '0', '1', '2', '3'

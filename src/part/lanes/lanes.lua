@@ -1,15 +1,18 @@
 -- A lane is a slot (8 characters), followed by a group key. For a replay, this is followed by \1 .. replay id. If there
 -- is no order, each event has a separate lane, which is followed by NUL .. ref. For the test events of a slot, the lane
 -- is the slot itself. In P:pend, a waiting event is stored as the lane without its ref, followed by NUL and the ref.
--- This is the entry of the event. It is also used in P:try. At any time, a lane is in one of these states:
+-- This is the event's entry. It is also used in P:try. At any time, a lane is in one of these states:
 --   idle       in neither hash
---   claimed    P:cl: flag .. ref .. dispatcher. Flags: c (no event behind it), + (there may be more). The claimed event is
---              not in P:pend
---   waiting    P:lane: w .. class .. due (11 hex), the same as its member of P:wait: slot .. class .. due .. rest of the lane.
---              Classes: 0 first attempts, 1 retries, 2 events whose claims expired more than once. The ref of its first event
---              may follow, and + if there are more. A change that does not append an event removes both (`forgetHead`)
+--   claimed    P:cl: flag .. ref .. dispatcher. Flags: c (no event behind it), + (there may be more). The claimed event
+--              is not in P:pend
+--   waiting    P:lane: w .. class .. due (11 hex), the same as its member of P:wait: slot .. class .. due .. rest of
+--   the lane.
+--              Classes: 0 first attempts, 1 retries, 2 events whose claims expired more than once. The ref of its first
+--              event may follow, and + if there are more. A change that does not append an event removes both
+--              (`forgetHead`)
 --   retrying   P:lane: r, and a member of P:retry with its due time as score
---   parked     P:lane: p. P:off marked its group key as deactivated when it was due to be claimed. Activating it unparks it
+--   parked     P:lane: p. P:off marked its group key as deactivated when it was due to be claimed. Activating it
+--   unparks it
 -- If a slot has lanes that are waiting, it is in P:turn, at its limit of claims, stopped (lib counts), or is not
 -- allowed to send.
 local FIRST_ATTEMPT, RETRY, LAPSED = '0', '1', '2'
@@ -111,8 +114,8 @@ local function retryLane(lane, due)
   retried[#retried + 1] = lane
 end
 
--- Adds a slot behind all slots that already have a turn. A slot at its limit loses its turn and is given another one when
--- a claim ends. If it were the first one each time, such slots could prevent others from being served.
+-- Adds a slot behind all slots that already have a turn. A slot at its limit loses its turn and is given another one
+-- when a claim ends. If it were the first one each time, such slots could prevent others from being served.
 local function giveTurn(slot)
   if turns[slot] then return end
   turns[slot] = true
@@ -120,9 +123,9 @@ local function giveTurn(slot)
   turns[#turns + 1] = slot
 end
 
--- Writes (field, value)*. Redis keeps a hash with up to 512 fields in a list, and reads the list from its start for each
--- field. A name with more than 64 bytes turns it into a table, which it stays until it is empty. This is only done if
--- many fields are written, because it takes two more steps.
+-- Writes (field, value)*. Redis keeps a hash with up to 512 fields in a list, and reads the list from its start for
+-- each field. A name with more than 64 bytes turns it into a table, which it stays until it is empty. This is only done
+-- if many fields are written, because it takes two more steps.
 local function setFields(key, values)
   local n, isMany = #values, #values > 32
   local LONG_NAME = '-----------------------------------------------------------------'

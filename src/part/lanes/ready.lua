@@ -1,5 +1,6 @@
--- Dispatchers that work on the part, in P:ready: until (ms; 3 s after the last exchange), limit and held (claims), pushed
--- (total claims), room (bytes that may be pushed before its next exchange), bytes (total pushed), number of its last exchange.
+-- Dispatchers that work on the part, in P:ready: until (ms; 3 s after the last exchange), limit and held (claims),
+-- pushed (total claims), room (bytes that may be pushed before its next exchange), bytes (total pushed), number of its
+-- last exchange.
 local function readReady(text)
   if not text then return nil end
   local pattern = '^(%d+) (%d+) (%d+) (%d+) (%-?%d+) (%d+) (%d+)$'

@@ -28,7 +28,7 @@ export function refOfId(id: string): string {
   return ms.toString(16).padStart(MS_CHARS, '0') + sequence.toString(16).padStart(4, '0');
 }
 
-/** Returns the id that the event has in the log of the part. */
+/** Returns the id that the event has in the part's log. */
 export function streamIdOf(ref: string): string {
   return `${msOfRef(ref)}-${Number.parseInt(ref.slice(MS_CHARS), 16)}`;
 }

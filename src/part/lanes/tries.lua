@@ -12,7 +12,7 @@ local function writeTries(entry, attempts, lapses, due, failed)
   redis.call('HSET', KEY_TRIES, entry, string.format('%.0f %.0f %.0f', attempts, lapses, due) .. failed)
 end
 
--- If the claim of an event has only lapsed once, the event has probably not caused its dispatcher to crash. After the
+-- If an event's claim has only lapsed once, the event has probably not caused its dispatcher to crash. After the
 -- second lapse, the event is claimed alone. This means that a dispatcher only holds a single event of this kind at a
 -- time.
 local ALONE = 2

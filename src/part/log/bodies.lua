@@ -1,9 +1,10 @@
 #!lua flags=no-writes
--- Reads the bodies of events which were too large to be included in the message with their claims.
+-- Reads the event bodies which were too large to be included in the message with their claims.
 --@keys log body
 --@args ...
 -- More: refs, at least one
--- Returns {OK, (body, rest)*} in order. Both are '' if retention removed the event. rest: the end of the body, from the log.
+-- Returns {OK, (body, rest)*} in order. Both are '' if retention removed the event. rest: the end of the body, from the
+-- log.
 --@include ../lanes/refs.lua
 local out = { 'OK' }
 for i, body in ipairs(redis.call('HMGET', KEY_BODY, unpack(ARGV, FIRST))) do

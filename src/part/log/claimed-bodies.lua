@@ -3,11 +3,11 @@
 -- step, it checks whether the claims can still be used. They are as good as new ones from then on.
 --@keys meta log body subs claims off health
 --@args gen dispatcher ...
--- More: (ref, lane)*, at least one. The claims of an event are next to each other
--- Returns {OK, letters, (body, rest)*}, or GONE. letters: for each claim, y if it can be used, n if not (it was given to another
---         dispatcher, its event has ended, its gate was closed, its endpoint was disabled, or control data is missing). body, rest: for each event,
---         in order. Both are '' if retention removed the event, or if none of its claims can be used. rest: the end of the
---         body, from the log.
+-- More: (ref, lane)*, at least one. An event's claims are next to each other
+-- Returns {OK, letters, (body, rest)*}, or GONE. letters: for each claim, y if it can be used, n if not (it was given
+--         to another dispatcher, its event has ended, its gate was closed, its endpoint was disabled, or control data
+--         is missing). body, rest: for each event, in order. Both are '' if retention removed the event, or if none of
+--         its claims can be used. rest: the end of the body, from the log.
 --@include ../lanes/refs.lua
 --@include ../owner/ended.lua
 local OPEN = 111
@@ -26,7 +26,7 @@ end
 local claims, rows = readAll(KEY_CLAIMS, lanes), readAll(KEY_SUBS, slots)
 local healths, offs = readAll(KEY_HEALTH, slots), readAll(KEY_OFF, groups)
 
--- Whether an endpoint was disabled because of its answers, and not enabled again after this (claims/health.lua).
+-- Whether an endpoint was disabled because of its answers, and not re-enabled after this (claims/health.lua).
 local function isDisabled(health, row)
   local disabledMs = health and string.match(health, '^%d+ %d+ %d+ %d+ (%d+)')
   return disabledMs and tonumber(string.sub(row, 14, 26)) <= tonumber(disabledMs)

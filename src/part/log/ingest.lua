@@ -4,15 +4,16 @@
 -- dispatcher that has the most room, and is pushed to it.
 --@keys meta log body keys subs positions claims lanes pending waiting turns retries counts ready channel lists reasons ids*
 --@args gen cfgv hour ...
--- More: (id, group key, metadata, body, rest)*. rest: the end of the body that is stored in the log. The id is '', 16 bytes
--- of the hash of a producer's id, or the ref of a Sluice id.
--- Returns {OK, now, lines, references, inactive, bytes, payer or '', eventsPerSecond or ''}, or one word: GONE (the part
---   is missing or has another generation), STALE (another cfgv), CLOSED (the part does not accept events), or CLOCK, now,
---   and the last hour with ids (an id of a producer is given, and `hour` is wrong by more than 1, or that hour has no key).
--- lines: O ref (stored), D ref (duplicate), R (a Sluice id without an event), F (the quota is used up), L cost (the part
---   has no space left in the limit of its account). If there are fewer lines than events, the others would exceed 512
---   references and belong in the next call. references: number of references written. inactive: number of events whose
---   group key is active for no slot. bytes: stored bytes of the part after this call.
+-- More: (id, group key, metadata, body, rest)*. rest: the end of the body that is stored in the log. The id is '', 16
+-- bytes of the hash of a producer's id, or the ref of a Sluice id.
+-- Returns {OK, now, lines, references, inactive, bytes, payer or '', eventsPerSecond or ''}, or one word: GONE (the
+--   part is missing or has another generation), STALE (another cfgv), CLOSED (the part does not accept events), or
+--   CLOCK, now, and the last hour with ids (a producer's id is given, and `hour` has no key or is wrong by more than
+--   1).
+-- lines: O ref (stored), D ref (duplicate), R (a Sluice id without an event), F (the quota is used up), L cost (the
+--   part has no space left in the limit of its account). If there are fewer lines than events, the others would exceed
+--   512 references and belong in the next call. references: number of references written. inactive: number of events
+--   whose group key is active for no slot. bytes: stored bytes of the part after this call.
 -- If Redis is out of memory, the whole call is rejected before its first write (there is no allow-oom).
 --@include ../lanes/clock.lua
 --@include ../lanes/refs.lua
@@ -182,8 +183,8 @@ local function mayPush(slot)
     and sendOf[slot] == 111 and paceOf[slot] == 0
 end
 
--- Appends an event to a lane. `suffix`: the end of its entry. `claim`: its claim. If this has claimed the lane, it returns
--- the text of the claim (lanes/message.lua).
+-- Appends an event to a lane. `suffix`: the end of its entry. `claim`: its claim. If this has claimed the lane, it
+-- returns the text of the claim (lanes/message.lua).
 local function append(slot, groupLane, ref, suffix, claim)
   local unordered = orderOf[slot] == 117
   local lane = unordered and groupLane .. suffix or groupLane

@@ -35,7 +35,7 @@ export type EventAnswer =
 
 /** The settings of a part that change without a new `cfgv`, and its stored bytes, at the time of a call. */
 export interface PartNow {
-  /** The account of the workspace. Empty if there is no account. */
+  /** The workspace's account. Empty if there is no account. */
   readonly payer: string;
   /** The number of events per second that ingress accepts for this account. Undefined if there is no limit. */
   readonly eventsPerSecond: number | undefined;

@@ -4,7 +4,7 @@ import { type Part, partKeys } from '../keys.ts';
 
 const BODIES = readNamedScript(new URL('bodies.lua', import.meta.url));
 
-/** Reads the bodies of events. If an event has been removed by retention, its body is empty. */
+/** Reads the event bodies. If an event has been removed by retention, its body is empty. */
 export type ReadBodies = (part: Part, refs: readonly string[]) => Promise<readonly Buffer[]>;
 
 export function createReadBodies(redis: ScriptClient): ReadBodies {

@@ -1,8 +1,8 @@
 -- The ids of producers: hash → ref. There is a key for each hour of the ref, starting 25 hours before ARG_HOUR (which
 -- is the hour of the caller's clock) and ending at least 1 hour after it. `ids` of P:meta contains the range of hours
 -- that are stored. If the clock was set back, it ends later. The oldest hours are removed by the sweep. The ref is used
--- to find out if 24 hours have passed. We don't need an entry for the ids of Sluice, because they contain the ref of the
--- event.
+-- to find out if 24 hours have passed. We don't need an entry for the ids of Sluice, because they contain the ref of
+-- the event.
 local HOUR_MS = 3600000
 local readHours, knownIds, isOwn, noteOwn, noteIds
 do

@@ -4,7 +4,8 @@
 --@args gen slot outcome ...
 -- outcome: s(kipped); d(elivered, only where nothing is sent).
 -- More: (group key, of a replay with \1 and its id, ref, index of the records of the ref in the list)*, at most 200
--- Returns {OK, letters: o (ended now), n (it was not open)}, or one word: GONE, PUSHED (it has an endpoint: that acknowledges).
+-- Returns {OK, letters: o (ended now), n (it was not open)}, or one word: GONE, PUSHED (it has an endpoint: that
+-- acknowledges).
 -- An attempt that is under way holds its lane until it is over, see ended.lua.
 --@include ../lanes/clock.lua
 --@include ../lanes/refs.lua

@@ -4,8 +4,8 @@
 --@keys meta keys subs endpoints lanes pending waiting off
 --@args gen slot most all
 -- all: 1 for whatever is open; 0 for the head of each lane: what follows waits for it.
--- Returns {OK, 1 where there is more, (group key, of a replay with \1 and its id, ref)*}, or one word: CLOSED (missing is
---         closed), GONE, PAUSED, PUSHED (it has an endpoint). At most 1,000 lanes are looked at.
+-- Returns {OK, 1 where there is more, (group key, of a replay with \1 and its id, ref)*}, or one word: CLOSED (missing
+--         is closed), GONE, PAUSED, PUSHED (it has an endpoint). At most 1,000 lanes are looked at.
 -- If the activation of a lane does not exist any more, the lane is parked. This is the same as for claims.
 --@include ../inbox/names.lua
 --@include ../gate/activations.lua

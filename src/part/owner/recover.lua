@@ -1,13 +1,13 @@
 #!lua flags=allow-oom
 -- Makes failed deliveries of a slot due immediately. These are deliveries that are waiting for a retry, and first
--- deliveries which have become a dead letter for the first time. Such dead letters are opened again with all of their
+-- deliveries which have become a dead letter for the first time. Such dead letters are reopened with all of their
 -- retries. They keep their place in the lane, so that the order is preserved. Dead letters that have been recovered
 -- before, and dead replays, are not changed. They can only be delivered again by a replay.
 --@keys meta log keys subs claims lanes pending waiting turns retries tries off counts final channel records*
 --@args gen slot ...
 -- More: (ref, replay or '', index of the records of its ref in the list)*, at most 200
--- Returns {OK, how many of them, how many were not looked at} or GONE. What ended otherwise, is under way, or was removed by
--- retention is left alone.
+-- Returns {OK, how many of them, how many were not looked at} or GONE. What ended otherwise, is under way, or was
+-- removed by retention is left alone.
 --@include ../lanes/clock.lua
 --@include ../lanes/refs.lua
 --@include ../lanes/lanes.lua

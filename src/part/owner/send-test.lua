@@ -5,8 +5,8 @@
 --@args gen slot number most ttlMs
 -- chunks: one key at most. The event is then sent once for this key: its ref is kept for ttlMs, and returned again.
 -- number: 0 to 31, tells those of one millisecond apart. most: how many may be open at once.
--- Returns {OK, ref} or one word: CLOSED (missing is closed), GONE, PAUSED, PULLED (it has no endpoint), HELD (its endpoint may
---         not be called), MANY.
+-- Returns {OK, ref} or one word: CLOSED (missing is closed), GONE, PAUSED, PULLED (it has no endpoint), HELD (its
+--         endpoint may not be called), MANY.
 --@include ../lanes/clock.lua
 --@include ../lanes/refs.lua
 --@include ../lanes/lanes.lua
@@ -24,7 +24,8 @@ local word = permissionOf(ARG_SLOT)
 if word then return { word } end
 readSlots({ ARG_SLOT })
 if redis.call('HEXISTS', KEY_ENDPOINTS, ARG_SLOT) == 0 then return { 'PULLED' } end
--- The endpoint is disabled in its health first (see claims/health.lua). Its row follows when the controller has noticed.
+-- The endpoint is disabled in its health first (see claims/health.lua). Its row follows when the controller has
+-- noticed.
 local health = redis.call('HGET', KEY_HEALTH, ARG_SLOT) or ''
 local disabled = tonumber(string.match(health, '^%d+ %d+ %d+ %d+ (%d+)'))
 local isDisabled = disabled and tonumber(enabledOf[ARG_SLOT]) <= disabled

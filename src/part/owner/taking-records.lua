@@ -1,4 +1,4 @@
--- Removes the record of a slot from the records of an event, but only if it has this outcome. Returns the record, and
+-- Removes the record of a slot from an event's records, but only if it has this outcome. Returns the record, and
 -- how many bytes were read.
 local function takeRecord(at, name, slot, outcome)
   local packed, bytes = struct.pack('>I5', tonumber(slot, 32)), 0

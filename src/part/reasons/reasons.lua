@@ -1,8 +1,8 @@
--- Counts the reasons why the events of a stream were not received by subscriptions. This is done for each UTC hour (in
--- hours since 1970). The field `why` of P:meta contains the newest hour, in the format `<hour> <without a group key>
+-- Counts the reasons why a stream's events were not received by subscriptions. This is done for each UTC hour (in
+-- hours since 1970). The `why` field of P:meta contains the newest hour, in the format `<hour> <without a group key>
 -- <not activated> <skipped> <expired>`. At the beginning of the next hour, these counts are moved to P:reasons: hour →
 -- the four counts. Without a group key is the number of events. All others are the number of events times the number of
--- subscriptions. The field `live` of P:meta contains the number of rows that are open and not behind. If a subscription
+-- subscriptions. The `live` field of P:meta contains the number of rows that are open and not behind. If a subscription
 -- is behind, it is counted when it catches up.
 
 -- The counts of a single call. `unrouted` is the number of events that were not received by any subscription, and will

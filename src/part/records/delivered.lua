@@ -1,8 +1,8 @@
 -- Removes the records of successful deliveries from events which are being removed. All other records are kept, because
--- the inbox lists deliveries that have failed after their events have expired. What is left of the chunks of an event is
+-- the inbox lists deliveries that have failed after their events have expired. What is left of an event's chunks is
 -- moved to as few chunks as possible.
--- MOST_SCANNED: the number of bytes after which a call does not continue with other chunks. LARGE_CHUNK: if the last chunk
--- has more bytes, which is only possible with more than 5 MB of results, all records of the event are kept.
+-- MOST_SCANNED: the number of bytes after which a call does not continue with other chunks. LARGE_CHUNK: if the last
+-- chunk has more bytes, which is only possible with more than 5 MB of results, all records of the event are kept.
 local DELIVERED, LARGE_CHUNK = 100, 196608
 local CHUNKS_AT_ONCE, MOST_SCANNED = 16, 98304
 local scanned = 0
@@ -30,9 +30,10 @@ local function takeFailed(chunk, kept)
   return bytes
 end
 
--- Removes the records of an event, or of one of its replays, in KEYS[at]. `from`: 0, or what was returned by the last call.
--- Returns nil if all of them have been read, and whether any are left. Otherwise, this has to be called again: 256 times the
--- number of full chunks that have been read, plus the number of chunks that are left of them.
+-- Removes the records of an event, or of one of its replays, in KEYS[at]. `from`: 0, or what was returned by the last
+-- call.
+-- Returns nil if all of them have been read, and whether any are left. Otherwise, this has to be called again: 256
+-- times the number of full chunks that have been read, plus the number of chunks that are left of them.
 local function forgetChunks(at, name, from, most)
   local size = redis.call('HSTRLEN', KEYS[at], name)
   if size == 0 or size > LARGE_CHUNK then return nil, size > 0 end

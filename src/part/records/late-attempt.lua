@@ -1,5 +1,5 @@
--- Adds an attempt to the record of an event that ended while the attempt was in progress. It does not change how and when
--- the event ended. Returns the number of attempts, or nil if the record does not exist any more.
+-- Adds an attempt to the record of an event that ended while the attempt was in progress. It does not change how and
+-- when the event ended. Returns the number of attempts, or nil if the record does not exist any more.
 local function addLateAttempt(at, name, ref, slot, note)
   local packed, attempts = packSlot(slot), nil
 

@@ -51,7 +51,7 @@ export function fullChunks(field: string, chunk: Buffer): string[] {
   return Array.from({ length: chunk[0] ?? 0 }, (_, i) => `${field}\0${i + 1}`);
 }
 
-/** Reads a single chunk of the records of an event. */
+/** Reads a single chunk of an event's records. */
 export function parseRecords(ref: string, chunk: Buffer): DeliveryRecord[] {
   const records: DeliveryRecord[] = [];
   const acceptedMs = msOfRef(ref);

@@ -1,19 +1,21 @@
 -- The final records. They are read by records/record.ts. P:rec:<6h of the ref> holds, by ref (of a replay: ref:id), the
 -- records of an event's subscriptions: a byte with the number n of full chunks, then records. A full chunk contains
--- about 64 records and is stored in the field `ref NUL n`. (In one field alone each record would rewrite all others:
+-- about 64 records and is stored in the `ref NUL n` field. (In one field alone each record would rewrite all others:
 -- 200 KB for 10,000.) After each 40 chunks, the next ones are twice as large, because there can be thousands of failed
 -- deliveries with many attempts.
---   record: slot in 5 bytes, outcome (d, x, X, e, s; X: dead again after it was recovered), age in hex (ms since the event was accepted), ' ', attempts in hex, ' ',
---   reason, ' ', latency in hex ms or -, then each failed attempt: ',' age ' ' reason ' ' latency; at last ';'
--- The field '' contains how many bytes of P:meta are for the failed deliveries in this key. They are given back together
--- with the key, because their records stay when the event is removed. Replays and test events are caused by a partner,
--- so they are not part of it. A partner can have up to 64 KiB of them in a key: the field of its slot contains how many.
+--   record: slot in 5 bytes, outcome (d, x, X, e, s; X: dead again after it was recovered), age in hex (ms since the
+--   event was accepted), ' ', attempts in hex, ' ', reason, ' ', latency in hex ms or -, then each failed attempt: ','
+--   age ' ' reason ' ' latency; at last ';'
+-- The field '' contains how many bytes of P:meta are for the failed deliveries in this key. They are given back
+-- together with the key, because their records stay when the event is removed. Replays and test events are caused by a
+-- partner, so they are not part of it. A partner can have up to 64 KiB of them in a key: the field of its slot contains
+-- how many.
 local CHUNK_BYTES, MOST_CHUNKS = 1536, 255
 local recordsAt, changedRecords, failedBytes = {}, {}, {}
 
--- Returns how many bytes a failed delivery uses: its record of `bytes`, which takes up to an eighth more in memory, and the
--- name in P:final. KEPT_COST: the field of an event with such records, which is added when the event is removed. Measured
--- with Redis 7.0.
+-- Returns how many bytes a failed delivery uses: its record of `bytes`, which takes up to an eighth more in memory, and
+-- the name in P:final. KEPT_COST: the field of an event with such records, which is added when the event is removed.
+-- Measured with Redis 7.0.
 local KEPT_COST = 90
 local function failedCost(bytes) return 145 + math.ceil(9 / 8 * bytes) end
 

@@ -2,10 +2,10 @@
 -- Reserves room for a single event of a sandbox run, if there is enough room. If a run has ended, its room is released.
 --@keys runs use
 --@args now run bytes kept runs eventsOfRun events mostBytes deliveriesOfRun deliveries
--- now: ms. bytes: size of the event. kept: ms that a new run is kept. The others are limits for one run or for all runs of the
--- workspace.
--- Returns {OK, end of the run (ms)}, {FULL} (the run accepts no more events), or {SPENT, ms} (the workspace has reached a
---         limit, at least until then).
+-- now: ms. bytes: size of the event. kept: ms that a new run is kept. The others are limits for one run or for all runs
+-- of the workspace.
+-- Returns {OK, end of the run (ms)}, {FULL} (the run accepts no more events), or {SPENT, ms} (the workspace has reached
+--         a limit, at least until then).
 local run, bytes = ARG_RUN, tonumber(ARG_BYTES)
 local COUNTED = { 'events', 'bytes', 'deliveries' }
 for _, ended in ipairs(redis.call('ZRANGEBYSCORE', KEY_RUNS, '-inf', ARG_NOW)) do

@@ -3,10 +3,10 @@
 --@keys meta keys subs endpoints health skipped
 --@args gen count ...
 -- More: group keys, as many as `count`; then slots
--- Returns {OK, 1 if control data is complete, number of group keys read, for each of these its slots in one text, (slot, row
---         or '', health or '', 1 if it has an endpoint, end of its last pause that was skipped or '')* of all these
---         slots}, or GONE. If some of the group keys were not read, they would take too long and should be included in
---         the next call.
+-- Returns {OK, 1 if control data is complete, number of group keys read, for each of these its slots in one text,
+--         (slot, row or '', health or '', 1 if it has an endpoint, end of its last pause that was skipped or '')* of
+--         all these slots}, or GONE. If some of the group keys were not read, they would take too long and should be
+--         included in the next call.
 --@include ../gate/activations.lua
 local FIELDS, SLOTS = 300, 500
 local meta = redis.call('HMGET', KEY_META, 'ready', 'gen')

@@ -72,7 +72,7 @@ export async function readView(
   return { active, slots: rows };
 }
 
-/** Returns true if the slot endpoint has been disabled, and was not enabled again. */
+/** Returns true if the slot endpoint has been disabled, and was not re-enabled. */
 export function isDisabled(health: string, { enabledMs = 0 }: Pick<SubscriptionRow, 'enabledMs'> = {}): boolean {
   const disabled = parseEndpointHealth(healthText(health))?.disabled;
   // It is removed by `claims/health.lua` when there is another claim.

@@ -3,8 +3,8 @@
 -- counts everything that was granted.
 --@keys space
 --@args part seq space nowMs
--- seq '': begin. Otherwise: the number of the change that begin returned, and the bytes that the part has stored; '' where the
--- part is gone, or has another account.
+-- seq '': begin. Otherwise: the number of the change that begin returned, and the bytes that the part has stored; ''
+-- where the part is gone, or has another account.
 -- Returns {OK, number of the change}.
 local had = redis.call('HGET', KEY_SPACE, ARG_PART)
 local seq, amount = string.match(had or '', '^(%d+) (%d+) ')

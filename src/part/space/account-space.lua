@@ -5,8 +5,8 @@
 --@keys space
 --@args part seq bytes need limit nowMs
 -- seq, bytes: as the part reported them. need: bytes that it has to store now; 0 only notes what it stores.
--- Returns {OK, number of this change, bytes that it may store} (only for a need), or a word with nothing granted: {BUSY, parts*}: take
---         back from these first, or {FULL, bytes that all parts store or have been granted}.
+-- Returns {OK, number of this change, bytes that it may store} (only for a need), or a word with nothing granted:
+--         {BUSY, parts*}: take back from these first, or {FULL, bytes that all parts store or have been granted}.
 local MOST, RECALL_MS, SLACK = 64, 5000, 20
 local all, others, parts, holders = redis.call('HGETALL', KEY_SPACE), 0, 1, {}
 local own = redis.call('HGET', KEY_SPACE, ARG_PART)

@@ -44,7 +44,7 @@ function replaceRefused(known: Known, answer: Unstored['answer']): void {
 const isRefused = (answer: Answer | undefined): answer is Refused => answer?.answer === 'LIMIT';
 
 /**
- * Stores events within the limit of the account. If a part has no space left, requests some from the account and stores the
+ * Stores events within the account's limit. If a part has no space left, requests some from the account and stores the
  * refused events again. Costs nothing as long as there is space, or for accounts without a limit.
  *
  * @param monotonicMs monotonic clock in milliseconds

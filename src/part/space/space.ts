@@ -23,7 +23,7 @@ export interface SpaceUse {
 }
 
 /**
- * OK: the part may store that much more. FULL: the limit of the account is reached. NONE: there is no limit any more.
+ * OK: the part may store that much more. FULL: the account's limit is reached. NONE: there is no limit any more.
  */
 export type SpaceAnswer = { readonly answer: 'OK' | 'NONE' | 'GONE' } | (SpaceUse & { readonly answer: 'FULL' });
 

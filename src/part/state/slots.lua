@@ -3,8 +3,8 @@
 --@keys meta subs counts deadLetters health
 --@args gen ...
 -- More: slots, at most 500
--- Returns {OK, (counters of lanes/counts.lua, dead letters, health of claims/health.lua)*}, or GONE. Each of them is '' if
---         there is none, and the counters are - if the slot has no row.
+-- Returns {OK, (counters of lanes/counts.lua, dead letters, health of claims/health.lua)*}, or GONE. Each of them is ''
+--         if there is none, and the counters are - if the slot has no row.
 if redis.call('HGET', KEY_META, 'gen') ~= ARG_GEN then return { 'GONE' } end
 local function readAll(key) return redis.call('HMGET', key, unpack(ARGV, FIRST)) end
 local rows, counts = readAll(KEY_SUBS), readAll(KEY_COUNTS)

@@ -1,5 +1,5 @@
 #!lua flags=allow-oom
--- Records the stored bytes of a part, so that they can be read by ingress. If a part is not included in the list with
+-- Records a part's stored bytes, so that they can be read by ingress. If a part is not included in the list with
 -- this generation, it was removed and does not get an entry.
 --@keys parts stored
 --@args name gen bytes payer

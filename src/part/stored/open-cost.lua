@@ -4,5 +4,6 @@
 local OPEN_COST = 450
 -- `failed`: the text of its failed attempts (lanes/tries.lua). Any text that is longer than 36 bytes uses more.
 local function openCost(failed) return OPEN_COST + math.ceil(4 / 3 * math.max(0, #failed - 36)) end
--- Whether a delivery in this lane uses the quota. Replays and test events don't, because they are not from the producer.
+-- Whether a delivery in this lane uses the quota. Replays and test events don't, because they are not from the
+-- producer.
 local function usesQuota(lane) return not isTest(lane) and not replayOf(lane) end

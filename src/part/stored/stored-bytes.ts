@@ -30,7 +30,7 @@ export interface StoredEvents {
   readonly payer: string;
   /** Rounded up to 64 KiB. */
   readonly bytes: number;
-  /** Key in the slot of the part. */
+  /** Key in the part's slot. */
   readonly key: string;
 }
 

@@ -3,10 +3,10 @@
 -- slots that are waiting, and the rows of about 512 slots that are behind.
 --@keys meta log subs positions claims pending waiting turns retries ready
 --@args gen
--- Returns {OK, now, number of open deliveries, 1 if some may be sent now or later, time since which no dispatcher sends them
---         (ms, 0 if unknown) or '', 1 if there are events, position from which to continue routing or '', the oldest
---         event if retention should have removed it or '', time since then (ms)}, or GONE. If a part is waiting for
---         tokens, it does not have a position, because dispatchers can't continue to route its events.
+-- Returns {OK, now, number of open deliveries, 1 if some may be sent now or later, time since which no dispatcher sends
+--         them (ms, 0 if unknown) or '', 1 if there are events, position from which to continue routing or '', the
+--         oldest event if retention should have removed it or '', time since then (ms)}, or GONE. If a part is waiting
+--         for tokens, it does not have a position, because dispatchers can't continue to route its events.
 --@include ../lanes/clock.lua
 local SLOTS, CLASSES, PAGE = 8, 2, 512
 local LONGEST_RETENTION_MS = 2592000000

@@ -1,11 +1,11 @@
 #!lua flags=no-writes
--- Counts what still has to be delivered by a part. The positions, and then the deleted subscriptions, are read one page at a
--- time.
+-- Counts what still has to be delivered by a part. The positions, and then the deleted subscriptions, are read one page
+-- at a time.
 --@keys meta log subs positions pending claims dropped
 --@args gen cursor
--- Returns {OK, next cursor ('0' after the last page), number of positions of the page before the tail, 1 if the part is held
---         back before its tail, number of open events, number of those in the page that are only kept as records of a
---         deleted subscription}, or GONE. If a part does not have any events, all numbers are 0.
+-- Returns {OK, next cursor ('0' after the last page), number of positions of the page before the tail, 1 if the part is
+--         held back before its tail, number of open events, number of those in the page that are only kept as records
+--         of a deleted subscription}, or GONE. If a part does not have any events, all numbers are 0.
 --@include ../lanes/refs.lua
 local PAGE = 500
 local meta = redis.call('HMGET', KEY_META, 'gen', 'tail', 'hold', 'pos')
@@ -18,7 +18,7 @@ local from = string.match(ARG_CURSOR, '^d(%d+)$')
 if from then
   local slots, kept = redis.call('ZRANGE', KEY_DROPPED, from, from + PAGE - 1), 0
   for _, slot in ipairs(slots) do
-    -- Unless the subscription was created again in the meantime.
+    -- Unless the subscription was recreated in the meantime.
     if redis.call('HEXISTS', KEY_SUBS, slot) == 0 then
       kept = kept + redis.call('ZLEXCOUNT', KEY_PENDING, '[' .. slot, '(' .. slot .. '\255')
     end

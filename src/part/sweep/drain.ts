@@ -6,7 +6,9 @@ import { RECORDS_KEPT_MS } from './due.ts';
 const DRAIN = readNamedScript(new URL('drain.lua', import.meta.url));
 const REMOVE = readNamedScript(new URL('remove.lua', import.meta.url));
 const REMOVE_IDS = readNamedScript(new URL('remove-ids.lua', import.meta.url));
-/** The number of hours before and after now for which a part can have ids. If the clock was set back, they are later. */
+/**
+ * The number of hours before and after now for which a part can have ids. If the clock was set back, they are later.
+ */
 const [HOURS_BEFORE, HOURS_AFTER] = [50, 50];
 /** The number of buckets that are removed by a call. */
 const BUCKETS_AT_ONCE = 32;

@@ -2,9 +2,9 @@
 -- Returns what needs to be done by the sweep in a part, and when it needs to be done.
 --@keys meta log pending counts final off dropped
 --@args gen
--- Returns {OK, now, retentionMs or '', ref of the oldest event or '', hours with ids (`first last`) or '', first bucket of
---         records or '', time of the last tidying of slots (ms) or '', time at which the next deleted slot is due (ms) or
---         '', 1 if slots have something to tidy}, or GONE.
+-- Returns {OK, now, retentionMs or '', ref of the oldest event or '', hours with ids (`first last`) or '', first bucket
+--         of records or '', time of the last tidying of slots (ms) or '', time at which the next deleted slot is due
+--         (ms) or '', 1 if slots have something to tidy}, or GONE.
 --@include ../lanes/clock.lua
 --@include ../lanes/refs.lua
 local meta = redis.call('HMGET', KEY_META, 'gen', 'retentionMs', 'ids', 'recs', 'tidied')

@@ -1,6 +1,6 @@
--- Ends all open events which are removed by retention, and continues their lanes. If there is an attempt in progress for
--- an event, it holds its lane until it is over (owner/ended.lua). Before you call `expireEvent` for an event, you must
--- have read its slots, claims, states, and records. At the end, you must call `continueLanes`.
+-- Ends all open events which are removed by retention, and continues their lanes. If there is an attempt in progress
+-- for an event, it holds its lane until it is over (owner/ended.lua). Before you call `expireEvent` for an event, you
+-- must have read its slots, claims, states, and records. At the end, you must call `continueLanes`.
 local NO_NOTE = 'retention -'
 -- How many failed deliveries of a slot are listed. All others are only counted.
 local MOST_LISTED = 100000

@@ -5,13 +5,13 @@
 --@keys meta log body subs positions late claims lanes pending waiting turns retries tries counts final lists replays channel reasons records*
 --@args gen bucket
 -- bucket: number of the bucket in the list of records.
--- Returns {OK, number of events removed, deliveries expired, deliveries expired before they were routed (subscriptions times
---         events), 1 if there is more to do}; {BUCKET, number} if nothing was done and that bucket has to be listed; or
---         GONE.
--- Field `cut` of P:meta, while a slice is being removed: the ref of its last event; the cursor in P:pos, or - if no position
--- is before that event, so none of the slice will be routed; the ref of the event whose references end next; and how many of
--- these have already ended. If all of them have ended, the cursor is =, and the last two are the event whose records are
--- removed next, and how far this has come (records/delivered.lua).
+-- Returns {OK, number of events removed, deliveries expired, deliveries expired before they were routed (subscriptions
+--         times events), 1 if there is more to do}; {BUCKET, number} if nothing was done and that bucket has to be
+--         listed; or GONE.
+-- Field `cut` of P:meta, while a slice is being removed: the ref of its last event; the cursor in P:pos, or - if no
+-- position is before that event, so none of the slice will be routed; the ref of the event whose references end next;
+-- and how many of these have already ended. If all of them have ended, the cursor is =, and the last two are the event
+-- whose records are removed next, and how far this has come (records/delivered.lua).
 --@include ../lanes/clock.lua
 --@include ../lanes/refs.lua
 --@include ../lanes/lanes.lua

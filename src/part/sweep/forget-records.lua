@@ -1,6 +1,6 @@
 #!lua flags=allow-oom
 -- Frees the records of events which are older than the time for which records should be kept. This is as long again as
--- the retention, but not longer than the longest retention. The field `recs` of P:meta contains the first bucket which
+-- the retention, but not longer than the longest retention. The `recs` field of P:meta contains the first bucket which
 -- has not been freed yet. The bytes of failed deliveries are given back. Their names in P:final are then removed by
 -- tidy.lua, which becomes due.
 --@keys meta records*

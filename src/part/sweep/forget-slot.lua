@@ -16,7 +16,7 @@ local MOST, CLAIMED_MS = 500, 30000
 if redis.call('HGET', KEY_META, 'gen') ~= ARG_GEN then return { 'GONE' } end
 local slot = redis.call('ZRANGEBYSCORE', KEY_DROPPED, '-inf', now, 'LIMIT', 0, 1)[1]
 if not slot then return { 'OK', 0 } end
--- In the meantime, the subscription has been created again.
+-- In the meantime, the subscription has been recreated.
 if redis.call('HEXISTS', KEY_SUBS, slot) == 1 then
   redis.call('ZREM', KEY_DROPPED, slot)
   redis.call('HDEL', KEY_FORMER, slot)

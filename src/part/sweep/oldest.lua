@@ -5,12 +5,12 @@
 --@args gen limit ...
 -- limit: number of references of a subscription to look at. 0 reads the log only.
 -- More: (slot, ref up to which everything is known to be settled, or '')*
--- Returns {OK, (time of the oldest event not routed in ms or '', time of the oldest open event in ms or '', 1 if that event
---         is open or 0 if it only is a lower bound, ref up to which everything is settled)*}, or GONE. If there are
---         only a few open references, all of them are read. Otherwise, the log is read in the order of time, up to the
---         limit. If there is an attempt in progress for an event, it is also considered to be open, because it might
---         have to wait again. If there are too many claims in the part to read all of them, the oldest event in the log
---         is used for the claimed events of a subscription.
+-- Returns {OK, (time of the oldest event not routed in ms or '', time of the oldest open event in ms or '', 1 if that
+--         event is open or 0 if it only is a lower bound, ref up to which everything is settled)*}, or GONE. If there
+--         are only a few open references, all of them are read. Otherwise, the log is read in the order of time, up to
+--         the limit. If there is an attempt in progress for an event, it is also considered to be open, because it
+--         might have to wait again. If there are too many claims in the part to read all of them, the oldest event in
+--         the log is used for the claimed events of a subscription.
 --@include ../lanes/refs.lua
 --@include ../inbox/names.lua
 --@include ../owner/ended.lua

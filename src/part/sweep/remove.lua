@@ -1,5 +1,5 @@
 #!lua flags=allow-oom
--- Removes a part of a stream. Until remove-ids.lua has finished, the field `was` of P:meta contains the generation for
+-- Removes a part of a stream. Until remove-ids.lua has finished, the `was` field of P:meta contains the generation for
 -- which there may still be some data.
 --@keys meta log body keys subs endpoints positions late claims lanes pending waiting turns retries tries off counts health dropped former final answers ready lists replays deadLetters reasons skips skipped records*
 --@args fence gen

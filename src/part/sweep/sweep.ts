@@ -16,7 +16,7 @@ const [IDS_AT_ONCE, RECORDS_AT_ONCE] = [24, 8];
 const BUCKETS_BEFORE = 4;
 /** The buckets which contain the records of test events that are expiring now. */
 const TEST_BUCKETS = 3;
-/** If the clock of Redis is wrong by more than this, events could be removed too early. This is the minimum retention. */
+/** If the Redis clock is wrong by more than this, events could be removed too early. This is the minimum retention. */
 const LARGEST_OFFSET_MS = HOUR_MS;
 
 /** What was done by a single slice of a sweep. */

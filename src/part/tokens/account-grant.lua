@@ -1,20 +1,23 @@
 #!lua flags=allow-oom
 -- Counts what was routed by a part at the cost of an account. If the part needs tokens, they are granted. Both of them
--- are totals in the ledger of the part, so each step can be repeated. If an old report is received, this is safe,
+-- are totals in the part's ledger, so each step can be repeated. If an old report is received, this is safe,
 -- because it can only contain more tokens than there are.
 --@keys meta seen hold short grants ended
 --@args part queue ledger total given left need waits nowMs term
--- part: `ten:queue:gen:number`. queue: `ten:queue`. total, given, left: as the part reported them; left '' without a bound.
--- need: what it has to have left; waits: 1 if an event waits for that. need -1: the ledger ended, nothing is left of it.
+-- part: `ten:queue:gen:number`. queue: `ten:queue`. total, given, left: as the part reported them; left '' without a
+-- bound.
+-- need: what it has to have left; waits: 1 if an event waits for that. need -1: the ledger ended, nothing is left of
+-- it.
 -- term: as returned before the report was read, or ''.
--- Returns {OK, due, tokens ever granted to the ledger, 1 if the queue was short before}, or a word with nothing granted:
---         {BUSY, due, parts that hold tokens}: take them back; {SHORT, due}: the account is spent; {CLOSED, due}: nobody
---         knows its plan. due: 1 if there are ledgers that may be forgotten.
---         {NEW, term}: the ledger is not known, or has ended, and nothing was counted. Read the report again, because it
---         may be a late one, and then repeat the call with this term.
--- Fields: A:seen: part.ledger → total that was counted (see also ended/ended-ledgers.lua); A:grants: part → ledger, tokens ever
--- granted to it; A:hold: part → tokens of these that were not routed yet, as far as is known. They are not changed by
--- replays.
+-- Returns {OK, due, tokens ever granted to the ledger, 1 if the queue was short before}, or a word with nothing
+-- granted:
+--         {BUSY, due, parts that hold tokens}: take them back; {SHORT, due}: the account is spent; {CLOSED, due}:
+--         nobody knows its plan. due: 1 if there are ledgers that may be forgotten.
+--         {NEW, term}: the ledger is not known, or has ended, and nothing was counted. Read the report again, because
+--         it may be a late one, and then repeat the call with this term.
+-- Fields: A:seen: part.ledger → total that was counted (see also ended/ended-ledgers.lua); A:grants: part → ledger,
+-- tokens ever granted to it; A:hold: part → tokens of these that were not routed yet, as far as is known. They are not
+-- changed by replays.
 --@include ../lanes/clock.lua
 --@include ended/ended-ledgers.lua
 --@include ../../redis/scripts/lib/balance.lua

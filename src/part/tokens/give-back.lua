@@ -1,5 +1,6 @@
 #!lua flags=allow-oom
--- Gives back all tokens that a part has left. The account will count them as granted until this has been reported to it.
+-- Gives back all tokens that a part has left. The account will count them as granted until this has been reported to
+-- it.
 --@keys meta
 --@args gen
 -- Returns {OK}, or GONE.

@@ -23,7 +23,7 @@ export interface PartCounts {
   readonly bytes: number;
 }
 
-/** The tokens of a part, as they were reported by the part. */
+/** A part's tokens, as they were reported by the part. */
 export interface Report {
   readonly payer: string;
   /** If the account does not exist, this is ''. */

@@ -1,11 +1,12 @@
--- The ledger of a part. It contains what was routed at the cost of its payer. Fields of P:meta:
+-- A part's ledger. It contains what was routed at the cost of its payer. Fields of P:meta:
 --   used     tokens that were ever routed in this generation
 --   ledger   id of the ledger, which begins with each payer; base: what `used` was then
 --   given    tokens that the account ever granted to this ledger
 --   granted  `used` may grow up to here; absent: no bound
 --   need     tokens of the next event, while a part is held back for want of them
 --   owed     ledgers that ended and were not counted yet: (account ' ' generation ' ' ledger ' ' total ';')*
---   ended    ledgers that were counted, but their accounts have not noted their end: (account ' ' generation ' ' ledger ';')*
+--   ended    ledgers that were counted, but their accounts have not noted their end: (account ' ' generation ' ' ledger
+--   ';')*
 -- Ledgers in `ended` are never reported again.
 local function endLedger()
   local m = redis.call('HMGET', KEY_META, 'payer', 'ledger', 'used', 'base', 'owed', 'gen', 'ended')

@@ -1,11 +1,12 @@
 #!lua flags=allow-oom
--- Reads what a part has routed at the cost of its payer, and how much it is still allowed to route. Also reads its other
--- counts, which are added to the series and to the stored bytes at the same time.
+-- Reads what a part has routed at the cost of its payer, and how much it is still allowed to route. Also reads its
+-- other counts, which are added to the series and to the stored bytes at the same time.
 --@keys meta
 --@args gen
--- Returns {OK, payer or '', plan or '', ledger, its total, tokens ever granted to it, tokens left of them or '' without a
---         bound, tokens of the event that waits for them or 0, `owed`, `ended` (ledger.lua), `in`, `out` (lib/traffic) or
---         '', stored bytes}, or GONE. If the generation is -, the part was removed, and only `owed` and `ended` are left.
+-- Returns {OK, payer or '', plan or '', ledger, its total, tokens ever granted to it, tokens left of them or '' without
+--         a bound, tokens of the event that waits for them or 0, `owed`, `ended` (ledger.lua), `in`, `out`
+--         (lib/traffic) or '', stored bytes}, or GONE. If the generation is -, the part was removed, and only `owed`
+--         and `ended` are left.
 --@include ../lanes/clock.lua
 --@include ledger.lua
 local FIELDS = {

@@ -129,11 +129,11 @@ export function nameNode(error: NodeJS.ErrnoException, node: string): Error {
   return Object.assign(new Error(`${node}: ${message}`), code === undefined ? {} : { code });
 }
 
-/** Returns the address of Redis, or the addresses of the Sentinels. */
+/** Returns the Redis address, or the addresses of the Sentinels. */
 function optionsOf({ nodes, tls, sentinel }: RedisUrl, access: RedisAccess): Options {
   let reconnectedMs = Number.NEGATIVE_INFINITY;
-  // After a failover, the previous master no longer accepts writes. A new connection will use the new master, as soon as
-  // there is one.
+  // After a failover, the previous master no longer accepts writes. A new connection will use the new master, as soon
+  // as there is one.
   const reconnectOnError = (error: Error) => {
     const nowMs = performance.now();
     if (!error.message.startsWith('READONLY') || nowMs - reconnectedMs < LEAVE_REPLICA_MS) return false;
@@ -166,13 +166,13 @@ function createCluster(url: RedisUrl, access: RedisAccess): Cluster {
   const cluster = new Cluster([...url.nodes], {
     redisOptions: { ...FAIL_FAST, ...access.options() },
     enableOfflineQueue: false,
-    // Otherwise, commands in progress when the connection to a node was closed would be sent again.
+    // Otherwise, commands in progress when the connection to a node was closed would be resent.
     retryDelayOnFailover: 0,
     lazyConnect: true,
     slotsRefreshTimeout: 2_000,
     clusterRetryStrategy: reconnectDelayMs,
-    // Names are resolved by each connection. Otherwise, no node would be used if one of the names can't be resolved, and
-    // certificates would be compared with addresses.
+    // Names are resolved by each connection. Otherwise, no node would be used if one of the names can't be resolved,
+    // and certificates would be compared with addresses.
     dnsLookup: (name, done) => done(null, name),
   });
   cluster.on('+node', (node: Redis) => access.keepFresh(node.options));

@@ -26,7 +26,7 @@ export interface RedisAccess {
 const NAMES = ['username', 'password', 'tls', 'sentinelUsername', 'sentinelPassword', 'sentinelTLS'] as const;
 
 /**
- * The options of a connection are read several times. This must be shorter than the shortest time between two
+ * A connection's options are read several times. This must be shorter than the shortest time between two
  * connections.
  */
 const FRESH_MS = 50;

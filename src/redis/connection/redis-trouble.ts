@@ -42,7 +42,7 @@ export function isDenied(error: Error | undefined): boolean {
   return error !== undefined && DENIED.test(causeOf(error).message);
 }
 
-/** Returns the address of Redis and its variable, as used in messages. */
+/** Returns the Redis address and its variable, as used in messages. */
 export function placeOf({ url, username }: RedisSettings): string {
   return `${withoutPasswords(url, username)} (SLUICE_REDIS_URL)`;
 }

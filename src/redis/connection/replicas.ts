@@ -26,7 +26,7 @@ export interface Replicas {
 
 interface Master {
   readonly redis: Redis;
-  /** The id of the server, as soon as it is connected. */
+  /** The server's id, as soon as it is connected. */
   readonly serverId: Promise<string>;
   /** The WAIT in progress, and the next WAIT, which includes all writes until it is sent. */
   running: Promise<void>;
@@ -90,7 +90,7 @@ export function createReplicas(options: {
     return master;
   }
 
-  /** Returns the current server id of a connection. */
+  /** Returns a connection's current server id. */
   function serverIdOf(node: Redis): Promise<string> {
     const { stream } = node;
     let id = serverIds.get(stream);

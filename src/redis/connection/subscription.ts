@@ -1,6 +1,6 @@
 import { Cluster, type Redis } from 'ioredis';
 
-/** The delay before a rejected subscription is sent again, in milliseconds. */
+/** The delay before a rejected subscription is resent, in milliseconds. */
 const AGAIN_MS = 5_000;
 
 /**

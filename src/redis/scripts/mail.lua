@@ -2,8 +2,8 @@
 -- Reserves an invitation email unless its address or its account has used up all emails of the period. It can also
 -- return an email that was not sent.
 -- KEYS  1 A:meta  2 A:mails  3 A:mailed
--- ARGV  1 fence  2 now ms  3 period ms  4 invited address (hash)  5 uid of the Integration  6 most mails of the account, or ''
---       7 reserve or release
+-- ARGV  1 fence  2 now ms  3 period ms  4 invited address (hash)  5 uid of the Integration  6 most mails of the
+--       account, or '' 7 reserve or release
 -- Returns {OK}, {ADDRESS, ms} or {ACCOUNT, ms} with the time from which it is possible, or {FENCED} (a newer controller
 -- leads). Another attempt for the same Integration counts as the same email. The period starts at the last attempt.
 -- A:mailed has the uid of the Integration for each address, followed by '+' if an earlier attempt was not given back.

@@ -1,6 +1,6 @@
 #!lua flags=allow-oom
 -- Deletes the record of a subscription without an object. It is kept if the subscription is open or paused, or if it
--- was created again.
+-- was recreated.
 -- KEYS  1 I:meta  2 I:s:<sub>
 -- ARGV  1 fence  2 inc  3 1 to only look
 -- Returns OK, BUSY, or FENCED when a newer controller leads.

@@ -1,5 +1,5 @@
 #!lua flags=allow-oom
--- Deletes the record of a queue without an object. It is kept if the queue accepts events, or if it was created again.
+-- Deletes the record of a queue without an object. It is kept if the queue accepts events, or if it was recreated.
 -- KEYS  1 Q:meta
 -- ARGV  1 fence  2 gen  3 1 to only look
 -- Returns OK, BUSY, or FENCED when a newer controller leads.

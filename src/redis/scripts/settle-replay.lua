@@ -2,7 +2,8 @@
 -- Ends the intent of a replay when all events have been added to the inbox and refunds the unused tokens. This is only
 -- done once.
 -- KEYS  1 A:meta  2 A:rp  3 A:rp:<name>
--- ARGV  1 nowMs  2 ttlMs of what is kept of it  3 name (integration/id)  4 events taken  5 tokens to refund  6.. fields that end
+-- ARGV  1 nowMs  2 ttlMs of what is kept of it  3 name (integration/id)  4 events taken  5 tokens to refund  6.. fields
+-- that end
 -- Returns OK, DONE (it has already ended) or GONE (it is not known).
 local state = redis.call('HGET', KEYS[3], 'state')
 redis.call('ZREM', KEYS[2], ARGV[3])

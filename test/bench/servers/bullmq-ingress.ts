@@ -5,8 +5,9 @@ import { serveCommands } from '../commands.ts';
 import { commandsSent, connectBullmq, type DeliveryJob, QUEUE } from './bullmq.ts';
 
 /**
- * The first half of the BullMQ baseline: Fastify adds a job for each endpoint and responds with 202 when they are stored.
- * Jobs of concurrent requests are added together, as in Sluice and XADD. `bullmq-ingress.ts <port> <redis> <control>`
+ * The first half of the BullMQ baseline: Fastify adds a job for each endpoint and responds with 202 when they are
+ * stored. Jobs of concurrent requests are added together, as in Sluice and XADD.
+ * `bullmq-ingress.ts <port> <redis> <control>`
  */
 
 const MOST = 64;

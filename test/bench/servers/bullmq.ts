@@ -3,7 +3,7 @@ import { Redis, type RedisOptions } from 'ioredis';
 export const QUEUE = 'deliveries';
 
 export interface DeliveryJob {
-  /** The id of the event, which is the same for all endpoints. */
+  /** The event's id, which is the same for all endpoints. */
   readonly id: string;
   readonly endpoint: number;
   readonly body: string;

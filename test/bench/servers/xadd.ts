@@ -2,8 +2,8 @@ import Fastify, { type FastifyReply } from 'fastify';
 import { Redis } from 'ioredis';
 
 /**
- * The XADD baseline: Fastify adds events to a stream and responds with 202 after the reply, i.e. after the fsync. Events
- * that arrive during a pipeline are sent with the next one, up to 64 at a time. `xadd.ts <port> <redis port>`
+ * The XADD baseline: Fastify adds events to a stream and responds with 202 after the reply, i.e. after the fsync.
+ * Events that arrive during a pipeline are sent with the next one, up to 64 at a time. `xadd.ts <port> <redis port>`
  */
 
 const MOST = 64;

@@ -16,8 +16,8 @@ const FILES: Readonly<Record<string, readonly string[]>> = {
 };
 
 /**
- * Returns the CustomResourceDefinitions of the Prometheus Operator, cert-manager and the Gateway API, from the versions that
- * test/support/kubernetes/apis/go.mod locks.
+ * Returns the CustomResourceDefinitions of the Prometheus Operator, cert-manager and the Gateway API, from the versions
+ * that test/support/kubernetes/apis/go.mod locks.
  */
 export async function foreignApis(): Promise<Manifest[]> {
   const cwd = join(ROOT, 'test', 'support', 'kubernetes', 'apis');

@@ -56,8 +56,8 @@ export function outputOf({ code, stdout, stderr }: CommandResult): string {
 }
 
 /**
- * Parses a stream of YAML documents as Kubernetes does, using YAML 1.1. Excludes empty documents. Returns the same object
- * for the same text because most documents, such as the definitions, are in every rendering.
+ * Parses a stream of YAML documents as Kubernetes does, using YAML 1.1. Excludes empty documents. Returns the same
+ * object for the same text because most documents, such as the definitions, are in every rendering.
  */
 export function parseObjects(yaml: string): Manifest[] {
   return yaml.split(/^---$/m).flatMap(text => {

@@ -20,7 +20,7 @@ export interface InstalledRights {
 
 const asList = (items: readonly object[]) => JSON.stringify({ apiVersion: 'v1', kind: 'List', items });
 
-/** Applies the rendered RBAC objects of the chart. The namespace has the name of the release. */
+/** Applies the rendered RBAC objects of the chart. The namespace has the release's name. */
 export async function installRights(kubeconfig: string, release: string, values: ValueSet): Promise<InstalledRights> {
   const [helm, { kubectl: binary }, folder] = await Promise.all([
     openHelm(),

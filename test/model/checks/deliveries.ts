@@ -73,7 +73,7 @@ export function checkClaims(
       if (was !== undefined) had.set(claim.lane, was);
       checkClaim(ownerOf(tenants, claim.slot), claim, nowMs);
     }
-    // If the slot of a stream was lost, the stream starts again.
+    // If a stream's slot was lost, the stream starts again.
     if ((part.meta.get('tail') ?? '') < (earlier?.meta.get('tail') ?? '')) continue;
     for (const claim of had.values()) {
       const right = mayGo(earlier as PartDump, claim, reports, nowMs);

@@ -57,7 +57,7 @@ export function createReplayBook(nowMs: () => number, leftForReplays: (account: 
     const closes = tenant.mayBe(
       ({ subscriptions }) => (subscriptions.get(receiver.uid)?.route ?? 'closed') === 'closed',
     );
-    // Its inbox may be lost and created again.
+    // Its inbox may be lost and recreated.
     const lost = !receiver.routed.has(ref) || !tenant.isCertain();
     return closes || lost || receiver.open.has(ref) || nowMs() - acceptedMs > RETENTION_MS;
   }

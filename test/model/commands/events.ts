@@ -39,7 +39,7 @@ export const work = commandOf(
   }),
 );
 
-/** Queries the disposition of an event. */
+/** Queries an event's disposition. */
 export const ask = commandOf(fc.nat(100), which => ({
   text: 'somebody reads the inbox of',
   run: async system => system.say(await system.reader.ask(which)),

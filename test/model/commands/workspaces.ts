@@ -19,7 +19,7 @@ export const resume = commandOf(values, ({ tenant, death }) => ({
   run: system => system.pause(tenant, false, death),
 }));
 
-/** The namespace of the workspace is kept, including all objects. */
+/** The workspace's namespace is kept, including all objects. */
 export const deleteWorkspace = commandOf(values, ({ tenant, death }) => ({
   text: `workspace ${tenant} is deleted`,
   can: ({ objects }) => objects.workspace(tenant)?.metadata.deletionTimestamp === undefined,

@@ -13,8 +13,8 @@ import { type Dispatcher, newWorld, type Setup } from './world/world.ts';
  * `src/part` were written against this model.
  *
  * - `part/`: the content of a part, and one pure function for each script. `runStep(part, call)` returns a reply, the
- *   next part, and the published messages. The functions do not depend on processes, so the same calls can be applied to
- *   a part in Redis.
+ *   next part, and the published messages. The functions do not depend on processes, so the same calls can be applied
+ *   to a part in Redis.
  * - `world/`: senders, dispatchers, endpoints, the controller's gates, and faults. A move is a single step of the
  *   world. `settle` disables further faults and counts the ticks until all remaining events are delivered.
  * - `checks/`: the rules, with the number of the invariant. Checks record gates and the requests to the endpoints

@@ -60,7 +60,9 @@ function play(setup: Setup, picks: readonly number[]): Played {
   return { story: [...story, ...rest], ticks: settled.ticks, wrong: settled.wrong };
 }
 
-/** Plays random histories until the given number of moves was made. If one of them fails, returns its shortened story. */
+/**
+ * Plays random histories until the given number of moves was made. If one of them fails, returns its shortened story.
+ */
 export function playWorlds({ steps, seed, worlds, replay, shrinks = true }: RandomOptions) {
   let [made, ticks] = [0, 0];
   const histories = fc.record({

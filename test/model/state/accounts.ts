@@ -18,7 +18,7 @@ export const PLANS: Readonly<Record<AccountName, AccountSpec>> = {
   small: { plan: 'Free', includedTokens: 12, owners: [] },
 };
 
-/** Returns the `acc_…` id of the payer of a workspace. */
+/** Returns the `acc_…` id of a workspace's payer. */
 export function payerOf(workspace: string): string {
   return accountId(PAYERS[workspace] as AccountName);
 }

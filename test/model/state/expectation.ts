@@ -104,7 +104,7 @@ export function emptyReceiver({ undecided, routed, replayed, open, final }: Rece
 
 /**
  * Returns the disposition of an event that is accepted or waiting while a definition is in force. A pause delays the
- * decision until its end. A refused event remains refused because a key that is opened again is only open for later
+ * decision until its end. A refused event remains refused because a key that is reopened is only open for later
  * events.
  */
 export function decide(

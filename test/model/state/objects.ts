@@ -128,7 +128,7 @@ export function createObjects(nowMs: () => number) {
     },
     /** The version, which increases with every change. */
     version: () => versions,
-    /** Writes a status, like the controller, even if the object was created again. Returns the current object. */
+    /** Writes a status, like the controller, even if the object was recreated. Returns the current object. */
     writeStatus(kind: ModelKind, key: string, status: object): AnyObject {
       const object = storeOf(kind).get(key);
       if (object === undefined) throw new Error(`${kind} ${key} does not exist`);

@@ -42,7 +42,7 @@ export function expectReplay(
   const subscription = tenant.defined().subscriptions.get(receiver.uid);
   if (subscription?.route !== 'open') return refused(subscription?.route === 'paused' ? 'PAUSED' : 'GONE');
   const isActive = ({ groupKey }: ModelEvent) => tenant.defined().gates.has(`${receiver.integration}/${groupKey}`);
-  // A stream that was created again does not have any events of the previous stream.
+  // A stream that was recreated does not have any events of the previous stream.
   const isStored = ({ lost, streamUid }: ModelEvent) => !lost && streamUid === subscription.streamUid;
   const isOld = ({ acceptedMs }: ModelEvent) => nowMs - acceptedMs > RETENTION_MS;
 

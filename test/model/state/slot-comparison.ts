@@ -129,7 +129,7 @@ export function noteFailure(receiver: Receiver, name: string, { outcome, dueMs =
 }
 
 /**
- * Checks that the result of a delivery is recorded once and does not change: replays do not affect the earlier result
+ * Checks that a delivery's result is recorded once and does not change: replays do not affect the earlier result
  * of the event (invariant 17). Records of delivered events are removed with the events if no delivery has failed.
  */
 function checkRecords(

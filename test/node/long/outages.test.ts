@@ -71,7 +71,7 @@ describe.skipIf(refusal !== undefined || promtool === undefined)('an outage of m
 
   const apiWrites = async () => parseApiWrites(await kubectl(['get', '--raw', '/metrics']));
 
-  /** Publishes an event of a shop and returns the status of the response. */
+  /** Publishes an event of a shop and returns the response's status. */
   async function publish(shop: string, id: string, address: string): Promise<number> {
     const response = await fetch(`http://${address}/events/${tenantId(shop)}/orders`, {
       method: 'POST',

@@ -83,7 +83,7 @@ export function firstHourOfIds({ meta }: Dump): number | undefined {
   return text === undefined ? undefined : Number(text.split(' ')[0]);
 }
 
-/** Replays and test events don't use the quota of the producer. `name`: without the slot. */
+/** Replays and test events don't use the producer's quota. `name`: without the slot. */
 const usesQuota = (name: string) => name.length === 15 && name.slice(11) < 'ffe0';
 
 /** Returns the number of bytes that failed deliveries should use. Must be the same as in `records/records.lua`. */

@@ -9,8 +9,8 @@ import { comeToRest } from './rest.ts';
 import { runHistory, shrink, tell } from './run.ts';
 
 /**
- * `SEEDS=1000 LENGTH=500` plays more histories than by default (`make test-model` uses 100, and `make test-mutants` 20).
- * `HISTORY` plays a history that has failed earlier.
+ * `SEEDS=1000 LENGTH=500` plays more histories than by default (`make test-model` uses 100, and `make test-mutants`
+ * 20). `HISTORY` plays a history that has failed earlier.
  */
 const SEEDS = Number(process.env.SEEDS || 2);
 const LENGTH = Number(process.env.LENGTH || 500);

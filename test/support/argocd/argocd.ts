@@ -24,7 +24,7 @@ export interface ArgoCd {
 /**
  * Starts the real Argo CD: its repository server and its application controller, with a separate Redis. They end with
  * this process, for any reason. Applications use the cluster as `https://kubernetes.default.svc`.
- * @param options.settings files that patch the ConfigMap `argocd-cm`
+ * @param options.settings files that patch the `argocd-cm` ConfigMap
  * @throws MissingBinaries; an Error with the end of the log if a program is not ready within two minutes
  */
 export async function startArgoCd(

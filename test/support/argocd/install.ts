@@ -44,7 +44,7 @@ async function untilServed(cluster: Access): Promise<void> {
  * Applies the definitions and settings of Argo CD.
  *
  * @param manifests folder with Argo CD's own manifests
- * @param settings patches of the ConfigMap `argocd-cm`, such as health checks
+ * @param settings patches of the `argocd-cm` ConfigMap, such as health checks
  */
 export async function installArgoCd(
   cluster: Access,

@@ -26,7 +26,7 @@ const ENTRY = /([0-9a-v]{8})[0-9a-f]{15}/g;
 /** Creates an audited tenant with one stream. */
 export async function createAuditedPart(redis: RedisClient) {
   const t = await createAuditedTenant(redis);
-  // Scripts use the time of Redis. Group keys have been open for some time.
+  // Scripts use the Redis time. Group keys have been open for some time.
   t.clock.ms = Date.now() - 60_000;
   await t.begin(['red', 'green', 'blue']);
   const { meta } = partKeys({ tenant: t.tenant, queue: 'orders', gen: '', number: 0 });

@@ -49,7 +49,7 @@ function recording(redis: RedisClient, calls: string[]): RedisClient {
 }
 
 export interface AuditedTenantOptions {
-  /** The name of the workspace, for tests with several workspaces. */
+  /** The workspace's name, for tests with several workspaces. */
   readonly name?: string;
   /** Whether the client separates the cluster-wide keys from the keys of other tests. */
   readonly clusterIsOwn?: boolean;

@@ -56,7 +56,7 @@ export async function startGuardedServer(options: GuardOptions) {
       };
       scope.all('/', reach);
       scope.all('/*', reach);
-      // Like the routes of the facade, these are in a separate scope with parameters.
+      // Like the facade's routes, these are in a separate scope with parameters.
       await scope.register(async inner => void inner.get('/producer/:tenant/catalog', reach));
       scope.setNotFoundHandler(reach);
     },

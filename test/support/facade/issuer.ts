@@ -8,7 +8,7 @@ type Members = Readonly<Record<string, unknown>>;
 /** A real identity provider on a separate port. */
 export interface TestIssuer {
   readonly url: string;
-  /** The address of the issuer, `host:port`. */
+  /** The issuer's address, `host:port`. */
   readonly port: number;
   /** The URL of the public keys. */
   readonly keysUrl: string;

@@ -1,7 +1,7 @@
 /** A request that servers, proxies or middleware may interpret differently. */
 export interface PathSpelling {
   readonly name: string;
-  /** Returns the bytes of the request, for a guarded path starting with /waas/ and additional header lines. */
+  /** Returns the request's bytes, for a guarded path starting with /waas/ and additional header lines. */
   readonly render: (path: string, headers?: readonly string[]) => Buffer;
 }
 

@@ -15,7 +15,7 @@ export const ROUTE_PERMISSIONS: Readonly<Record<string, readonly [scope: Scope, 
   listIntegrations: ['waas:read', 'Viewer'],
   getIntegration: ['waas:read', 'Viewer'],
   revokeIntegration: ['waas:write', 'Admin'],
-  // For the account in the call. Otherwise, this is the account of the caller.
+  // For the account in the call. Otherwise, this is the caller's account.
   acceptInvitation: ['waas:write', 'Admin'],
   declineInvitation: ['waas:write', 'anybody'],
   listWorkspaces: ['waas:read', 'anybody'],

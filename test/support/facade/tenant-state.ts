@@ -102,7 +102,7 @@ export function objectsOf(given: TenantState, shop: string) {
   };
 }
 
-/** Returns the same objects as in the caches of the facade. */
+/** Returns the same objects as in the facade's caches. */
 export function worldOf(objects: ReturnType<typeof objectsOf>): Pick<Caches, 'by'> {
   const find = (kind: KindName, value: string): readonly AnyObject[] => {
     switch (kind) {

@@ -52,8 +52,8 @@ export async function applyDefinitions(kubeconfig: string, folder: string): Prom
 export const ESTABLISHED = ['wait', '--for=condition=Established', '--timeout=30s'];
 
 /**
- * Runs a `kubectl wait` for definitions. Repeats it while a new definition has no status yet, because kubectl then fails
- * instead of waiting.
+ * Runs a `kubectl wait` for definitions. Repeats it while a new definition has no status yet, because kubectl then
+ * fails instead of waiting.
  */
 export async function untilEstablished<T>(wait: () => Promise<T>): Promise<T> {
   for (let attempt = 1; ; attempt++) {

@@ -11,7 +11,7 @@ interface Kubeconfig {
   readonly users: readonly [{ readonly user: { readonly token: string } }];
 }
 
-/** Returns the metrics of the API server, in the text format of Prometheus. */
+/** Returns the API server's metrics, in the text format of Prometheus. */
 export async function readApiMetrics({ kubeconfig }: Pick<Cluster, 'kubeconfig'>): Promise<string> {
   const { clusters, users } = parse(await readFile(kubeconfig, 'utf8')) as Kubeconfig;
   const { server, 'certificate-authority-data': authority } = clusters[0].cluster;

@@ -45,7 +45,9 @@ export function networkOf(number: number): Network {
   };
 }
 
-/** Returns whether no route of the host ends in 10.<number>.0.0/16. @param routes destinations, such as `10.1.2.0/24` */
+/**
+ * Returns whether no route of the host ends in 10.<number>.0.0/16. @param routes destinations, such as `10.1.2.0/24`
+ */
 export function isFree(number: number, routes: readonly string[]): boolean {
   return !routes.some(route => {
     const [address = '', length = '32'] = route.split('/');

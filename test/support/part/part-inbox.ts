@@ -30,7 +30,7 @@ export interface InboxShort {
   };
 }
 
-/** The result of an attempt: like `Completion`, with the reason and latency as a single text. */
+/** An attempt's result: like `Completion`, with the reason and latency as a single text. */
 export interface EndOfAttempt extends Pick<Completion, 'dueMs' | 'responseBody' | 'responseTruncated'> {
   readonly outcome?: Completion['outcome'];
   /** `<outcome> <ms> <attempts> <reason> <latency ms, or - without an attempt>` */
@@ -161,7 +161,7 @@ export async function createPartInbox(
       }
       return ended;
     },
-    /** Returns the counts of the subscription, which must add up (invariant 13). */
+    /** Returns the subscription's counts, which must add up (invariant 13). */
     count: async (): Promise<Readonly<Record<string, number>>> => {
       const [inflight = 0, routed = 0, , delivered = 0, dead = 0, expired = 0] = await t.counts(name);
       const text = (await redis.call('hget', t.keys.counts, slot)) as string | null;

@@ -20,7 +20,7 @@ async function connectTo(redis: RedisClient, url: string, channel: string): Prom
   return new Redis(port as number, host as string);
 }
 
-/** Listens to the pushes of a part. */
+/** Listens to a part's pushes. */
 export async function listenTo(redis: RedisClient, url: string, part: Part): Promise<Pushes> {
   const { channel } = partKeys(part);
   const connection = await connectTo(redis, url, channel);

@@ -5,7 +5,7 @@ export type Environment = {
   readonly kubeconfig: string;
   /** The cache folder of kubectl for this run. The cache of an earlier run would be wrong. */
   readonly kubectlCache: string;
-  /** The kubectl of this run, which is used if there is none on the PATH. */
+  /** This run's kubectl, which is used if there is none on the PATH. */
   readonly kubectl: string;
   readonly eventsUrl: string;
   readonly key: string;

@@ -1,6 +1,6 @@
 const LOOK_EVERY_MS = 250;
 
-/** Calls the function once when the parent of this process has ended. */
+/** Calls the function once when this process's parent has ended. */
 export function whenOrphaned(call: () => void): void {
   const parent = process.ppid;
   const timer = setInterval(() => {

@@ -33,7 +33,7 @@ export type TourProcess = {
 /** The command of the program. The shell of bin/node is replaced with Node, so the pid belongs to the program. */
 const PROGRAM = [join(ROOT, 'bin', 'node'), join(ROOT, 'test', 'support', 'run.ts')];
 
-/** The command of a user. The pid belongs to make. */
+/** A user's command. The pid belongs to make. */
 export const MAKE_RUN = ['make', '--no-print-directory', 'run'];
 
 export async function startTour(

@@ -41,7 +41,7 @@ export function lines(output: string): number {
 }
 
 /**
- * Starts Sluice on loopback: the Kubernetes API with the kinds of Sluice, a Redis that uses fsync for each write, and
+ * Starts Sluice on loopback: the Kubernetes API with the Sluice kinds, a Redis that uses fsync for each write, and
  * `bin/sluice all` with a new root key. Immediately passes each started part to `closers`, so an interrupted start can
  * be stopped.
  */

@@ -136,7 +136,7 @@ export async function tellRetries({ narrator, cluster, publish, receiver }: Scen
   );
 }
 
-/** This uses two clocks: the clock of Redis for the schedule, and the clock of this process for the arrival. */
+/** This uses two clocks: the Redis clock for the schedule, and the clock of this process for the arrival. */
 const CLOCKS_DIFFER_MS = 20;
 
 function gapMs(attempts: readonly Received[], n: number): number {

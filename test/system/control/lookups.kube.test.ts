@@ -28,7 +28,7 @@ beforeAll(async () => {
 });
 afterAll(() => at?.close());
 
-/** Sets the status of an object, like the controller. */
+/** Sets an object's status, like the controller. */
 const settle = (kind: KindName, { metadata }: AnyObject, status: object) =>
   at.controller.apply(
     of(kind),

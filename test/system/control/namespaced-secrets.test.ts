@@ -27,7 +27,7 @@ const CONTROLLER = { user: 'system:serviceaccount:sluice-system:sluice-controlle
 let installed: Installation;
 let world: Running;
 let controller: Sluice;
-/** A client with the token of the controller. */
+/** A client with the controller's token. */
 let client: KubeClient;
 let authorizer: Authorizer;
 
@@ -48,7 +48,7 @@ beforeAll(async () => {
   await kubectl(installed.cluster, ['apply', '--server-side', '-f', RIGHTS]);
   await kubectl(installed.cluster, ['delete', 'clusterrolebinding', ROLE]);
   client = connect({ kubeconfig: await kubeconfigOf(installed.cluster, 'sluice-controller') });
-  // The state of an installation before it switches to this access: a workspace with its Secrets.
+  // An installation's state before it switches to this access: a workspace with its Secrets.
   await apply(installed.cluster, [
     ...tenant('ada'),
     {

@@ -37,7 +37,8 @@ async function replace(manifest: object): Promise<void> {
   }
 }
 
-// The manifest does not contain the finalizer, so `kubectl replace` removes it. Argo CD does the same with Replace=true.
+// The manifest does not contain the finalizer, so `kubectl replace` removes it. Argo CD does the same with
+// Replace=true.
 test.each(['Workspace', 'CatalogStream', 'Subscription'])(
   'replacing the %s keeps its waiting events, and routes all new ones',
   async kind => {

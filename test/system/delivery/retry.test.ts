@@ -17,7 +17,7 @@ async function pausesOf(id: string): Promise<number[]> {
   return times.slice(1).map((atMs, i) => Math.round(atMs - (times[i] as number)));
 }
 
-// There are no other events that could wake up the worker of the subscription.
+// There are no other events that could wake up the subscription's worker.
 it.each<[string, () => Promise<unknown>]>([
   ['the first of all', async () => {}],
   ['a later one', async () => {}],

@@ -36,7 +36,8 @@ describe.each([
     // The process exits with an error after 20 s, and pods are killed after 30 s.
     expect(await stopping.stop()).toEqual({ code: 0, signal: null });
     console.log(`stopped after ${Math.round(performance.now() - begunMs)} ms`);
-    // The number of attempts, and of claims that were lost. An event that is often lost is considered to be a cause of crashes.
+    // The number of attempts, and of claims that were lost. An event that is often lost is considered to be a cause of
+    // crashes.
     const [key = ''] = (await redis.command('KEYS', '*:try:*')) as string[];
     expect(await redis.command('HVALS', key)).toEqual([expect.stringMatching(/^1 0 \d+,\w+ aborted \w+$/)]);
     await stopping.restart();

@@ -252,7 +252,7 @@ test('traces and logs do not contain secrets or personal addresses', async () =>
     expect(line).toMatchObject({ level: expect.any(String), time: expect.any(String), msg: expect.any(String) });
   }
   const exported = JSON.stringify([lines, collector.spans.map(({ name, attributes }) => [name, attributes])]);
-  // The address of Redis contains the name of a Redis user if a connection takes long.
+  // The Redis address contains the name of a Redis user if a connection takes long.
   expect(exported.replaceAll('redis://sluice-all@127.0.0.1:', '')).not.toMatch(/an-ingress-key-of|Bearer |@/);
 });
 

@@ -151,7 +151,7 @@ async function decisionsOf(events: readonly LoadedEvent[]): Promise<Map<string, 
   const refs = new Map(await Promise.all(QUEUES.map(async queue => [queue, await world.refs(queue)] as const)));
   const decisions = events.flatMap(({ queue, groupKey, sample: { id }, publication }) => {
     const { sentMs, tries, answeredMs } = publication;
-    // If an event had to be sent again, ingress may have accepted an earlier request.
+    // If an event had to be resent, ingress may have accepted an earlier request.
     if (!KEYS.ada.includes(groupKey) || tries > 1) return [];
     const ref = refs.get(queue)?.get(id) ?? '';
     return [{ lever: `ada/${groupKey}`, id, sentMs, answeredMs, routed: routed.has(`${groupKey} ${ref}`) }];

@@ -72,7 +72,7 @@ async function dumpPart(): Promise<Record<string, unknown>> {
   };
 }
 
-/** Returns the control state of the producer. */
+/** Returns the producer's control state. */
 async function dump(): Promise<Record<string, unknown>> {
   const { t, q, ada, bob, account } = KEYS;
   const hashes = [t.meta, t.keys, t.index, t.subs(QUEUE), q.meta, account.meta];
@@ -182,7 +182,7 @@ it('repairs all kinds of damage of a part and of the list of parts', async () =>
       withinMs: 60_000,
     });
   }
-  // The dispatcher of the part may detect this before the audit.
+  // The part's dispatcher may detect this before the audit.
   await redis('HDEL', CLUSTER_KEYS.parts, NAME);
   await eventually('the part is listed again', isWhole, repaired);
   for (const groupKey of ['red', 'green']) await isDelivered(`part.${groupKey}`, groupKey, ['ada', 'bob']);

@@ -10,7 +10,7 @@ import { untilAnswered } from '../support/until-answered.ts';
 import { apply, kubectl } from '../support/world.ts';
 
 /**
- * The responses of the facade while a dependency is unavailable must be as documented, and must not exceed the
+ * The facade's responses while a dependency is unavailable must be as documented, and must not exceed the
  * deadline.
  */
 

@@ -8,8 +8,8 @@ import { useSmallWorld } from '../support/use-small-world.ts';
 import { activation, block, stream } from '../support/world.ts';
 
 /**
- * This is long enough for delays that double without a limit to reach several minutes, and shorter than the minute after
- * which workspaces report the outage.
+ * This is long enough for delays that double without a limit to reach several minutes, and shorter than the minute
+ * after which workspaces report the outage.
  */
 const AWAY_MS = 50_000;
 /** This is shorter than the delays that double without a limit. */

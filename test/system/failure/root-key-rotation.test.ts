@@ -185,7 +185,7 @@ test('the root key is rotated twice under load without a restart, and partners a
   expect(isSignedWith(current, before, bodies.get(before.id) as Buffer)).toBe(false);
   expect(isSignedWith(current, after, bodies.get(after.id) as Buffer)).toBe(true);
 
-  // The name of the Integration is still derived from the oldest key, and the invitation stays valid.
+  // The Integration's name is still derived from the oldest key, and the invitation stays valid.
   expect(await invite()).toMatchObject({ status: 200, body: { publicId: invited.body.publicId } });
   const eve = await world.as(processes[1] as Sluice, 'eve');
   const accountPublicId = publicId('Account', '', 'eve');

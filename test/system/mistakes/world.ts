@@ -15,7 +15,7 @@ export interface MistakesWorld {
   readonly specimens: Specimens;
   readonly ada: RestClient;
   readonly token: string;
-  /** The ingress key of the producer. */
+  /** The producer's ingress key. */
   readonly key: string;
   /** Returns the specs of all our objects, and the existing Secrets. Mistakes must not change them. */
   readonly state: () => Promise<string>;

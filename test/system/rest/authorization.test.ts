@@ -288,7 +288,7 @@ describe.each(TENANTS)('the owner of %s', tenant => {
           // An event id includes the id of its subscription, which is sufficient to reject a body.
           const isEvent = each.position.kind === 'event' && each.position.where === 'body';
           const unknown = isEvent ? await attempt(each, tenant, unknownOf('event', other)) : ofNobody;
-          // A filter only applies to the inbox of the caller, which contains the event of one of the others.
+          // A filter only applies to the caller's inbox, which contains the event of one of the others.
           const isFilter = each.position.kind === 'published' && each.position.where === 'query';
           if (isFilter && idsOf[other].published === `for ${tenant}`) continue;
           const elsewhere = isEvent ? [404, 422] : [204, 403, 404];

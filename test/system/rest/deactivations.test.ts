@@ -30,7 +30,7 @@ describe('with objects in Git', () => {
       objects: [ownName('store-6'), 'no-store-6'].toSorted(),
     });
     await kubectl(world.facade.installation.cluster, ['delete', 'activation/no-store-6', '-n', PRODUCER]);
-    // The call returns immediately, although the status of the controller is outdated.
+    // The call returns immediately, although the controller's status is outdated.
     expect((await open('store-6')).status).toBe(200);
     await arrived(await send('store-6.open', 'store-6'));
   });

@@ -154,12 +154,12 @@ test('the limits of an account are part of the quota of each of its workspaces, 
       await expect.poll(() => quotaOf(namespace), { timeout: 60_000, interval: 100 }).toEqual(hard);
     }
   };
-  // The ceiling of the installation is lower.
+  // The installation's ceiling is lower.
   await until({ 'count/catalogstreams.sluice.dev': '7', 'count/packages.sluice.dev': '2' });
   await setLimits('counted', { streams: 9, packages: 1, subscriptions: 5 });
   const counts = { 'count/catalogstreams.sluice.dev': '9', 'count/packages.sluice.dev': '1' };
   await until({ ...counts, 'count/subscriptions.sluice.dev': '5' });
-  // The quota does not contain the defaults of the plan.
+  // The quota does not contain the plan's defaults.
   await makeTenant('uncounted', { plan: 'Free' });
   expect(await quotaOf('uncounted')).toEqual({});
 });

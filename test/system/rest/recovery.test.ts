@@ -114,7 +114,7 @@ test('a test event is sent once for an Idempotency-Key', async () => {
 
 test('recovered events are sent immediately, in order, and free of charge', async () => {
   receiver.behave(() => 503);
-  // Events use the time of Redis, which may be a few milliseconds behind this clock.
+  // Events use the Redis time, which may be a few milliseconds behind this clock.
   const since = ago(1_000);
   const ids = ['away.0', 'away.1', 'away.2'];
   for (const id of ids) await publisher.publish(makeSample(id, 'blue', 'x'));

@@ -20,7 +20,7 @@ interface Partner {
   /** The `int_…` id, and the name of its object. */
   readonly integration: string;
   readonly name: string;
-  /** The name of the receiving workspace. */
+  /** The receiving workspace's name. */
   readonly workspace: string;
 }
 
@@ -424,7 +424,7 @@ test('a subscription is live if and only if neither its stream nor a package of 
     const arrived = isCovered ? arrivedAt('grace', 'walk.').length : sent.length;
     expect(arrivedAt('grace', 'walk.'), each).toEqual(sent.slice(0, arrived));
     if (isCovered) expect(arrived, each).toBeLessThan(sent.length);
-    // A block is already in force when the response is sent, but the status of the subscription is updated a moment
+    // A block is already in force when the response is sent, but the subscription's status is updated a moment
     // later.
     if (isCovered && !name.startsWith('un')) await until('grace', 'False/Blocked');
     expect(await live('grace'), each).toBe(isCovered ? 'False/Blocked' : 'True/Live');

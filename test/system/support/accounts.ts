@@ -36,7 +36,7 @@ export interface Accounts {
   readonly controller: KubeClient;
   readonly namespace: string;
   /**
-   * A service account in the namespace with the ClusterRole of this role, which is not affected by any admission
+   * A service account in the namespace with this role's ClusterRole, which is not affected by any admission
    * policy.
    */
   readonly unlimited: (role: 'controller' | 'facade') => Promise<KubeClient>;

@@ -67,8 +67,8 @@ export interface Verdict {
 /**
  * Compares events and attempts with the responses. After a response to closing, no events are routed and no attempts
  * are claimed. Events that are accepted after a response to opening are routed.
- * @param allowedMs how long after the response to closing an attempt that was claimed before may be received, in addition
- * to the `stalls` in between
+ * @param allowedMs how long after the response to closing an attempt that was claimed before may be received, in
+ * addition to the `stalls` in between
  */
 export function judgeBarriers(
   histories: readonly History[],

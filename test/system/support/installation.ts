@@ -7,7 +7,7 @@ import { denialsOn, urlAs } from '../../support/redis/users.ts';
 import { type Sluice, type SluiceOptions, type SluiceRole, startSluice } from '../../support/sluice.ts';
 import { startSluiceRoles } from '../../support/sluice-roles.ts';
 
-/** The permission for reading the settings of Redis. Without it, each role would log a warning at startup. */
+/** The permission for reading the Redis settings. Without it, each role would log a warning at startup. */
 const READS_SETTINGS = ['+config|get'];
 
 export interface Installation {

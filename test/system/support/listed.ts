@@ -3,7 +3,7 @@ import { connect } from '../../../src/kube/client.ts';
 import { type Resource, resourceOf } from '../../../src/kube/resource.ts';
 import type { Cluster } from '../../support/kubernetes/cluster.ts';
 
-/** All kinds of Sluice. */
+/** All Sluice kinds. */
 export const OURS: readonly Resource[] = Object.values(KINDS).map(resourceOf);
 
 export interface Listed {
@@ -17,8 +17,8 @@ export interface Listed {
 }
 
 /**
- * Returns the objects of these kinds in all namespaces, or in one of them. Does not use kubectl because starting it takes
- * longer than reading a few objects.
+ * Returns the objects of these kinds in all namespaces, or in one of them. Does not use kubectl because starting it
+ * takes longer than reading a few objects.
  */
 export async function list<T extends Listed = Listed>(
   cluster: Pick<Cluster, 'kubeconfig'>,

@@ -48,7 +48,7 @@ export interface Observer {
   readonly exists: (kind: KindName, name: string, namespace?: string) => Promise<boolean>;
   /** Returns `Kind/name reason` for all Events so far. */
   readonly events: () => Promise<string[]>;
-  /** Waits until there is an Event `Kind/name reason`. The controller sends Events after the change they are about. */
+  /** Waits until there is a `Kind/name reason` Event. The controller sends Events after the change they are about. */
   readonly untilEvent: (event: string, withinMs?: number) => Promise<void>;
   readonly close: () => Promise<void>;
 }

@@ -33,14 +33,14 @@ export type Answer =
   | { readonly status: number; readonly after: Promise<unknown> };
 
 export type Recorded = Attempt & {
-  /** The status of the response. Undefined if there is no response yet, or if there will never be one. */
+  /** The response's status. Undefined if there is no response yet, or if there will never be one. */
   readonly status: number | 'lost' | undefined;
   /** The time at which the response was passed to the operating system. */
   readonly answeredMs: number | undefined;
 };
 
 export interface Receiver {
-  /** Returns the URL of the endpoint of a subscription. */
+  /** Returns the URL of a subscription's endpoint. */
   readonly urlOf: (subscription: string) => string;
   /** All attempts in the order of arrival, for all subscriptions. */
   readonly attempts: readonly Recorded[];
@@ -49,7 +49,7 @@ export interface Receiver {
   /** Returns the distinct ids of a subscription that received a 2xx response. */
   readonly delivered: (subscription: string) => ReadonlySet<string>;
   /**
-   * Waits until the event of the subscription has received a 2xx response. Fails after `withinMs` (defaults to 60
+   * Waits until the subscription's event has received a 2xx response. Fails after `withinMs` (defaults to 60
    * seconds).
    */
   readonly arrival: (id: string, subscription: string, withinMs?: number) => ReturnType<typeof eventually>;

@@ -17,7 +17,7 @@ export interface Question {
   readonly name?: string | undefined;
 }
 
-/** Queries the authorizer of the API server. */
+/** Queries the API server's authorizer. */
 export interface Authorizer {
   readonly may: (subject: Subject, question: Question) => Promise<boolean>;
   /** Returns the allowed combinations of these verbs and resources: the verbs by resource, in the given order. */

@@ -13,7 +13,7 @@ export interface LoadLane {
 export type LoadedEvent = LoadLane & { readonly sample: Sample; readonly publication: Publication };
 
 export interface Load {
-  /** All acknowledged events so far. The events of a lane are in the order of acceptance. */
+  /** All acknowledged events so far. A lane's events are in the order of acceptance. */
   readonly events: readonly LoadedEvent[];
   /** Waits until all events in progress are acknowledged. Returns the average number of events per second. */
   readonly stop: () => Promise<number>;

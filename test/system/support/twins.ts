@@ -70,7 +70,7 @@ export const secret = (
 export const ingressSecret = (namespace: string, name: string, key: string): Manifest =>
   secret(namespace, name, INGRESS_KEY_SECRET_TYPE, { key });
 
-/** The names of the workspaces and integrations of a tenant. */
+/** The workspaces (by name) and integrations of a tenant. */
 export interface Names {
   readonly workspaces: readonly string[];
   /** The integrations that they have created so far. */

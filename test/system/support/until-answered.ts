@@ -1,8 +1,8 @@
 import { eventually } from './deadline.ts';
 
 /**
- * Repeats calls until none of their responses is a 503. On a busy machine, a change can take longer than the maximum time
- * that a call waits for it.
+ * Repeats calls until none of their responses is a 503. On a busy machine, a change can take longer than the maximum
+ * time that a call waits for it.
  */
 export async function untilAllAnswered<T extends readonly { readonly status: number }[]>(
   calls: () => Promise<T>,

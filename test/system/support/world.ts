@@ -124,8 +124,8 @@ function resourceCalled(word: string): Resource {
 }
 
 /**
- * Returns an object of Sluice like `kubectl get`, or undefined if it does not exist. Does not use kubectl because starting
- * it takes longer than reading an object.
+ * Returns an object of Sluice like `kubectl get`, or undefined if it does not exist. Does not use kubectl because
+ * starting it takes longer than reading an object.
  */
 export async function read<T>(
   cluster: Cluster,

@@ -1,7 +1,7 @@
 /** An alert and its runbook. */
 export interface AlertRule {
   readonly name: string;
-  /** PromQL over the metrics of docs/metrics.md. Aggregations must keep the labels of the installation. */
+  /** PromQL over the metrics of docs/metrics.md. Aggregations must keep the installation's labels. */
   readonly expr: string;
   readonly for: `${number}m`;
   /**
@@ -36,9 +36,9 @@ export const share = (part: string, whole: string, window: string) =>
 export const p99 = (histogram: string, matchers = '') =>
   `histogram_quantile(0.99, sum ${by('le')} (rate(${histogram}_bucket${matchers}[5m])))`;
 
-/** Returns the command that shows the log of a role. */
+/** Returns the command that shows a role's log. */
 export const logsOf = (role: string) =>
   `kubectl -n sluice-system logs -l app.kubernetes.io/component=${role} --tail=200`;
 
-/** Returns the command that shows the pods of a role. */
+/** Returns the command that shows a role's pods. */
 export const podsOf = (role: string) => `kubectl -n sluice-system get pods -l app.kubernetes.io/component=${role}`;

@@ -12,8 +12,8 @@ const WITHOUT_FOLDING = 0;
 const NAMES = Object.keys(KINDS) as KindName[];
 
 /**
- * Renders the health checks for Argo CD, both as a patch for the ConfigMap `argocd-cm`, and in the layout of the folder
- * `resource_customizations` in its repository, including test data.
+ * Renders the health checks for Argo CD, both as a patch for the `argocd-cm` ConfigMap, and in the layout of the
+ * `resource_customizations` folder in its repository, including test data.
  */
 export function renderArgocd(): GeneratedFile[] {
   return [

@@ -20,7 +20,7 @@ type Remarks = {
 };
 
 /**
- * Degraded means that the owner of the object has to act. A Subscription is the only kind that can be in this state
+ * Degraded means that the object's owner has to act. A Subscription is the only kind that can be in this state
  * while it is Ready because its endpoint and Secrets belong to its owner. Decisions, such as revoking or blocking, are
  * Healthy and mentioned in the message. The same is true if another party has to act: otherwise, Argo CD would wait for
  * this party without finishing its sync.
@@ -30,7 +30,7 @@ export const REMARKS: Remarks = {
     LimitReached: { AtLimit: 'Healthy', NearLimit: 'silent', WithinLimits: 'silent' },
   },
   Workspace: {
-    // Sluice tries again, so this state ends automatically.
+    // Sluice retries, so this state ends automatically.
     DataPlaneReachable: { RedisUnavailable: 'Progressing', RedisAnswers: 'silent' },
     InsufficientTokens: { TokensSpent: 'Healthy', TokensLeft: 'silent' },
   },

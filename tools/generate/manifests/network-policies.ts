@@ -4,7 +4,7 @@ import type { Target } from './target.ts';
 
 type Connection = Workload['connects'][number];
 
-/** Returns the NetworkPolicy of a role, which denies all connections that are not listed. */
+/** Returns a role's NetworkPolicy, which denies all connections that are not listed. */
 export function networkPolicyOf(
   workload: Pick<Workload, 'serves' | 'connects'> & { readonly name: string },
   target: Target,

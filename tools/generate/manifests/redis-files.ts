@@ -8,9 +8,9 @@ type Variable = keyof typeof ENVIRONMENT;
 interface RedisFiles {
   /** The name of the volume. */
   readonly name: string;
-  /** The value that contains the name of the Secret. */
+  /** The value that contains the Secret's name. */
   readonly value: string;
-  /** The keys of the Secret, by variable. */
+  /** The Secret's keys, by variable. */
   readonly files: Readonly<Partial<Record<Variable, string>>>;
 }
 

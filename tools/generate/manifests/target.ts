@@ -14,7 +14,7 @@ export interface Target extends Installation {
   readonly image: string;
   /** The image of the evaluation Redis. */
   readonly redisImage: string;
-  /** Returns the value of the label `app.kubernetes.io/component` for the pods of a role. */
+  /** Returns the value of the `app.kubernetes.io/component` label for the pods of a role. */
   readonly componentOf: (role: string) => string;
   /** Returns the name of a Secret that may have been created by the user. */
   readonly secretOf: (subject: 'redis' | 'root-key' | 'smtp') => string;
@@ -41,7 +41,7 @@ export interface Target extends Installation {
   ) => readonly unknown[];
   /** Returns the items of a list, which can be combined with other items. */
   readonly spread: (path: string) => readonly unknown[];
-  /** Returns the fields of an object, which can be combined with other fields. */
+  /** Returns an object's fields, which can be combined with other fields. */
   readonly merge: (path: string) => object;
   /** Rules of a NetworkPolicy for public addresses and allowed networks, but not for refused networks. */
   readonly endpointRules: readonly unknown[];

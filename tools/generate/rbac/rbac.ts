@@ -20,7 +20,7 @@ const ADMISSION = 'admissionregistration.k8s.io';
 export type RightsFiles = Readonly<Record<string, readonly object[]>>;
 
 /**
- * Returns the objects of an installation. The admission policies come first so that no permissions are granted without
+ * Returns an installation's objects. The admission policies come first so that no permissions are granted without
  * them.
  */
 export function describeRights(installation: Installation): RightsFiles {

@@ -24,7 +24,7 @@ export function grantedCommands({ commands }: RedisRights): readonly string[] {
 }
 
 /**
- * Returns the rules of a user. They replace all earlier permissions, but not the passwords. A user without a password
+ * Returns a user's rules. They replace all earlier permissions, but not the passwords. A user without a password
  * cannot log in.
  */
 export function aclRules(rights: RedisRights): readonly string[] {

@@ -32,7 +32,7 @@ const REPLICAS = 'ping wait';
  */
 const PART = {
   all: '{q:*}:*',
-  /** All keys except for the bodies of events. */
+  /** All keys except for the event bodies. */
   withoutBodies: '{q:*}:[^b]*',
   bodies: '{q:*}:b*',
   /**
@@ -45,7 +45,10 @@ const PART = {
   control: '{q:*}:[kse]*',
   /** `control` and `health`. */
   controlAndHealth: '{q:*}:[kseh]*',
-  /** Accepts and routes events: `meta`, `log`, `body`, `pos`, `late`, `cl`, `lane`, `pend`, `wait`, `n`, `in`, `id`, `why`. */
+  /**
+   * Accepts and routes events: `meta`, `log`, `body`, `pos`, `late`, `cl`, `lane`, `pend`, `wait`, `n`, `in`, `id`,
+   * `why`.
+   */
   routing: '{q:*}:[mlbpcwni]*',
   /** The waiting lanes: `turn`, `retry`, and `ready`. */
   waiting: '{q:*}:[tr][eu][tar]*',

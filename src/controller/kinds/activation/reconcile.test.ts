@@ -19,7 +19,7 @@ const attempt = {
   log: createLogger({ level: 'silent' }),
 };
 
-/** The pair of an activation in a namespace without a Workspace, with the clock of the controller. */
+/** The pair of an activation in a namespace without a Workspace, with the controller's clock. */
 function setUp() {
   const activation = objectOf<'Activation'>('k', { integration: 'globex', groupKey: 'k' });
   const { context } = createTestContext({ Activation: [activation] });

@@ -10,7 +10,7 @@ import { type Pair, parsePair } from './pair.ts';
 import { type ActivationStatusWriter, createPairStatuses } from './pair-statuses.ts';
 
 /**
- * Applies a single pair to Redis. This includes the parts of streams and the record. Since clients will wait for the
+ * Applies a single pair to Redis. This includes the stream parts and the record. Since clients will wait for the
  * statuses, we need to write them last.
  */
 export function reconcilePair(context: Context, writer: ActivationStatusWriter) {
@@ -29,7 +29,8 @@ export function reconcilePair(context: Context, writer: ActivationStatusWriter) 
       return undefined;
     }
     const workspaceExists = caches.Workspace.store.get(namespace) !== undefined;
-    // A revoked pair is also closed without a workspace. Otherwise, it would be open when the workspace is created again.
+    // A revoked pair is also closed without a workspace. Otherwise, it would be open when the workspace is created
+    // again.
     if (!workspaceExists && isOpen(activations)) {
       const facts = { open: false, workspaceExists, state: undefined };
       return statuses.writeApplied(pair, activations, facts, signal);

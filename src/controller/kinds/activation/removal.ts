@@ -43,7 +43,7 @@ export function planRemoval(pair: Pair, objects: readonly OwnedActivation[], now
   const [object, ...siblings] = objects;
   if (object === undefined || siblings.length > 0 || object.spec.revoked !== true) return 'never';
   const writers = managedFieldsOf(object);
-  // Objects managed in Git must never be removed, because they would be created again.
+  // Objects managed in Git must never be removed, because they would be recreated.
   const own =
     object.metadata.name === restName(pair) && writers.every(({ manager }) => manager === FIELD_MANAGER.facade);
   const times = writers.map(({ time = '' }) => Date.parse(time));

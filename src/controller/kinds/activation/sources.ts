@@ -6,7 +6,7 @@ import { changedKeysFrom, type KeySource, keysFrom } from '../../engine/keyed-co
 /**
  * Returns the sources for pair keys. A pair is enqueued when one of its Activations changes (unless the change was made
  * by the controller), when the state of its integration changes, when its workspace is created or deleted, or when its
- * namespace gets or loses the label of the workspace.
+ * namespace gets or loses the workspace's label.
  */
 export function pairSources(
   caches: Caches,

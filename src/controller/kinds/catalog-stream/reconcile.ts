@@ -27,8 +27,8 @@ function factsOf(
 
 /**
  * Waits until the routes include the stream. If it was waiting for its workspace, the routes may have been compiled
- * without the workspace. In this case, they are compiled again. Thousands of streams may wait for the same workspace, so
- * this must only be done for the first ones.
+ * without the workspace. In this case, they are compiled again. Thousands of streams may wait for the same workspace,
+ * so this must only be done for the first ones.
  */
 async function applied({ tenants }: Context, namespace: string, stream: Cached<'CatalogStream'>): Promise<void> {
   const { routes } = await tenants.inForce(namespace, stream);

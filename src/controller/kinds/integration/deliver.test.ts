@@ -39,7 +39,7 @@ beforeEach(() => {
   deliveries = createDeliveries();
 });
 
-/** Runs a single turn. `live` is the object of the API server, which defaults to the cached object. */
+/** Runs a single turn. `live` is the API server's object, which defaults to the cached object. */
 async function deliver(
   cached: Cached<'Integration'> | undefined,
   options: {
@@ -48,7 +48,7 @@ async function deliver(
     readonly namespaceDeleting?: boolean;
     readonly send?: ((mail: InvitationMail) => Promise<void>) | 'no server';
     readonly apply?: () => Promise<object>;
-    /** The Secret of the API server. */
+    /** The API server's Secret. */
     readonly secret?: object;
     readonly signal?: AbortSignal;
     readonly hold?: MailHold | undefined;

@@ -80,7 +80,7 @@ export function deliverInvitation(context: Context, deps: DeliverDeps) {
   }
 
   /**
-   * Records the result of a delivery unless the delivery only repaired a Secret. In that case the status already
+   * Records a delivery's result unless the delivery only repaired a Secret. In that case the status already
    * contains the result.
    */
   function conclude(key: string, id: InvitationId, task: HandOver, delivery: Delivery): void {

@@ -13,7 +13,7 @@ const HELD = {
   account: 'AccountLimitReached',
 } as const satisfies Record<MailHold['by'], HeldBack['held']>;
 
-/** The time at which the email is checked again. */
+/** The time at which the email is re-checked. */
 interface Requeue {
   readonly requeueAfterMs: number;
 }

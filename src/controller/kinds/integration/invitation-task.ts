@@ -5,7 +5,7 @@ import { integrationState } from '../../../core/routing/integration-state.ts';
 import { findCondition } from '../../engine/conditions.ts';
 import { type Delivery, wholeInvitation } from './invitation.ts';
 
-/** What to do with the token of an invitation. */
+/** What to do with an invitation's token. */
 export type InvitationTask =
   | { readonly do: 'nothing' }
   /** `again` means that the Secret was written before, but has been changed or deleted since then. */
@@ -35,7 +35,7 @@ export interface InvitationTaskFacts {
 }
 
 /**
- * Returns what to do with the token of an invitation. The token is not sent before its hash has been added to the
+ * Returns what to do with an invitation's token. The token is not sent before its hash has been added to the
  * status, because it can't be accepted until then.
  */
 export function planInvitationTask(facts: InvitationTaskFacts): InvitationTask {

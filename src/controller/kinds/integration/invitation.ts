@@ -17,7 +17,7 @@ type Invitation = NonNullable<IntegrationStatus['invitation']>;
 /** An email that has to wait because of a limit. */
 export interface HeldBack {
   readonly held: 'AddressLimitReached' | 'AccountLimitReached';
-  /** Time (RFC 3339) at which the controller tries again. */
+  /** Time (RFC 3339) at which the controller retries. */
   readonly until: string;
 }
 
@@ -68,7 +68,7 @@ export function unsentInvitations({ Integration }: Pick<Caches, 'Integration'>):
 }
 
 export interface InvitationFacts {
-  /** The name of the Integration. */
+  /** The Integration's name. */
   readonly name: string;
   readonly state: IntegrationState;
   /** The invitation from the status, or one that was just issued. */

@@ -44,7 +44,7 @@ interface Found {
  */
 export function createBacklogWatch(deps: BacklogWatchDeps) {
   const { clock, random = Math.random } = deps;
-  /** The results of the last check, by tenant and by the UID of the Subscription. */
+  /** The results of the last check, by tenant and by the Subscription's UID. */
   const found = new Map<string, Map<string, Found>>();
   const nextMs = new Map<string, number>();
   let over = new AbortController();
@@ -98,8 +98,8 @@ export function createBacklogWatch(deps: BacklogWatchDeps) {
   return {
     /**
      * Starts running checks again. Checks continue to run until the signal is aborted. Previous results are dropped
-     * because there may have been a different leader in the meantime. At the end, the results are dropped as well, because
-     * only the leader reports them.
+     * because there may have been a different leader in the meantime. At the end, the results are dropped as well,
+     * because only the leader reports them.
      */
     begin(signal: AbortSignal): void {
       over.abort();
@@ -116,7 +116,7 @@ export function createBacklogWatch(deps: BacklogWatchDeps) {
     /** Returns the number of subscriptions that were at risk during their last check. */
     countAtRisk: (): number =>
       [...found.values()].flatMap(ofTenant => [...ofTenant.values()]).filter(({ atRisk }) => atRisk).length,
-    /** Whether the backlog of this subscription is at risk. Undefined before the first check. */
+    /** Whether this subscription's backlog is at risk. Undefined before the first check. */
     isAtRisk: (tenant: string, uid: string): boolean | undefined => found.get(tenant)?.get(uid)?.atRisk,
   };
 }

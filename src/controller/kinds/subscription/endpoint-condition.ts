@@ -111,7 +111,7 @@ export function failingCondition(facts: EndpointFacts): DesiredCondition[] {
 
 /**
  * Returns the Events for endpoint changes. An Event is returned for each new warning, and when the endpoint is
- * disabled, enabled again, or has recovered.
+ * disabled, re-enabled, or has recovered.
  */
 export function endpointEvents(facts: EndpointFacts): EventNote[] {
   const notes: EventNote[] = [];

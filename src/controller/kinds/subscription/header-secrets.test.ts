@@ -24,7 +24,7 @@ function subscription(name: string, named: readonly Named[], producer = 'acme', 
 }
 
 /**
- * Caches along with the Secrets of the API server. `watched` contains the Secrets that the watch has delivered so far.
+ * Caches along with the API server's Secrets. `watched` contains the Secrets that the watch has delivered so far.
  */
 function start() {
   const subscriptions = createStore<Cached<'Subscription'>>(INDEXES.Subscription as Indexers<Cached<'Subscription'>>);

@@ -42,7 +42,7 @@ export interface HeaderSecrets {
 export function createHeaderSecrets(deps: {
   readonly caches: Pick<Caches, 'Subscription' | 'headerSecrets'>;
   readonly client: Pick<KubeClient, 'get'>;
-  /** Whether the Secrets of a namespace are in the caches. */
+  /** Whether a namespace's Secrets are in the caches. */
   readonly wasRead: (namespace: string) => boolean;
   /** Enqueues the tenant after the given delay. */
   readonly enqueueAfter: (tenant: string, delayMs: number) => void;
@@ -137,8 +137,8 @@ function keysNamed({ Subscription }: Pick<Caches, 'Subscription'>, secret: strin
 }
 
 /**
- * Reads those keys from a Secret that are used when it has been read. Returns undefined if the Secret does not exist, or
- * if its type is not allowed.
+ * Reads those keys from a Secret that are used when it has been read. Returns undefined if the Secret does not exist,
+ * or if its type is not allowed.
  */
 async function readSecret(
   client: Pick<KubeClient, 'get'>,

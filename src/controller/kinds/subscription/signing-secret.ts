@@ -12,7 +12,7 @@ import type { Context } from '../../context/context.ts';
 import { refusalOf, type SecretRefusal } from '../refused-secret.ts';
 
 /**
- * Writes the newest signing secret to the Secret `<subscription>-signing`, where partners can read it with kubectl. An
+ * Writes the newest signing secret to the `<subscription>-signing` Secret, where partners can read it with kubectl. An
  * owner reference ensures that it is deleted along with the Subscription.
  *
  * Returns a fault if the API server rejects the Secret. Deliveries will be signed regardless.

@@ -12,7 +12,7 @@ const CLOSING: readonly string[] = ['Activation', 'Block'];
 
 /**
  * Returns the quota for each workspace of an account. The quota is created from the limits in the account spec, not
- * including the defaults of the plan. As a result, a namespace only has a quota if the account was limited by an
+ * including the plan's defaults. As a result, a namespace only has a quota if the account was limited by an
  * administrator or by `SLUICE_INVITED_LIMITS`. For a kind that was just installed, Kubernetes rejects new objects in a
  * namespace with a quota for several minutes.
  */

@@ -10,7 +10,7 @@ import { type Controller, createKeyedController, type KeyedControllerOptions } f
 /** The limits by resource, such as `count/activations.sluice.dev`. These are Kubernetes quantities. */
 export type Quota = Readonly<Record<string, string>>;
 
-/** WorkspaceQuotas writes quotas into the namespaces of workspaces. */
+/** WorkspaceQuotas writes quotas into the workspace namespaces. */
 export interface WorkspaceQuotas {
   /**
    * Writes the quota unless this process has already written the same quota. This never rejects, because the workspace

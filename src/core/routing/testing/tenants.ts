@@ -23,7 +23,7 @@ export interface Given {
   readonly subscriptions?: Record<string, SubscriptionGiven>;
 }
 
-/** The short form of a subscription. */
+/** A subscription's short form. */
 export interface SubscriptionGiven {
   readonly integration: string;
   readonly stream: string;
@@ -45,7 +45,7 @@ type TargetKind = BlockSpec['target']['kind'];
 export interface Then {
   /** The account, or `none` without a payer. */
   readonly payer?: string;
-  /** The plan of the account. Omitted if the rule does not depend on it. */
+  /** The account's plan. Omitted if the rule does not depend on it. */
   readonly plan?: string;
   readonly queues: Record<string, string>;
   readonly integrations: Record<string, string>;

@@ -56,8 +56,9 @@ export interface ConnectionPool {
  */
 const IDLE_CONNECTIONS = 1_024;
 /**
- * How long a server may take to close a connection after its last response. The side that closes a connection first can't
- * use its port again for a minute. For an endpoint that closes each connection, we would otherwise run out of ports.
+ * How long a server may take to close a connection after its last response. The side that closes a connection first
+ * can't use its port again for a minute. For an endpoint that closes each connection, we would otherwise run out of
+ * ports.
  */
 const LEAVE_MS = 1_000;
 

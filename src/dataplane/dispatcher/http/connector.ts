@@ -52,13 +52,13 @@ export interface TlsSession {
   untilMs?: number;
 }
 
-/** The maximum time after which a certificate is checked again. */
+/** The maximum time after which a certificate is re-checked. */
 const CHECKED_MS = 60 * 60_000;
 
 /**
- * The maximum number of secrets and session tickets of a connection. A handshake creates up to five secrets, and servers
- * usually send up to four tickets. Each key update creates another secret. These messages contain no data, so nothing
- * else limits them, but each of them takes 10 to 20 µs.
+ * The maximum number of secrets and session tickets of a connection. A handshake creates up to five secrets, and
+ * servers usually send up to four tickets. Each key update creates another secret. These messages contain no data, so
+ * nothing else limits them, but each of them takes 10 to 20 µs.
  */
 const TLS_MESSAGES_MAX = 64;
 

@@ -7,8 +7,8 @@ const ALONE_MS = 250;
 const MOST_ADDRESSES = 8;
 
 /**
- * Where all connections without TLS read to. Node would otherwise allocate 64 KiB for each read. Listeners of `data` are
- * called before anything else is read, and copy what they keep.
+ * Where all connections without TLS read to. Node would otherwise allocate 64 KiB for each read. Listeners of `data`
+ * are called before anything else is read, and copy what they keep.
  */
 const read = Buffer.allocUnsafeSlow(64 * 1024);
 
@@ -53,8 +53,8 @@ function alternate(addresses: readonly LookupAddress[]): LookupAddress[] {
 /**
  * Opens a TCP connection to the first address of a host that accepts it, and then calls `done`, exactly once. The next
  * address is tried when an address has failed, or has not responded for a moment. Node would give up the address then,
- * so a host that is far away would never be reached if its last address fails. If all of them fail, the error is that of
- * the preferred address.
+ * so a host that is far away would never be reached if its last address fails. If all of them fail, the error is that
+ * of the preferred address.
  *
  * @returns a function that cancels the connection. `done` is then not called anymore
  */

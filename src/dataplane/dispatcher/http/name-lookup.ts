@@ -13,8 +13,8 @@ import { type ResolverConfig, readResolverConfig } from './resolver-config.ts';
  */
 const QUERY = { timeout: 1_000, maxTimeout: 1_000, tries: 4 };
 /**
- * The maximum time for all name servers and search domains of a name. Otherwise, each of them would add its own 4 s, and
- * the attempt would end with `connect_timeout` before the lookup has failed.
+ * The maximum time for all name servers and search domains of a name. Otherwise, each of them would add its own 4 s,
+ * and the attempt would end with `connect_timeout` before the lookup has failed.
  */
 const LOOKUP_MS = 4_500;
 /** How long the other address family is waited for once there are addresses of the preferred one (RFC 8305, 3). */

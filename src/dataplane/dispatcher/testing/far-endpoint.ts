@@ -16,8 +16,8 @@ server.listen(0, '127.0.0.1', 1, () => {
 `;
 
 /**
- * Starts an endpoint at 127.0.0.1 that does not accept connections for a while, as if it were far away. The kernel drops
- * the first packet of a connection during this time, and repeats it after a second.
+ * Starts an endpoint at 127.0.0.1 that does not accept connections for a while, as if it were far away. The kernel
+ * drops the first packet of a connection during this time, and repeats it after a second.
  */
 export async function startFarEndpoint(busyMs: number): Promise<{ port: number; close: () => Promise<void> }> {
   const worker = new Worker(SERVER, { eval: true });

@@ -42,8 +42,8 @@ export interface Shares {
 }
 
 /**
- * An account this close to the refused size is refused as well. Stored bytes are a few seconds old, so the largest account
- * could otherwise appear to be slightly smaller than itself.
+ * An account this close to the refused size is refused as well. Stored bytes are a few seconds old, so the largest
+ * account could otherwise appear to be slightly smaller than itself.
  */
 const NEARLY = 0.95;
 

@@ -14,7 +14,7 @@ export interface MemorySource {
   readonly masters: () => readonly Master[];
   /** Returns all streams that have stored events, including the name of their master. */
   readonly readStored: () => Promise<readonly (StoredStream & { readonly master: string })[]>;
-  /** Returns the name of the master on which the events of a stream are stored. */
+  /** Returns the name of the master on which a stream's events are stored. */
   readonly masterOf: (tenant: string, queue: string) => string;
 }
 
@@ -100,8 +100,8 @@ export function createMemoryStop(options: {
   let end = () => {};
 
   /**
-   * Runs a single part of a check, unless it is still running since an earlier one. For each outage, the failure is only
-   * reported once.
+   * Runs a single part of a check, unless it is still running since an earlier one. For each outage, the failure is
+   * only reported once.
    */
   async function attempt(operation: string, name: string, run: () => Promise<void>): Promise<void> {
     const what = `${operation} ${name}`;

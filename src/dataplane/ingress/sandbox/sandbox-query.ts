@@ -18,8 +18,8 @@ export interface SandboxRequest {
 /**
  * Reads the sandbox parameters from a request target. If they are invalid, this returns the errors. The name of a
  * parameter must be spelled exactly, so variants such as `RUNID`, ` runId`, or `sb_fail_codes` will be refused: if we
- * ignored them, the event might be simulated differently from what the sender expects. All other parameters are ignored,
- * as in production.
+ * ignored them, the event might be simulated differently from what the sender expects. All other parameters are
+ * ignored, as in production.
  */
 export function readSandboxQuery(target: string): SandboxRequest | { readonly errors: readonly ProblemError[] } {
   const start = target.search(/[?#]/);

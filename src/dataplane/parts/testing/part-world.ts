@@ -56,7 +56,7 @@ export async function connectWorker(name: string, url: string) {
 }
 
 /**
- * A separate part with subscriptions that have endpoints. It uses the clock of Redis.
+ * A separate part with subscriptions that have endpoints. It uses the Redis clock.
  *
  * @param tenant by default, another workspace is used for each part
  */

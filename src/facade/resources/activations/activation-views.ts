@@ -70,7 +70,7 @@ export function activationEntry(
 type Judgement = 'open' | 'superseded' | 'revoked_elsewhere' | 'integration_closed' | 'unknown';
 
 /**
- * Returns the result of the controller, using the conditions.
+ * Returns the controller's result, using the conditions.
  *
  * @param generation applied generation. Any older conditions are ignored
  */

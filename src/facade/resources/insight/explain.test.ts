@@ -5,7 +5,7 @@ import { factsInForce, shortage, shortageOf } from './explain.ts';
 
 const tenant = { publicId: 'ten_a', workspace: { spec: { account: 'shop', owners: [] } } } as unknown as OwnedTenant;
 
-/** The shortage of a stream. The balance contains 5 of 10 tokens, even if the account does not exist. */
+/** A stream's shortage. The balance contains 5 of 10 tokens, even if the account does not exist. */
 const shortageWith = (account: object | undefined) =>
   shortage(
     {

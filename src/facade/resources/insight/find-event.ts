@@ -60,8 +60,8 @@ function streamOf({ caches }: Facade, producer: string, subscription: string): s
 }
 
 /**
- * Looks up an event by its ref. Several streams can have an event with the same ref. The event is only returned if it is
- * in the stream of the subscription, or was routed to the subscription before it was deleted.
+ * Looks up an event by its ref. Several streams can have an event with the same ref. The event is only returned if it
+ * is in the stream of the subscription, or was routed to the subscription before it was deleted.
  */
 async function findInInbox(
   facade: Facade,

@@ -61,7 +61,7 @@ export async function inviteByAddress(facade: Facade, owned: OwnedTenant, email:
       namespace: tenant,
       name: invitedIntegrationName(facade.keys.oldest().secret, tenant, email, closed),
     };
-    // Closed integrations are never opened again. Only read those that may be open.
+    // Closed integrations are never reopened. Only read those that may be open.
     const cached = facade.caches.get('Integration', name);
     if (cached !== undefined && !isOpen(cached, facade.wallMs())) continue;
     const invited = await readOrMake(facade, owned, name.name, email);

@@ -41,7 +41,7 @@ export function otherFreeAccounts(
 }
 
 /**
- * Returns the name of the Free account of the caller. The account is created if it does not exist.
+ * Returns the name of the caller's Free account. The account is created if it does not exist.
  *
  * @throws Refusal 409 `free_account_exists` if the caller owns another Free account, or if this one is now on another
  *   plan. The call must then include the account

@@ -14,7 +14,7 @@ import { assertInvited, findInvitation, integrationName, whyAnswered } from './i
 interface Acceptance {
   /** Applied integration. It may not have taken effect yet. */
   readonly integration: Cached<'Integration'>;
-  /** The name of the receiving workspace. */
+  /** The receiving workspace's name. */
   readonly workspace: string;
   /** Account name. */
   readonly account: string;

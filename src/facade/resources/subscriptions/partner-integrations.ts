@@ -20,7 +20,7 @@ const PartnerIntegration = z
   })
   .meta({ id: 'PartnerIntegration' });
 
-/** Returns an integration as it is shown to the partner. `recipient` is the name of the receiving workspace. */
+/** Returns an integration as it is shown to the partner. `recipient` is the receiving workspace's name. */
 function partnerIntegration(
   { metadata, spec, status }: Cached<'Integration'>,
   recipient: string,
@@ -37,7 +37,7 @@ function partnerIntegration(
 
 /**
  * Returns the integrations of a receiving workspace that its owner has agreed to, by accepting an invitation or by
- * subscribing. Anyone can create an Integration with the name of the workspace.
+ * subscribing. Anyone can create an Integration with the workspace's name.
  */
 function agreedIntegrations(
   caches: Pick<Caches, 'by' | 'list'>,

@@ -9,7 +9,7 @@ import { secretsOf } from './signing-secrets.ts';
 const NOW_MS = 1_800_000_000_000;
 const hoursAgo = (hours: number) => new Date(NOW_MS - hours * 3_600_000).toISOString();
 const files = ['root.key', 'root.key.2'].map((name, i) => ({ name, secret: new Uint8Array(32).fill(i + 1) }));
-/** The keys of the facade, which assumes that the newest key is the first key. */
+/** The facade's keys, which assumes that the newest key is the first key. */
 const keys = createKeyRing(files);
 const [old, newest] = keys.all() as [ReturnType<typeof keys.first>, ReturnType<typeof keys.first>];
 const facade = { keys, wallMs: () => NOW_MS };

@@ -92,7 +92,7 @@ export function matchesRequest({ endpoint, ordering }: SubscriptionSpec, request
 }
 
 /**
- * Returns the subscription fields that are changed by a request. The version of the signing secret must never decrease
+ * Returns the subscription fields that are changed by a request. The signing secret's version must never decrease
  * even if the endpoint was removed in the meantime, because an older secret may have been leaked.
  */
 export function requestedFields(

@@ -12,7 +12,10 @@ export const HOUR_MS = 3_600_000;
 /** Returns a list with `count` times the same value. */
 export const repeat = <T>(value: T, count: number): T[] => Array.from({ length: count }, () => value);
 
-/** Creates parts of one account with this limit of stored bytes, and a clock for all of them. Events expire after an hour. */
+/**
+ * Creates parts of one account with this limit of stored bytes, and a clock for all of them. Events expire after an
+ * hour.
+ */
 export async function startAccount(redis: RedisClient, limit: number | undefined, count = 1) {
   const account = `acc_${randomBytes(8).toString('hex')}`;
   const clock = { ms: START_MS, monotonicMs: 0 };
@@ -41,7 +44,10 @@ export async function startAccount(redis: RedisClient, limit: number | undefined
       nowMs: () => clock.ms,
       monotonicMs: () => clock.monotonicMs,
     });
-  /** Stores events with bodies of these sizes through one call, and returns the answers. Each of them costs 250 bytes more. */
+  /**
+   * Stores events with bodies of these sizes through one call, and returns the answers. Each of them costs 250 bytes
+   * more.
+   */
   async function send(
     t: TestPart,
     sizes: readonly number[],

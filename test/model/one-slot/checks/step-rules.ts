@@ -19,7 +19,7 @@ export interface Judged {
   readonly after: Part;
   readonly call: Call;
   readonly reply: unknown;
-  /** The responses of the controller, including this call. */
+  /** The controller's responses, including this call. */
   readonly gates: Gates;
   readonly now: number;
 }

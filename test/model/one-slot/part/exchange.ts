@@ -27,7 +27,7 @@ import {
   slotOf,
 } from './part.ts';
 
-/** The result of an attempt: delivered, to be repeated, or dead; or released without an attempt. */
+/** An attempt's result: delivered, to be repeated, or dead; or released without an attempt. */
 export type Outcome = 'delivered' | 'failed' | 'dead' | 'returned';
 
 export interface Completion {

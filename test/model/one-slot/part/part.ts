@@ -5,8 +5,8 @@ import type { Defect } from './defects.ts';
  * and each step here is a single script. The steps are pure functions of a part and the call arguments and do not
  * depend on processes. A test can apply the same calls to this part and to a part in Redis and compare the results.
  *
- * A slot is one character here, and a lane is its slot followed by its group key. Times are whole ticks. What lies inside
- * the records and lists below is never changed, but replaced: a copy of a part copies only those.
+ * A slot is one character here, and a lane is its slot followed by its group key. Times are whole ticks. What lies
+ * inside the records and lists below is never changed, but replaced: a copy of a part copies only those.
  */
 export interface Part {
   readonly meta: Meta;

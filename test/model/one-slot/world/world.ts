@@ -62,7 +62,7 @@ export interface Dispatcher {
 export interface Sender {
   readonly sent: number;
   readonly left: number;
-  /** The response to its last event was lost, so it sends the event again. */
+  /** The response to its last event was lost, so it resends the event. */
   readonly repeats: boolean;
 }
 

@@ -11,7 +11,7 @@ export interface Outcomes {
   readonly entries: Set<string>;
 }
 
-/** Returns the health of an endpoint, except data from before its owner enabled it. */
+/** Returns an endpoint's health, except data from before its owner enabled it. */
 function currentHealth(of: Reference, slot: string): Health | undefined {
   const health = of.health.get(slot);
   if (health === undefined) return undefined;
@@ -22,7 +22,7 @@ function currentHealth(of: Reference, slot: string): Health | undefined {
 /** Returns true if the endpoint is disabled because of its health. Its row can still say that it is open. */
 export const isDisabled = (of: Reference, slot: string): boolean => (currentHealth(of, slot)?.disabled ?? '-') !== '-';
 
-/** Returns the health of an endpoint. Removes data from before its owner enabled it. */
+/** Returns an endpoint's health. Removes data from before its owner enabled it. */
 export function healthOf(of: Reference, slot: string): Health | undefined {
   const health = currentHealth(of, slot);
   if (health === undefined) of.health.delete(slot);
@@ -55,7 +55,7 @@ function noteFailures(of: Reference, slot: string, { failed, gone, entries }: Ou
   return false;
 }
 
-/** Updates the health of an endpoint. Returns true if this disables the endpoint. */
+/** Updates an endpoint's health. Returns true if this disables the endpoint. */
 export function noteOutcomes(of: Reference, slot: string, outcomes: Outcomes): boolean {
   if (!of.subs.has(slot)) return false;
   const { failed, delivered, gone, entries } = outcomes;

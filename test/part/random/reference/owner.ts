@@ -147,7 +147,7 @@ export function sendTest(of: Reference, slot: string, number: number): string {
   return ref;
 }
 
-/** Returns the state of a delivery, as seen by its owner. */
+/** Returns a delivery's state, as seen by its owner. */
 export function stateOf(of: Reference, delivery: Delivery): string {
   if (delivery.record !== undefined) return delivery.record.outcome;
   if (isClaimed(of, delivery)) return 'inflight';

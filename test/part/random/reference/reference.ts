@@ -107,14 +107,14 @@ export interface Reference {
   retentionMs: number;
   granted: number;
   used: number;
-  /** The counts that are added to the series of the producer. */
+  /** The counts that are added to the producer's series. */
   readonly traffic: { events: number; bytes: number; delivered: number; failed: number };
   tail: string;
   hold: string | undefined;
   /** The position of the part while it is held back. */
   position: string | undefined;
   readonly events: Map<string, StoredEvent>;
-  /** The ref of an event, by the id that its sender has set. */
+  /** An event's ref, by the id that its sender has set. */
   readonly ids: Map<string, string>;
   /** The refs of all stored sender ids. */
   readonly idRefs: Set<string>;

@@ -110,7 +110,10 @@ export function ingest(of: Reference, events: readonly PartEvent[], before: Dump
   return answers;
 }
 
-/** Applies and checks pushed claims. Each of them must be the first event of an idle lane, in a slot without waiting events. */
+/**
+ * Applies and checks pushed claims. Each of them must be the first event of an idle lane, in a slot without waiting
+ * events.
+ */
 export function takePushed(of: Reference, pushes: readonly Push[], before: Dump, after: Dump): void {
   for (const push of pushes) {
     const claims: readonly Claim[] = push.events.flatMap(each => each.claims);

@@ -1,5 +1,5 @@
-// The DNS server of a test node: CoreDNS with the plugins that Pods need. Its own main package has dozens more, with the
-// client libraries of three clouds.
+// The DNS server of a test node: CoreDNS with the plugins that Pods need. Its own main package has dozens more, with
+// the client libraries of three clouds.
 package main
 
 import (

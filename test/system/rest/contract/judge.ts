@@ -10,7 +10,7 @@ import type { Plan } from './requests.ts';
 export interface Judge {
   /** Returns all differences between a response and the document. Empty if there are none. */
   readonly faultsOf: (plan: Plan, sent: Sent, received: Received) => string[];
-  /** Returns whether the document accepts the body of a request. */
+  /** Returns whether the document accepts a request's body. */
   readonly takesBody: (plan: Plan, json: unknown) => boolean;
 }
 

@@ -9,11 +9,11 @@ import { apply, type Manifest, tenant } from '../../support/world.ts';
 export interface FacadeWorld {
   readonly installation: Installation;
   readonly issuer: Issuer;
-  /** Starts an additional process with the settings of the issuer. */
+  /** Starts an additional process with the issuer's settings. */
   readonly start: (options?: Partial<SluiceOptions>) => Promise<Sluice>;
   /** Starts a separate process for each role. They can be used like a single process. */
   readonly startRoles: Installation['startRoles'];
-  /** Returns a client for the calls of a person (`sub`), using the facade of a process. */
+  /** Returns a client for the calls of a person (`sub`), using a process's facade. */
   readonly as: (sluice: Sluice, sub: string) => Promise<RestClient>;
   readonly stop: () => Promise<void>;
 }

@@ -23,7 +23,7 @@ export interface DeliveryWatchDeps {
   readonly subscriptionsOf: (sub: string) => readonly Cached<'Subscription'>[];
   /** Returns the retention of the subscription's stream, or the maximum retention if the stream does not exist. */
   readonly retentionMsOf: (subscription: Cached<'Subscription'>) => number;
-  /** Whether the stream of the subscription exists. Its inbox is removed together with the stream. */
+  /** Whether the subscription's stream exists. Its inbox is removed together with the stream. */
   readonly hasStream: (subscription: Cached<'Subscription'>) => boolean;
   readonly writer: DeliveryWriter;
   readonly record: (subscription: Cached<'Subscription'>, note: EventNote) => void;
@@ -115,7 +115,9 @@ export function createDeliveryWatch(deps: DeliveryWatchDeps) {
       if (!working) return;
       for (const [sub, fields] of found) compare(sub, fields.inc, fields, 'audit');
     },
-    /** Returns the delivery state that should be written to the status. An inbox that was removed contains no events. */
+    /**
+     * Returns the delivery state that should be written to the status. An inbox that was removed contains no events.
+     */
     statusOf(subscription: Cached<'Subscription'>): DeliveryStatus {
       const shown = shownOf(subscription);
       if (deps.hasStream(subscription)) return shown;

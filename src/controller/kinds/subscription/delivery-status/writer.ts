@@ -7,7 +7,7 @@ const TURN_EVERY_MS = 200;
 /** The minimum time between two writes to the status of the same Subscription, in milliseconds. */
 const SAME_EVERY_MS = 10_000;
 
-/** Used to identify a Subscription. A Subscription that is deleted and created again has a different target. */
+/** Used to identify a Subscription. A Subscription that is deleted and recreated has a different target. */
 export interface Target {
   /** The key, in the format `namespace/name`. */
   readonly key: string;

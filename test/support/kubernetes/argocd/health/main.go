@@ -1,5 +1,5 @@
-// Judges objects as Argo CD does. The argument is the path of the ConfigMap argocd-cm; each line of the standard input is
-// an object in JSON, and answered by a line `{"status":…,"message":…}`.
+// Judges objects as Argo CD does. The argument is the path of the ConfigMap argocd-cm; each line of the standard input
+// is an object in JSON, and answered by a line `{"status":…,"message":…}`.
 //
 // `argocd admin settings resource-overrides health` does the same for one object, in half a second.
 package main
