@@ -7,9 +7,9 @@
 const EVERY_KIND = {
   Ready: {
     RedisUnavailable:
-      'False: This generation has not been applied, because Redis is unavailable or has lost its data. The controller retries. Objects that have been applied stay Ready during an outage. See also the condition DataPlaneReachable of the Workspace.',
+      'False: This generation has not been applied, because Redis is unavailable or has lost its data. The controller retries. Objects that have been applied stay Ready during an outage. See also the DataPlaneReachable condition of the Workspace.',
     WorkspacePaused:
-      'The annotation sluice.dev/paused pauses the workspace. Events continue to flow, and this change is applied when the annotation is removed.',
+      'The sluice.dev/paused annotation pauses the workspace. Events continue to flow, and this change is applied when the annotation is removed.',
     WaitingForWorkspace:
       'Unknown, False: No Workspace owns this namespace. Changes from Unknown to False after five minutes.',
     SecretsForbidden:
@@ -69,7 +69,7 @@ export const CONDITION_MEANING = {
       Pending:
         'True: The integration has been applied but the invitation has not been accepted yet. Events are not routed until the invitation has been accepted.',
       Active:
-        'True: The integration has been applied and is active. Events with activated group keys are routed to the Subscriptions of the receiving workspace, if there are any.',
+        "True: The integration has been applied and is active. Events with activated group keys are routed to the receiving workspace's Subscriptions, if there are any.",
       Closed: 'True: The integration has been applied. It is closed because it has expired or was declined or revoked.',
     },
     Accepted: {
@@ -90,12 +90,12 @@ export const CONDITION_MEANING = {
       Sent: 'True: The mail server has accepted the invitation.',
       SecretWritten:
         'True: No mail server is configured, so the token can be found in the Secret <name>-invitation instead.',
-      SmtpFailed: 'False: The mail server rejected the invitation or did not respond. The controller sends it again.',
-      SecretFailed: 'False: The Secret could not be written. The controller tries again.',
+      SmtpFailed: 'False: The mail server rejected the invitation or did not respond. The controller resends it.',
+      SecretFailed: 'False: The Secret could not be written. The controller retries.',
       AddressLimitReached:
         'False: The workspace has sent an invitation to this address in the last 24 hours, even if it has been revoked or deleted since. The email is sent at the time in the message.',
       AccountLimitReached:
-        'False: The workspaces of the account have sent the maximum number of invitations for 24 hours (invitationMailsPerDay). The email is sent when the limit allows it.',
+        "False: The account's workspaces have sent the maximum number of invitations for 24 hours (invitationMailsPerDay). The email is sent when the limit allows it.",
     },
   },
   Activation: {
@@ -161,22 +161,22 @@ export const CONDITION_MEANING = {
     Live: {
       Live: 'True: Events are being routed. They are either delivered to the endpoint, or available for pulling if no endpoint is configured.',
       Blocked:
-        'False: A Block on the stream, or on a package that contains it, pauses routing. Events are kept until the end of their retention period.',
+        'False: A Block on the stream, or on a package that contains it, pauses routing. Events are kept until their retention period ends.',
       Suspended: 'False: spec.suspended pauses routing. Events are kept until the end of their retention period.',
       EndpointDisabled:
-        'False: A 410 response, or five days without a successful delivery, has disabled the endpoint. Events are kept in the inbox. To enable it again, set spec.endpoint.enabledAt.',
+        'False: A 410 response, or five days without a successful delivery, has disabled the endpoint. Events are kept in the inbox. To re-enable it, set spec.endpoint.enabledAt.',
       EndpointRefused:
-        'False: The scheme, port, or IP address in the URL of the endpoint is not allowed, or a Secret contains a value that cannot be used in a header. Events are kept in the inbox. The addresses of a host name are only checked by each attempt, which fails with address_refused.',
+        "False: The scheme, port, or IP address in the endpoint's URL is not allowed, or a Secret contains a value that cannot be used in a header. Events are kept in the inbox. The addresses of a host name are only checked by each attempt, which fails with address_refused.",
       WaitingForSecret:
         'False: A Secret or key referenced by a header could not be found. Events are kept in the inbox until the Secret has been created. After that, delivery resumes automatically.',
       HeaderNotReadable:
         'False: The sealed value of a header cannot be decrypted. It was encrypted for another Subscription, header, or origin of the URL, or with a root key that the controller does not have. Events are kept in the inbox until the value is set again.',
       WaitingForConsent:
-        'False: The endpoint has not agreed to receive events, which the operator requires. Attempts fail, and are retried as for an unreachable endpoint, until it responds with the header WebHook-Allowed-Origin.',
+        'False: The endpoint has not agreed to receive events, which the operator requires. Attempts fail, and are retried as for an unreachable endpoint, until it responds with the WebHook-Allowed-Origin header.',
       SigningKeyMissing:
         'False: The controller does not have the root key of the signing secret, or of the previous one within 24 hours of a rotation. Events are kept in the inbox until the key file is restored, or until the partner has rotated the secret so that neither needs the missing key.',
       SpecRefused:
-        'False: The spec contains a value that cannot be applied, e.g. because the CRDs belong to another version. Routing to this Subscription alone is paused until you change the value. Events are kept until the end of their retention period.',
+        'False: The spec contains a value that cannot be applied, e.g. because the CRDs belong to another version. Routing to this Subscription alone is paused until you change the value. Events are kept until their retention period ends.',
       InsufficientTokens:
         "False: Routing is paused, because the producer's account does not exist or does not have enough tokens.",
       NotAdmitted: 'False: The Subscription is not admitted. For more information, see the Ready condition.',
@@ -195,7 +195,7 @@ export const CONDITION_MEANING = {
         'True: No delivery has succeeded for four days. After five days, the next failed attempt disables the endpoint.',
       EndpointDisabled:
         'False: No events are being sent because the endpoint is disabled. For more information, see the Live condition.',
-      Recovered: 'False: A delivery has succeeded, or the endpoint has been enabled again.',
+      Recovered: 'False: A delivery has succeeded, or the endpoint has been re-enabled.',
     },
     BacklogAtRisk: {
       NearRetention:
@@ -209,11 +209,11 @@ export const CONDITION_MEANING = {
       ...EVERY_KIND.Ready,
       NamespaceReady: 'True: The namespace exists and routes have been written to Redis.',
       PauseIgnored:
-        'True: Same as NamespaceReady, but the annotation sluice.dev/paused has a value other than "true" and is therefore ignored.',
+        'True: Same as NamespaceReady, but the sluice.dev/paused annotation has a value other than "true" and is therefore ignored.',
       NamespaceNotAdopted:
-        'False: The namespace exists but is missing the label sluice.dev/workspace=<name>, so no events are accepted or delivered. Events that were accepted before wait until you add the label, or until their retention period ends.',
+        'False: The namespace exists but is missing the sluice.dev/workspace=<name> label, so no events are accepted or delivered. Events that were accepted before wait until you add the label, or until their retention period ends.',
       NamespaceTerminating:
-        'Unknown: The namespace is being deleted. It will be created again after the deletion has been completed.',
+        'Unknown: The namespace is being deleted. It will be recreated after the deletion has been completed.',
       WaitingForAccount:
         'Unknown, False: The referenced account could not be found. Changes from Unknown to False after five minutes.',
     },
@@ -242,9 +242,9 @@ export const CONDITION_MEANING = {
     },
     LimitReached: {
       AtLimit:
-        'True: The workspaces of the account have reached at least one limit on the number of objects. The REST API rejects requests which would create additional objects.',
+        "True: The account's workspaces have reached at least one limit on the number of objects. The REST API rejects requests which would create additional objects.",
       NearLimit:
-        'False: The workspaces of the account are using at least 90 % of a limit, or at least 80 % after reaching 90 %.',
+        "False: The account's workspaces are using at least 90 % of a limit, or at least 80 % after reaching 90 %.",
       WithinLimits:
         'False: The account is back within its limits. This condition is not present if the account has never been close to a limit.',
     },

@@ -50,7 +50,7 @@ export const ContextHeaders = z
       .optional(),
   })
   .describe(
-    'Configures which request headers are read by ingress. For CloudEvents in structured mode, names that start with ce- refer to the attributes of the event. A list replaces the defaults: add ce-type, ce-partitionkey, or ce-id to it to keep reading these attributes.',
+    "Configures which request headers are read by ingress. For CloudEvents in structured mode, names that start with ce- refer to the event's attributes. A list replaces the defaults: add ce-type, ce-partitionkey, or ce-id to it to keep reading these attributes.",
   );
 export type ContextHeaders = z.infer<typeof ContextHeaders>;
 

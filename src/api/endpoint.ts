@@ -53,13 +53,13 @@ export const EndpointHeader = withRule(
       .max(2048)
       .regex(/^s2\.[A-Za-z0-9_-]{10}\.[A-Za-z0-9_-]+$/)
       .describe(
-        'The encrypted value, written by the REST API. It is only valid for its own Subscription and header, and for URLs of the same origin (scheme, host, and port). Otherwise, events are kept, and Live is False with the reason HeaderNotReadable.',
+        'The encrypted value, written by the REST API. It is only valid for its own Subscription and header, and for URLs of the same origin (scheme, host, and port). Otherwise, events are kept, and Live is False with the HeaderNotReadable reason.',
       )
       .optional(),
     valueFrom: z
       .object({ secretKeyRef: SecretKeyRef })
       .describe(
-        'Reads the value from a Secret. Attempts use a changed value within a few seconds. If the value is missing, events are kept, and Live is False with the reason WaitingForSecret.',
+        'Reads the value from a Secret. Attempts use a changed value within a few seconds. If the value is missing, events are kept, and Live is False with the WaitingForSecret reason.',
       )
       .optional(),
   }),
@@ -84,7 +84,7 @@ export function headersWithSecret(
 export const Endpoint = z
   .object({
     url: endpointUrl().describe(
-      'The URL that receives the deliveries: an absolute https URL with up to 2,048 ASCII characters, without a user name or password. http is only allowed with an IP address in a network that the operator allows. For any other URL, Live is False with the reason EndpointRefused.',
+      'The URL that receives the deliveries: an absolute https URL with up to 2,048 ASCII characters, without a user name or password. http is only allowed with an IP address in a network that the operator allows. For any other URL, Live is False with the EndpointRefused reason.',
     ),
     timeoutSeconds: z
       .int()
@@ -118,12 +118,12 @@ export const Endpoint = z
       .max(1_000_000)
       .meta({ format: 'int32' })
       .describe(
-        'The version of the signing secret. To rotate the secret, increment this by one. For 24 hours, deliveries are signed with both versions. Must never be decreased. Defaults to 1.',
+        "The signing secret's version. To rotate the secret, increment this by one. For 24 hours, deliveries are signed with both versions. Must never be decreased. Defaults to 1.",
       )
       .optional(),
     enabledAt: timestamp()
       .describe(
-        'When you last enabled the endpoint (RFC 3339). A 410 response or five days of failures disable an endpoint. To enable it again, set this field to the current time.',
+        'When you last enabled the endpoint (RFC 3339). A 410 response or five days of failures disable an endpoint. To re-enable it, set this field to the current time.',
       )
       .optional(),
   })

@@ -13,9 +13,7 @@ export const Owner = withRule(
       )
       .optional(),
     group: text({ min: 1, max: 255 })
-      .describe(
-        'The group, which must be included in the groups of the access token. It can be up to 255 characters long.',
-      )
+      .describe("The group, which must be included in the access token's groups. It can be up to 255 characters long.")
       .optional(),
     client: text({ min: 1, max: 255 })
       .describe(

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { queryInteger } from './query-integer.ts';
 
-/** The id of a run, which is chosen by the caller. */
+/** A run's id, which is chosen by the caller. */
 export const RunId = z
   .string()
   .regex(/^[A-Za-z0-9._-]{1,64}$/, 'must be 1 to 64 letters, digits, ".", "_" and "-"')
@@ -139,7 +139,7 @@ const Delivery = z
 
 const Verdict = z
   .object({
-    integrationPublicId: z.string().meta({ description: 'The public id of the integration.' }),
+    integrationPublicId: z.string().meta({ description: "The integration's public id." }),
     verdict: z.enum(['routed', 'waiting', 'not_routed']).meta({
       description:
         'The decision made by the gate. The value waiting means that a decision has not been made yet, or that the subscription is paused.',
@@ -154,12 +154,12 @@ const Verdict = z
 const RunEvent = z
   .object({
     id: z.string().meta({ description: 'Unique identifier for the event.' }),
-    queue: z.string().meta({ description: 'The name of the stream.' }),
+    queue: z.string().meta({ description: "The stream's name." }),
     type: z.string().nullable().meta({ description: 'The type of the event.' }),
     groupKey: z
       .string()
       .nullable()
-      .meta({ description: 'The group key of the event. Events without a group key (null) are not routed.' }),
+      .meta({ description: "The event's group key. Events without a group key (null) are not routed." }),
     bytes: z.int().meta({ description: 'The size of the body in bytes.' }),
     acceptedAt: time('The time when ingress accepted the event.'),
     failCode: z.int().nullable().meta({ description: 'The sb_fail_code of the request, or null if it had none.' }),

@@ -42,7 +42,7 @@ function isPage(text: string): boolean {
   return /^https?:$/.test(url?.protocol ?? '') && url?.username === '' && url.password === '' && !text.includes('#');
 }
 
-/** Events per second on a replica of ingress. */
+/** Events per second on an ingress replica. */
 const eventRate = (fallback: number) => z.coerce.number().int().min(0).max(1_000_000).default(fallback);
 
 /** Checks the list of proxies. If the network included all addresses, clients could choose an arbitrary address. */
@@ -79,7 +79,7 @@ export const ENVIRONMENT = {
     .refine(text => isIP(text) !== 0, { message: 'must be an IP address of this machine, such as 127.0.0.1 or ::1' })
     .optional()
     .describe(
-      'The IP address used by SLUICE_OPS_PORT, such as 127.0.0.1. In a pod, omit it or use the address of the pod, because Prometheus and the probes of the kubelet need to reach it. By default, the port listens on all addresses.',
+      "The IP address used by SLUICE_OPS_PORT, such as 127.0.0.1. In a pod, omit it or use the pod's address, because Prometheus and the probes of the kubelet need to reach it. By default, the port listens on all addresses.",
     ),
   ...TLS_ENVIRONMENT,
   SLUICE_ROOT_KEY_FILE: z
@@ -87,7 +87,7 @@ export const ENVIRONMENT = {
     .min(1)
     .optional()
     .describe(
-      'The path to a file with the root key, which has at least 32 bytes. Newer root keys are in files with the same name followed by a number starting at 2, such as `root.key.2`. The controller, facade, and dispatcher need the same keys, and do not start without them. The files are read again every 5 seconds.',
+      'The path to a file with the root key, which has at least 32 bytes. Newer root keys are in files with the same name followed by a number starting at 2, such as `root.key.2`. The controller, facade, and dispatcher need the same keys, and do not start without them. The files are reloaded every 5 seconds.',
     ),
   SLUICE_SECRETS_ROLE: z
     .string()
@@ -97,7 +97,7 @@ export const ENVIRONMENT = {
     )
     .optional()
     .describe(
-      'Set this to the ClusterRole for Secrets to limit the controller to the Secrets of workspaces. The controller then binds the role in the namespace of each workspace, and uses a watch for each of them, so we recommend this for up to 200 workspaces. By default, the controller needs the role in the whole cluster.',
+      'Set this to the ClusterRole for Secrets to limit the controller to the workspace Secrets. The controller then binds the role in the namespace of each workspace, and uses a watch for each of them, so we recommend this for up to 200 workspaces. By default, the controller needs the role in the whole cluster.',
     ),
   SLUICE_WORKSPACE_QUOTA: z
     .string()
@@ -148,7 +148,7 @@ export const ENVIRONMENT = {
     )
     .optional()
     .describe(
-      'The DNS name of this installation, such as events.example.com. If set, an endpoint only receives events after it has agreed to receive them from this name, by responding to an OPTIONS request with the header WebHook-Allowed-Origin. The dispatcher asks before the first event and then every hour. Until the endpoint agrees, attempts fail with `consent_missing` and are retried as usual. By default, consent is not required.',
+      "This installation's DNS name, such as events.example.com. If set, an endpoint only receives events after it has agreed to receive them from this name, by responding to an OPTIONS request with the WebHook-Allowed-Origin header. The dispatcher asks before the first event and then every hour. Until the endpoint agrees, attempts fail with `consent_missing` and are retried as usual. By default, consent is not required.",
     ),
   SLUICE_TRUSTED_PROXIES: list
     .transform(networks => (networks.length === 0 ? undefined : networks.join() === 'none' ? [] : networks))
@@ -161,13 +161,13 @@ export const ENVIRONMENT = {
       'A comma-separated list of CIDR networks of the proxies and load balancers in front of ingress and the facade, or none if clients connect directly. Required for address limits. For connections from one of these networks, the client address is the rightmost address in X-Forwarded-For that is not in the list. By default, client addresses are not used.',
     ),
   SLUICE_INGRESS_ADDRESS_LIMIT: eventRate(50_000).describe(
-    'The number of events per second that each replica of ingress accepts from an address (or from a /64 network when using IPv6). An event counts once for every 16 KiB of its body (rounded up), and looking up an invalid key counts as 100 events. More events are rejected with 429. Requires SLUICE_TRUSTED_PROXIES. To disable this limit, set it to 0. The default is higher than the maximum throughput of a replica.',
+    'The number of events per second that each ingress replica accepts from an address (or from a /64 network when using IPv6). An event counts once for every 16 KiB of its body (rounded up), and looking up an invalid key counts as 100 events. More events are rejected with 429. Requires SLUICE_TRUSTED_PROXIES. To disable this limit, set it to 0. The default is higher than the maximum throughput of a replica.',
   ),
   SLUICE_INGRESS_KEY_LIMIT: eventRate(0).describe(
-    'The number of events per second that each replica of ingress accepts with the same ingress key. An event counts once for every 16 KiB of its body (rounded up). More events are rejected with 429. Sandbox requests count separately. By default, there is no limit (0).',
+    'The number of events per second that each ingress replica accepts with the same ingress key. An event counts once for every 16 KiB of its body (rounded up). More events are rejected with 429. Sandbox requests count separately. By default, there is no limit (0).',
   ),
   SLUICE_INGRESS_WORKSPACE_LIMIT: eventRate(0).describe(
-    'The number of events per second that each replica of ingress accepts for a workspace, including all of its keys and streams. An event counts once for every 16 KiB of its body (rounded up). More events are rejected with 429. Sandbox requests count separately. By default, there is no limit (0).',
+    'The number of events per second that each ingress replica accepts for a workspace, including all of its keys and streams. An event counts once for every 16 KiB of its body (rounded up). More events are rejected with 429. Sandbox requests count separately. By default, there is no limit (0).',
   ),
   ...LIMITS_ENVIRONMENT,
   SLUICE_SMTP_URL: z
@@ -236,7 +236,7 @@ export const ENVIRONMENT = {
     })
     .default(DEFAULT_INSTANCE)
     .describe(
-      'The name of this installation, if the cluster has several. The installation manages the Accounts and Workspaces with this name in spec.instance, and everything in the namespaces of these Workspaces. By default, it has no name, and manages objects without spec.instance. Use the same value for all roles. It cannot be changed later, because the data in Redis belongs to this installation.',
+      "This installation's name, if the cluster has several. The installation manages the Accounts and Workspaces with this name in spec.instance, and everything in the namespaces of these Workspaces. By default, it has no name, and manages objects without spec.instance. Use the same value for all roles. It cannot be changed later, because the data in Redis belongs to this installation.",
     ),
   SLUICE_SHUTDOWN_DELAY_SECONDS: z.coerce
     .number()

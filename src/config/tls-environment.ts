@@ -3,10 +3,10 @@ import { readCertificate, type ServedCertificate } from '../tls/served-certifica
 
 const file = () => z.string().min(1).optional();
 
-/** The variables used to configure the certificates of ingress and the facade. */
+/** The variables used to configure the ingress certificates and the facade. */
 export const TLS_ENVIRONMENT = {
   SLUICE_INGRESS_CERT_FILE: file().describe(
-    'The path to a PEM file with the certificate of the ingress role, followed by any intermediate certificates. If set, SLUICE_INGRESS_PORT only accepts TLS. This file and its key are read again every 5 seconds, so you can replace them without a restart.',
+    'The path to a PEM file with the certificate of the ingress role, followed by any intermediate certificates. If set, SLUICE_INGRESS_PORT only accepts TLS. This file and its key are reloaded every 5 seconds, so you can replace them without a restart.',
   ),
   SLUICE_INGRESS_KEY_FILE: file().describe('The path to a PEM file with the private key, without a passphrase.'),
   SLUICE_FACADE_CERT_FILE: file().describe(

@@ -10,7 +10,7 @@ export interface KeyUser {
   readonly status?: Pick<SubscriptionStatus, 'signing'> | undefined;
 }
 
-/** The purpose of a root key, as used in the label `use`. */
+/** The purpose of a root key, as used in the `use` label. */
 const USES = ['signing', 'header'] as const;
 type Use = (typeof USES)[number];
 
@@ -61,7 +61,7 @@ export function registerRootKeyMetrics(
 ): void {
   new Gauge({
     name: 'sluice_controller_root_key_uses',
-    help: 'The number of uses of each root key, by file name and use: subscriptions with a signing secret derived from this key (signing), and header values encrypted with this key (header). The key `missing` is used for root keys which were removed or retired too early.',
+    help: 'The number of uses of each root key, by file name and use: subscriptions with a signing secret derived from this key (signing), and header values encrypted with this key (header). The `missing` key is used for root keys which were removed or retired too early.',
     labelNames: ['key', 'use'] as const,
     registers: [registry],
     collect() {

@@ -112,7 +112,7 @@ describe('requests that are too large or have the wrong type', () => {
   test('refuses a body that is not JSON with the header to send', async () => {
     const headers = ['Content-Type: text/plain', 'Content-Length: 2'];
     const answer = await exchange(port, await request('PUT /waas/streams', headers, '{}'));
-    expect(answer.body).toContain('Send a JSON body, with the header Content-Type: application/json.');
+    expect(answer.body).toContain('Send a JSON body with the header Content-Type: application/json.');
   });
 
   test('refuses null as a body', async () => {

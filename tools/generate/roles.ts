@@ -14,7 +14,7 @@ interface RoleRights {
   readonly cluster: { readonly description: string; readonly rules: readonly PolicyRule[] };
   /** An additional ClusterRole with a separate name. It is bound in the whole cluster, or where Sluice is used. */
   readonly bindable?: { readonly name: string; readonly description: string; readonly rules: readonly PolicyRule[] };
-  /** Permissions that are limited to the namespace of the installation. */
+  /** Permissions that are limited to the installation's namespace. */
   readonly namespace?: { readonly description: string; readonly rules: readonly PolicyRule[] };
 }
 
@@ -65,7 +65,7 @@ const DEFINITIONS: Readonly<Record<Role, Definition>> = {
       purpose: 'Writes statuses, finalizers, and mirrored Secrets.',
       cluster: {
         description:
-          'The permissions of the controller. Admission policies restrict these permissions to finalizers, revoked activations, and Secrets of the controller.',
+          "The controller's permissions. Admission policies restrict these permissions to finalizers, revoked activations, and Secrets of the controller.",
         rules: CONTROLLER_RULES,
       },
       bindable: {

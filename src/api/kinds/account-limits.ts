@@ -9,7 +9,7 @@ const count = (min: number, max: number, description: string) =>
     .describe(`${description} ${min === 0 ? `At most ${max}.` : `Between ${min} and ${max}.`}`)
     .optional();
 
-/** The limits of an Account, by name. Each limit is shared by all workspaces of the account. */
+/** An Account's limits, by name. Each limit is shared by all workspaces of the account. */
 export const AccountLimits = z
   .object({
     storedBytes: count(
@@ -20,7 +20,7 @@ export const AccountLimits = z
     eventsPerSecond: count(
       0,
       1_000_000,
-      'The maximum number of events per second that each replica of ingress accepts. An event counts once for every 16 KiB of its body (rounded up). Sandbox requests count separately. Beyond this limit, ingress rejects events with 429.',
+      'The maximum number of events per second that each ingress replica accepts. An event counts once for every 16 KiB of its body (rounded up). Sandbox requests count separately. Beyond this limit, ingress rejects events with 429.',
     ),
     streams: count(0, 100_000, 'The maximum number of CatalogStreams.'),
     packages: count(0, 100_000, 'The maximum number of Packages, including archived packages.'),
@@ -43,7 +43,7 @@ export const AccountLimits = z
     requestsPerMinute: count(
       10,
       10_000_000,
-      'The number of points per minute that all callers of the REST API together can use on each replica of the facade. A burst can use the points of 10 s, or 1000 points if the limit is lower than 6000. Most calls cost 1 point.',
+      'The number of points per minute that all callers of the REST API together can use on each facade replica. A burst can use the points of 10 s, or 1000 points if the limit is lower than 6000. Most calls cost 1 point.',
     ),
     invitationMailsPerDay: count(0, 1_000_000, 'The maximum number of invitations sent by email within 24 hours.'),
   })

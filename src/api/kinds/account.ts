@@ -18,7 +18,7 @@ export const AccountSpec = withTransitions(
       .enum(['Free', 'Metered'])
       .default('Free')
       .describe(
-        'The plan of the account. On the Free plan, routing pauses when the included tokens are used up. On the Metered plan, tokens are counted without a limit. Defaults to Free.',
+        "The account's plan. On the Free plan, routing pauses when the included tokens are used up. On the Metered plan, tokens are counted without a limit. Defaults to Free.",
       ),
     includedTokens: z
       .int()
@@ -39,7 +39,7 @@ export const AccountStatus = z
   .object({
     ...statusFields,
     limits: AccountLimits.describe(
-      'The limits in force: those in the spec or the defaults of the plan, but at most those of the installation. The condition LimitReached names those that have been reached. The REST API shows the usage.',
+      'The limits in force: those in the spec or the defaults of the plan, but at most those of the installation. The LimitReached condition names those that have been reached. The REST API shows the usage.',
     ).optional(),
   })
   .describe(

@@ -38,7 +38,7 @@ export const Activation = defineKind({
   spec: ActivationSpec,
   status: ActivationStatus,
   columns: [
-    { name: 'Integration', type: 'string', jsonPath: '.spec.integration', description: 'The name of the integration.' },
+    { name: 'Integration', type: 'string', jsonPath: '.spec.integration', description: "The integration's name." },
     { name: 'Group Key', type: 'string', jsonPath: '.spec.groupKey', description: 'The group key.' },
     conditionColumn('Effective', 'Effective', 'status', 'Whether events with this group key can flow.'),
   ],

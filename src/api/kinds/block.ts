@@ -53,7 +53,7 @@ export const Block = defineKind({
   spec: BlockSpec,
   status: BlockStatus,
   columns: [
-    { name: 'Integration', type: 'string', jsonPath: '.spec.integration', description: 'The name of the integration.' },
+    { name: 'Integration', type: 'string', jsonPath: '.spec.integration', description: "The integration's name." },
     { name: 'Kind', type: 'string', jsonPath: '.spec.target.kind', description: 'The kind of resource being blocked.' },
     {
       name: 'Target',

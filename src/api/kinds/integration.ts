@@ -89,7 +89,7 @@ export const Integration = defineKind({
       name: 'Workspace',
       type: 'string',
       jsonPath: '.spec.workspace',
-      description: 'The name of the receiving workspace.',
+      description: "The receiving workspace's name.",
     },
   ],
 });

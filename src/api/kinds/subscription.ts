@@ -44,7 +44,7 @@ export const SubscriptionSpec = withTransitions(
       .enum(['Retain', 'Delete'])
       .default('Retain')
       .describe(
-        'What happens to the inbox when you delete the subscription. In both cases, all deliveries stop, and the inbox can no longer be read. With `Retain`, the producer can look up the state of each event until the end of its retention period. `Delete` removes waiting events immediately. The producer can still look up that they were routed, but not their state. Defaults to Retain.',
+        'What happens to the inbox when you delete the subscription. In both cases, all deliveries stop, and the inbox can no longer be read. With `Retain`, the producer can look up the state of each event until its retention period ends. `Delete` removes waiting events immediately. The producer can still look up that they were routed, but not their state. Defaults to Retain.',
       ),
   }),
   immutable('producer'),
@@ -74,7 +74,7 @@ export const SubscriptionStatus = z
           .max(64)
           .regex(/^[A-Za-z0-9_-]{22,}$/)
           .describe(
-            'The random part of all signing secrets. The controller writes it before the first delivery and never changes it. A Subscription that you create again has another salt, and therefore other secrets.',
+            'The random part of all signing secrets. The controller writes it before the first delivery and never changes it. A Subscription that you recreate has another salt, and therefore other secrets.',
           )
           .optional(),
         version: z
@@ -104,7 +104,7 @@ export const SubscriptionStatus = z
       .object({
         disabledAt: timestamp()
           .describe(
-            'The time at which the endpoint was disabled, as RFC 3339 with milliseconds. To enable it again, set spec.endpoint.enabledAt to a later time.',
+            'The time at which the endpoint was disabled, as RFC 3339 with milliseconds. To re-enable it, set spec.endpoint.enabledAt to a later time.',
           )
           .optional(),
         disabledBy: z
@@ -160,7 +160,7 @@ export const Subscription = defineKind({
   ],
   columns: [
     { name: 'Producer', type: 'string', jsonPath: '.spec.producer', description: 'Workspace of the producer.' },
-    { name: 'Stream', type: 'string', jsonPath: '.spec.stream', description: 'The name of the stream.' },
+    { name: 'Stream', type: 'string', jsonPath: '.spec.stream', description: "The stream's name." },
     conditionColumn('Live', 'Live', 'status', 'Whether events are flowing.'),
   ],
   reasonPath: '.status.reason',

@@ -31,7 +31,7 @@ export const WorkspaceSpec = withTransitions(
     account: objectName().describe('The name of the Account to charge for tokens. Immutable.'),
     owners: atomicList(Owner, { max: 64 })
       .describe(
-        'The people, groups, and clients with access to the workspace in the REST API, in addition to the owners of the account. There can be at most 64 entries.',
+        "The people, groups, and clients with access to the workspace in the REST API, in addition to the account's owners. There can be at most 64 entries.",
       )
       .optional(),
     producer: z
@@ -85,8 +85,8 @@ export const Workspace = defineKind({
   shortNames: ['wksp'],
   scope: 'Cluster',
   description: [
-    'Workspace is a producer, a partner, or both. It has owners, an account that pays for its tokens, and a namespace with the same name. The controller creates the namespace, or uses an existing one with the label sluice.dev/workspace=<name> (and sluice.dev/instance=<instance> if the workspace has an instance).',
-    'Deleting a workspace closes its routes as a producer and keeps its namespace. Events that wait for a route are skipped unless you create the workspace again within one minute. Subscriptions in this namespace still receive events until you delete them.',
+    'Workspace is a producer, a partner, or both. It has owners, an account that pays for its tokens, and a namespace with the same name. The controller creates the namespace, or uses an existing one with the sluice.dev/workspace=<name> label (and sluice.dev/instance=<instance> if the workspace has an instance).',
+    'Deleting a workspace closes its routes as a producer and keeps its namespace. Events that wait for a route are skipped unless you recreate the workspace within one minute. Subscriptions in this namespace still receive events until you delete them.',
     'To pause a workspace, for example before a large change, set the annotation sluice.dev/paused: "true". Events continue to use the existing routes, and changes wait until you remove the annotation. The deletion of a stream without undelivered events waits for at most one minute. Changes that close a gate take effect immediately, and the gate stays closed until the end of the pause: Blocks, revoked or deleted Activations, revoked or declined Integrations, deleted Subscriptions, and removed ingress keys. Subscriptions wait for the pause of the producer, and not for that of their own workspace. If Redis loses its control state during a pause, ingress responds with 503 until the end of the pause.',
   ].join('\n\n'),
   spec: WorkspaceSpec,
@@ -118,7 +118,7 @@ export const Workspace = defineKind({
       name: 'Paused',
       type: 'string',
       jsonPath: `.metadata.annotations.${PAUSED_ANNOTATION.replaceAll('.', String.raw`\.`)}`,
-      description: `The value of the annotation ${PAUSED_ANNOTATION}. While this is set to true, changes are not applied.`,
+      description: `The value of the ${PAUSED_ANNOTATION} annotation. While this is set to true, changes are not applied.`,
     },
     INSTANCE_COLUMN,
   ],

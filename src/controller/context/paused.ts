@@ -28,7 +28,7 @@ export function planPaused(
 ): Outcome {
   const { conditions = [], observedGeneration: _, ...fields } = status ?? {};
   if (isJudged({ metadata, status })) return { status: fields, conditions };
-  const message = `workspace ${workspace} is paused by the annotation ${PAUSED_ANNOTATION}. Events continue to flow, and changes that do not close a gate wait until you remove the annotation`;
+  const message = `workspace ${workspace} is paused by the ${PAUSED_ANNOTATION} annotation. Events continue to flow, and changes that do not close a gate wait until you remove the annotation`;
   const kept = conditions.filter(({ type }) => !['Ready', 'Reconciling', 'Stalled'].includes(type));
   return {
     status: fields,
@@ -70,8 +70,8 @@ export const PAUSABLE = {
 type StatusOf<K extends KindName> = NonNullable<Cached<K>['status']>;
 
 /**
- * Wraps `reconcile`. If the workspace of an object is paused, only the status is updated to show this. These objects
- * are enqueued again after the routes of the workspace have been applied.
+ * Wraps `reconcile`. If an object's workspace is paused, only the status is updated to show this. These objects
+ * are enqueued again after the workspace's routes have been applied.
  *
  * @param options.closes returns true if the object can only close routes, in which case it is reconciled even during a
  * pause
@@ -96,7 +96,7 @@ export function unlessPaused<K extends KindName>(
 }
 
 /**
- * Waits until the routes of this object have been applied. In a paused workspace, this only covers changes that close
+ * Waits until this object's routes have been applied. In a paused workspace, this only covers changes that close
  * routes.
  */
 export function settled(

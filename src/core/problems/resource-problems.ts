@@ -52,7 +52,7 @@ export const RESOURCE_PROBLEMS = {
     status: 409,
     title: 'The workspace is paused',
     remedy:
-      'Ask the operator to remove the annotation sluice.dev/paused from the Workspace. Events continue to flow. To stop them, you can still block, deactivate, revoke or unsubscribe, and you can delete ingress keys.',
+      'Ask the operator to remove the sluice.dev/paused annotation from the Workspace. Events continue to flow. To stop them, you can still block, deactivate, revoke or unsubscribe, and you can delete ingress keys.',
   },
   being_deleted: {
     status: 409,

@@ -39,7 +39,7 @@ export function createErrorHandler(log: Logger, nowMs = () => performance.now())
       return sendProblem(reply, known, { detail: `Send at most ${most} bytes to this route.` });
     }
     if (known === 'unsupported_media_type') {
-      return sendProblem(reply, known, { detail: 'Send a JSON body, with the header Content-Type: application/json.' });
+      return sendProblem(reply, known, { detail: 'Send a JSON body with the header Content-Type: application/json.' });
     }
     if (known !== undefined) return sendProblem(reply, known);
     if (error.statusCode !== undefined && error.statusCode < 500) return sendProblem(reply, 'malformed_request');

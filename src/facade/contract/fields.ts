@@ -44,7 +44,7 @@ export const PATH_PARAMETERS = {
     )
     .meta({
       description:
-        'The id of an event in the inbox of a subscription. To find this id, list the events. If you have the `webhook-id` of a delivery, set `eventId`.',
+        "The id of an event in a subscription's inbox. To find this id, list the events. If you have the `webhook-id` of a delivery, set `eventId`.",
       example: `evt_01mxhs0q0000000${EXAMPLE}`,
     }),
   eventId: z

@@ -21,8 +21,7 @@ export const TAGS = {
   Events: 'Find out where an event was routed to, and why it did not arrive.',
   Metrics: 'How many events were published, routed, and delivered over time.',
   Receiving: "Integrations from the partner's view: the catalog, subscriptions, endpoints, and signing secrets.",
-  Inbox:
-    'The events that were routed to the subscriptions of an integration. They can be pulled, skipped, and replayed.',
+  Inbox: "The events that were routed to an integration's subscriptions. They can be pulled, skipped, and replayed.",
 } as const satisfies Readonly<Record<string, string>>;
 
 export type Tag = keyof typeof TAGS;

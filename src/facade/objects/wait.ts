@@ -13,7 +13,7 @@ const WAIT_MS = 5_000;
 /** When to ask the API server directly, in case the watch is delayed. */
 const LOOK_AT_MS = [1_000, 3_000];
 
-const PAUSED_MEANWHILE = `The workspace was paused. The change has been stored, and is applied when the operator removes the annotation ${PAUSED_ANNOTATION} from the Workspace.`;
+const PAUSED_MEANWHILE = `The workspace was paused. The change has been stored, and is applied when the operator removes the ${PAUSED_ANNOTATION} annotation from the Workspace.`;
 
 const GONE = 'The object was deleted before the change was in force. If you still want it to exist, repeat the call.';
 
@@ -54,7 +54,9 @@ export function createWaits(caches: Pick<Caches, 'get' | 'reflector' | 'live'>, 
     const generation = metadata.generation ?? 0;
     const { promise, resolve, reject } = Promise.withResolvers<Cached<K>>();
 
-    /** @param isNew whether this state is not older than the call. A pause that is over may still be shown before that */
+    /**
+     * @param isNew whether this state is not older than the call. A pause that is over may still be shown before that
+     */
     function look(object: Cached<K> | undefined, isNew = true): void {
       if (object === undefined || object.metadata.uid !== metadata.uid) return;
       if (conditionFor(object, condition, generation)?.status === 'True') return resolve(object);

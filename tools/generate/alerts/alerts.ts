@@ -9,7 +9,7 @@ import { ALERT_GROUPS, ALERT_RULES } from './alert-rules.ts';
 
 const ORIGIN = '# Generated from tools/generate/alerts by tools/generate/generate.ts. Change it there.\n';
 
-/** Matchers for the rules of the chart, which are replaced with the matchers of the release. */
+/** Matchers for the rules of the chart, which are replaced with the release's matchers. */
 export const CHART_MATCHERS = 'namespace="sluice-system",job="sluice-system/sluice"';
 
 /** Returns a rule in the format of Prometheus. */
@@ -47,7 +47,7 @@ export function renderAlerts(): GeneratedFile[] {
     { path: 'config/alerts/sluice.yaml', text: ORIGIN + write({ groups }) },
     { path: 'config/alerts/prometheus-rule.yaml', text: ORIGIN + write(object) },
     { path: 'charts/sluice/files/alerts.yaml', text: ORIGIN + write({ groups: groupsOf(chartRule) }) },
-    // The runbooks of this release, for users who can't access the URL.
+    // This release's runbooks, for users who can't access the URL.
     { path: 'charts/sluice/files/runbooks.md', text: `${renderRunbooks()}\n` },
   ];
 }
@@ -60,7 +60,7 @@ function write(value: object): string {
 export function renderRunbooks(): string {
   return [
     '# Runbooks',
-    'Use this page when an alert fires: find its section, which explains the impact and the steps to resolve the problem. The commands are for the namespace `sluice-system`.',
+    'Use this page when an alert fires: find its section, which explains the impact and the steps to resolve the problem. The commands are for the `sluice-system` namespace.',
     table(
       ['Severity', 'Meaning'],
       [

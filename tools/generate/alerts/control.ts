@@ -12,8 +12,8 @@ export const control: AlertGroup = {
       impact:
         'Changes to custom resources are not applied. REST calls that wait for a change respond with 503. Events continue to flow unless control data in Redis is lost (SluiceControlDataMissing).',
       steps: [
-        'Run `kubectl -n sluice-system get lease sluice-controller -o yaml` to find the holder of the Lease.',
-        'Check the log of the controllers for the message `role cannot work`. The reason `LeaseUnavailable` indicates a problem with the API server, missing permissions for the Lease, or a missing namespace. `InstanceTaken` means that another namespace has an installation with the same name. The message shows which one, and what to change.',
+        "Run `kubectl -n sluice-system get lease sluice-controller -o yaml` to find the Lease's holder.",
+        'Check the controller log for the message `role cannot work`. The `LeaseUnavailable` reason indicates a problem with the API server, missing permissions for the Lease, or a missing namespace. `InstanceTaken` means that another namespace has an installation with the same name. The message shows which one, and what to change.',
       ],
     },
     {
@@ -27,7 +27,7 @@ export const control: AlertGroup = {
       steps: [
         `Run \`${logsOf('controller')}\` to find the message \`role cannot work\` or call \`GET /readyz\` on their ops port. The reason is \`TermNotStarted\`, \`ForeignRedis\`, or \`UnsupportedRedisFormat\`.`,
         'Run `kubectl -n sluice-system describe lease sluice-controller`. The output shows an Event for each replica that released the Lease after one minute of failures.',
-        'Check the Redis alerts and check that the API server is responding. Before the controller starts reconciling, it lists all kinds and reads the namespace `kube-system`.',
+        'Check the Redis alerts and check that the API server is responding. Before the controller starts reconciling, it lists all kinds and reads the `kube-system` namespace.',
       ],
     },
     {
@@ -40,7 +40,7 @@ export const control: AlertGroup = {
         'Sluice continues to work, but its service account has more permissions than the role requires. An attacker could use it to write Secrets of any type, for example.',
       steps: [
         'Run `kubectl get validatingadmissionpolicies,validatingadmissionpolicybindings` and apply `config/rbac` if the policies are missing.',
-        'Compare the user in the log message `the admission policies do not apply to this service account` with the user name in the `matchConditions` of the policies. Both names must be the same.',
+        'Compare the user in the `the admission policies do not apply to this service account` log message with the user name in the `matchConditions` of the policies. Both names must be the same.',
       ],
     },
     {
@@ -64,7 +64,7 @@ export const control: AlertGroup = {
       ].join(' or '),
       for: '5m',
       severity: 'warning',
-      summary: 'The holder of the Lease has changed more than four times in one hour.',
+      summary: "The Lease's holder has changed more than four times in one hour.",
       impact: 'Each new leader reads all objects before reconciling, so changes to custom resources are delayed.',
       steps: [
         'Run `kubectl -n sluice-system describe lease sluice-controller`. The output shows an Event for each change, including the replica.',
@@ -105,7 +105,7 @@ export const control: AlertGroup = {
       summary: 'A worker of {{ $labels.name }} has been reconciling the same key for more than five minutes.',
       impact: 'Changes to this object are not applied.',
       steps: [
-        'Run the query `histogram_quantile(0.99, sum by (le) (rate(rest_client_request_duration_seconds_bucket[5m])))` to check the latency of the API server. For Redis latency, see SluiceRedisSlow.',
+        'Run the query `histogram_quantile(0.99, sum by (le) (rate(rest_client_request_duration_seconds_bucket[5m])))` to check the API server latency. For Redis latency, see SluiceRedisSlow.',
         'If the name is `invitation`, the mail server can take up to 10 minutes to accept an invitation. Check its latency first. If you restart the leader during this time, the invitation may be sent twice.',
         'Restart the leader. This is safe because another replica takes over within seconds.',
       ],
@@ -120,7 +120,7 @@ export const control: AlertGroup = {
       steps: [
         'Run the query `max by (name) (workqueue_depth)`. If the value decreases, a new leader or a large change keeps the controller busy, and you can wait.',
         'Run the query `sum by (controller, result) (rate(controller_runtime_reconcile_total[5m]))`. If there are many errors, see SluiceReconcileErrors.',
-        'Check the CPU usage of the leader, and the latency of the API server with `rest_client_request_duration_seconds`. If the leader uses all of its CPU, increase its limit. More replicas do not help, because only the leader works.',
+        'Check the CPU usage of the leader, and the API server latency with `rest_client_request_duration_seconds`. If the leader uses all of its CPU, increase its limit. More replicas do not help, because only the leader works.',
       ],
     },
     {
@@ -132,9 +132,9 @@ export const control: AlertGroup = {
       impact:
         'Events are not routed to these Subscriptions. The events are kept until their retention period ends. Other Subscriptions are not affected.',
       steps: [
-        'Run `kubectl get subscriptions.sluice.dev -A` to find the Subscriptions with the reason `SpecRefused`, and `kubectl describe` to find the value in the message of the condition `Live`. Change the value.',
+        'Run `kubectl get subscriptions.sluice.dev -A` to find the Subscriptions with the `SpecRefused` reason, and `kubectl describe` to find the value in the message of the `Live` condition. Change the value.',
         'If the CRDs belong to another version, apply the CRDs of this version (see SluiceOutdatedCRDs).',
-        'If the message does not contain a value, search the log of the controller for the message `the routes of a Subscription cannot be compiled`, and report it as a bug in Sluice.',
+        'If the message does not contain a value, search the controller log for the message `the routes of a Subscription cannot be compiled`, and report it as a bug in Sluice.',
       ],
     },
     {
@@ -172,8 +172,8 @@ export const control: AlertGroup = {
       summary: 'The mail server does not accept invitations.',
       impact: 'Invited partners do not receive any emails. The controller retries each email.',
       steps: [
-        'Run `kubectl get integrations.sluice.dev -A -o yaml` to find the condition `InvitationSent`, which contains the response of the mail server.',
-        'Check the value of `SLUICE_SMTP_URL` and check the log of the mail server.',
+        "Run `kubectl get integrations.sluice.dev -A -o yaml` to find the `InvitationSent` condition, which contains the mail server's response.",
+        "Check the value of `SLUICE_SMTP_URL` and check the mail server's log.",
         'The error `ETLS` means that the server in an `smtp://` URL does not support STARTTLS. Use `smtps://` or set `SLUICE_SMTP_ALLOW_PLAIN_TEXT`.',
       ],
     },
@@ -194,7 +194,7 @@ export const facade: AlertGroup = {
       steps: [
         'Run the query `sum by (route, status) (rate(sluice_facade_request_duration_seconds_count{status=~"5.."}[5m]))` to find the affected calls.',
         'If this only affects calls that wait for the controller, see SluiceNoLeader. If this affects all calls, check the API server, Redis, and the identity provider.',
-        'Check the log of the facade for the messages `call could not be answered` (503) and `call failed` (500). They contain the error and the `requestId`, which is also returned to the caller as `x-request-id`. Each cause has a stack (`err`) once a minute. If many calls fail, `suppressed` is the number of lines that were left out.',
+        'Check the facade log for the messages `call could not be answered` (503) and `call failed` (500). They contain the error and the `requestId`, which is also returned to the caller as `x-request-id`. Each cause has a stack (`err`) once a minute. If many calls fail, `suppressed` is the number of lines that were left out.',
       ],
     },
     {
@@ -206,7 +206,7 @@ export const facade: AlertGroup = {
       impact: 'Callers have to wait longer, or their requests time out.',
       steps: [
         'Run the query `max by (name) (workqueue_depth)` and check SluiceReconcileErrors. Calls that make changes wait until the change is in force.',
-        'Check the latency of the API server with `rest_client_request_duration_seconds`.',
+        'Check the API server latency with `rest_client_request_duration_seconds`.',
       ],
     },
     {

@@ -14,7 +14,7 @@ export const ingress: AlertGroup = {
       steps: [
         'Run the query `sum by (code) (rate(sluice_ingress_requests_total[5m]))` and check the Redis alerts. Ingress responds with 503 if an event cannot be stored.',
         'If `sluice_ingress_held_bytes` exceeds half of its limit, requests arrive faster than they can be stored. Add more replicas.',
-        'Check the log of ingress for the messages `store operation failed` and `request failed`.',
+        'Check the ingress log for the messages `store operation failed` and `request failed`.',
       ],
     },
     {
@@ -109,7 +109,7 @@ export const routing: AlertGroup = {
       summary: 'Accounts have used all of their tokens.',
       impact: 'Events of the streams of these accounts are kept, and routed when the accounts have tokens again.',
       steps: [
-        'Run `kubectl get workspaces -o yaml` to find the workspaces with the condition `InsufficientTokens`. Their `spec.account` is the account. The number of streams with waiting events is `sum(sluice_dispatcher_parts_held{cause="tokens"})`.',
+        'Run `kubectl get workspaces -o yaml` to find the workspaces with the `InsufficientTokens` condition. Their `spec.account` is the account. The number of streams with waiting events is `sum(sluice_dispatcher_parts_held{cause="tokens"})`.',
         'Increase the value of `spec.includedTokens` for the Account or change its plan to `Metered`. Routing resumes automatically.',
       ],
     },
@@ -195,8 +195,8 @@ export const delivery: AlertGroup = {
       impact: 'Partners receive events late. By default, each event is retried for three days.',
       steps: [
         'Run the query `sum by (reason) (rate(sluice_dispatcher_attempts_total{outcome!="delivered"}[15m]))`. If `connect_timeout`, `dns_failed`, or similar reasons affect all endpoints, check the egress, DNS, and NetworkPolicies of your network.',
-        'The reasons `http_4xx` and `http_5xx` are responses from partners. Run `kubectl get subscriptions.sluice.dev -A` to find the affected Subscriptions.',
-        'The reason `address_refused` indicates that the address of an endpoint is not public and not in `SLUICE_ALLOWED_NETWORKS`, or that it is in `SLUICE_REFUSED_NETWORKS`.',
+        'The `http_4xx` and `http_5xx` reasons are responses from partners. Run `kubectl get subscriptions.sluice.dev -A` to find the affected Subscriptions.',
+        "The `address_refused` reason indicates that an endpoint's address is not public and not in `SLUICE_ALLOWED_NETWORKS`, or that it is in `SLUICE_REFUSED_NETWORKS`.",
       ],
     },
     {
@@ -209,7 +209,7 @@ export const delivery: AlertGroup = {
         'Partners have not received these events. They can replay or recover these events until the retention period ends.',
       steps: [
         'Run the query `sum by (reason) (increase(sluice_dispatcher_attempts_total{outcome!="delivered"}[1h]))` to find out why attempts fail.',
-        'Run `kubectl get subscriptions.sluice.dev -A` to find the Subscriptions with `true` in the column `DEAD`.',
+        'Run `kubectl get subscriptions.sluice.dev -A` to find the Subscriptions with `true` in the `DEAD` column.',
         'Partners can call `GET /waas/integrations/{integration}/events?subscription={subscription}&state=dead` to list these events, and `GET /waas/integrations/{integration}/events/{event}` to get the attempts and responses of an event.',
       ],
     },
@@ -224,7 +224,7 @@ export const delivery: AlertGroup = {
       summary: 'Events have expired before they were delivered.',
       impact: 'Partners have not received these events, and cannot receive them any more.',
       steps: [
-        'Run `kubectl get subscriptions.sluice.dev -A -o yaml` to find the Subscriptions with the condition `BacklogAtRisk`. Their conditions `Live` and `EndpointFailing` show why further events will expire.',
+        'Run `kubectl get subscriptions.sluice.dev -A -o yaml` to find the Subscriptions with the `BacklogAtRisk` condition. Their `Live` and `EndpointFailing` conditions show why further events will expire.',
         'If there are none, the events belonged to a subscription without an endpoint that has not been pulled, or to a subscription that has been resumed in the meantime.',
       ],
     },
@@ -234,9 +234,9 @@ export const delivery: AlertGroup = {
       for: '0m',
       severity: 'info',
       summary: 'Endpoints returned status 410 and have been disabled.',
-      impact: 'Partners do not receive any events until they enable their endpoints again. The events are kept.',
+      impact: 'Partners do not receive any events until they re-enable their endpoints. The events are kept.',
       steps: [
-        'Run `kubectl get subscriptions.sluice.dev -A` to find subscriptions with `Live=False` and the reason `EndpointDisabled`. Ask the partners to enable their endpoints.',
+        'Run `kubectl get subscriptions.sluice.dev -A` to find subscriptions with `Live=False` and the `EndpointDisabled` reason. Ask the partners to enable their endpoints.',
       ],
     },
     {
@@ -247,7 +247,7 @@ export const delivery: AlertGroup = {
       summary: 'Subscriptions have undelivered events that are close to the end of their retention period.',
       impact: 'When the retention period ends, these events expire without being delivered.',
       steps: [
-        'Run `kubectl get subscriptions.sluice.dev -A -o yaml` to find the Subscriptions with the condition `BacklogAtRisk`. Their conditions `Live` and `EndpointFailing`, and `status.delivery.lastAttempt`, show why the events have not been sent.',
+        'Run `kubectl get subscriptions.sluice.dev -A -o yaml` to find the Subscriptions with the `BacklogAtRisk` condition. Their `Live` and `EndpointFailing` conditions, and `status.delivery.lastAttempt`, show why the events have not been sent.',
         'Resolve the cause, such as a block, a suspended subscription, or a failing endpoint. You can also increase `spec.retention` for the stream, which takes effect immediately.',
       ],
     },

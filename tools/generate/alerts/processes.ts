@@ -94,7 +94,7 @@ export const processes: AlertGroup = {
       impact:
         'Subscriptions that require one of these keys are not delivered. Their events are kept until the retention period ends.',
       steps: [
-        'Run `kubectl get subscriptions.sluice.dev -A` to find the subscriptions. Their reason is `SigningKeyMissing` or `HeaderNotReadable`, and the message of the first one contains the id of the root key.',
+        "Run `kubectl get subscriptions.sluice.dev -A` to find the subscriptions. Their reason is `SigningKeyMissing` or `HeaderNotReadable`, and the message of the first one contains the root key's id.",
         'If the oldest root key was retired too early, remove `root.key.retired` from the Secret. Otherwise, restore the removed root key from your backup, using the same file name. After that, the subscriptions automatically resume.',
         "If you don't have a backup, partners need to rotate their signing secrets and set their header values again.",
       ],
@@ -166,7 +166,7 @@ export const redis: AlertGroup = {
       impact:
         'If Redis is unavailable, ingress responds with 503, and events are not delivered. Events that ingress accepted with 202 are stored on disk. Delivery resumes automatically.',
       steps: [
-        'On the host of the process, run `redis-cli PING` with the address from `SLUICE_REDIS_URL` to check that Redis responds. Check the Redis log.',
+        "On the process's host, run `redis-cli PING` with the address from `SLUICE_REDIS_URL` to check that Redis responds. Check the Redis log.",
         'With `appendfsync always`, Redis stops if the disk is full. Free up disk space, and start Redis again.',
         "You don't need to restart Sluice.",
       ],
@@ -176,11 +176,11 @@ export const redis: AlertGroup = {
       expr: `max ${by('instance')} (abs(sluice_redis_clock_offset_seconds)) > 60`,
       for: '5m',
       severity: 'warning',
-      summary: 'The clock of {{ $labels.instance }} and the clock of Redis differ by more than one minute.',
+      summary: 'The clock of {{ $labels.instance }} and the Redis clock differ by more than one minute.',
       impact:
-        'Deliveries are signed with the clock of the dispatcher, and receivers usually reject timestamps that are more than five minutes old. The facade uses its clock to check whether an access token is valid. The time of an event, retries, and retention depend on the clock of Redis. While the clocks of Redis and of a dispatcher differ by more than an hour, this dispatcher does not remove expired events.',
+        'Deliveries are signed with the clock of the dispatcher, and receivers usually reject timestamps that are more than five minutes old. The facade uses its clock to check whether an access token is valid. The time of an event, retries, and retention depend on the Redis clock. While the clocks of Redis and of a dispatcher differ by more than an hour, this dispatcher does not remove expired events.',
       steps: [
-        'Run the query `sort_desc(abs(sluice_redis_clock_offset_seconds))`. If the result is about the same for all processes, the clock of Redis is wrong. Otherwise, the clock of this process is wrong.',
+        'Run the query `sort_desc(abs(sluice_redis_clock_offset_seconds))`. If the result is about the same for all processes, the Redis clock is wrong. Otherwise, the clock of this process is wrong.',
         'Check that a time service, such as chrony, is running on the machine with the wrong clock. After that, the alert is resolved automatically.',
       ],
     },
@@ -194,7 +194,7 @@ export const redis: AlertGroup = {
       impact: 'Failed work is delayed and retried automatically. Ingress may respond with 503.',
       steps: [
         'Run the query `sum by (reason) (rate(sluice_redis_command_errors_total[5m]))` to find the reason.',
-        'For the reason `memory`, see SluiceRedisMemoryHigh. For the reason `timeout`, see SluiceRedisSlow. The reason `unavailable` indicates a failover or a restart. The reason `refused` indicates a bug in Sluice or an unsupported Redis version, and the log contains the error.',
+        'For the `memory` reason, see SluiceRedisMemoryHigh. For the `timeout` reason, see SluiceRedisSlow. The `unavailable` reason indicates a failover or a restart. The `refused` reason indicates a bug in Sluice or an unsupported Redis version, and the log contains the error.',
       ],
     },
     {

@@ -45,7 +45,7 @@ if byType.Ready.reason == "WorkspacePaused" then
   return judge("Suspended", { byType.Ready })
 end
 if obj.kind == "Workspace" and (obj.metadata.annotations or {})["${PAUSED_ANNOTATION}"] == "true" then
-  return { status = "Suspended", message = "WorkspacePaused: the annotation ${PAUSED_ANNOTATION} pauses this workspace" }
+  return { status = "Suspended", message = "WorkspacePaused: the ${PAUSED_ANNOTATION} annotation pauses this workspace" }
 end
 if byType.Ready.status ~= "True" then
   return judge("Progressing", { byType.Ready })

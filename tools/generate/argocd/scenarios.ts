@@ -2,7 +2,7 @@ import type { KindName } from '../../../src/api/kinds/kinds.ts';
 import { COMMON, type Scenario } from './scenario.ts';
 import { SUBSCRIPTIONS } from './subscriptions.ts';
 
-const PAUSED_MESSAGE = 'WorkspacePaused: the annotation sluice.dev/paused pauses this workspace';
+const PAUSED_MESSAGE = 'WorkspacePaused: the sluice.dev/paused annotation pauses this workspace';
 
 /** Scenarios by kind, which together contain every reason of every condition. A test fails if a reason is missing. */
 export const SCENARIOS: { readonly [K in KindName]: readonly Scenario<K>[] } = {

@@ -81,7 +81,7 @@ export const CONTROL_ROWS: readonly PanelRow[] = [
       },
       {
         title: 'Inbox operations',
-        description: 'Events, grouped by the operation of the partner.',
+        description: "Events, grouped by the partner's operation.",
         unit: 'ops',
         queries: { [rate('sluice_facade_inbox_events_total', 'operation')]: '{{operation}}' },
       },

@@ -35,12 +35,11 @@ const OfQueue = OfTenant.extend({
   queue: z
     .string()
     .regex(/^[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?$/)
-    .meta({ description: 'The name of the stream.', example: 'orders' }),
+    .meta({ description: "The stream's name.", example: 'orders' }),
 });
 const OfRun = OfTenant.extend({
   runId: RunId.meta({
-    description:
-      'The id of the run. You can choose it yourself or use the one returned in the response to the first event.',
+    description: "The run's id. You can choose it yourself or use the one returned in the response to the first event.",
     example: 'nightly-1',
   }),
 });
@@ -102,7 +101,7 @@ export const EVENT_ROUTES: readonly EventRoute[] = [
     tag: 'Sandbox',
     summary: 'Retrieve the report of a run',
     description:
-      'Returns where each event of the run was routed. For each delivery, it also returns the expected and actual attempts with their headers. A run is kept for 24 hours after its first event. Waiting events are evaluated again after you retrieve the run or add an event. This means that you can find the result in the next report. An event includes up to 100 integrations. Since a page contains up to 1,000 verdicts, it may include fewer events than `limit`.',
+      'Returns where each event of the run was routed. For each delivery, it also returns the expected and actual attempts with their headers. A run is kept for 24 hours after its first event. Waiting events are re-evaluated after you retrieve the run or add an event, so you can find the result in the next report. An event includes up to 100 integrations. Since a page contains up to 1,000 verdicts, it may include fewer events than `limit`.',
     parameters: OfRun,
     query: RunReportQuery,
     answer: { status: 200, description: 'The run along with a page of its events.', schema: RunReport },

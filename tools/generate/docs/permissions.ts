@@ -20,8 +20,8 @@ import { ROLE_DEFINITIONS } from '../roles.ts';
 const NAMESPACED = [
   `By default, the controller can read the Secrets in all namespaces. This is because the ClusterRole \`${secretsRoleOf(DEFAULT_INSTALLATION)}\` is bound in the whole cluster. To limit it to workspace namespaces, set \`secrets.access=namespaced\` in the Helm chart or add the component \`config/components/namespaced-secrets\` to your overlay. We recommend this for up to 200 workspaces since each namespace needs its own watch.`,
   `The controller will then create a RoleBinding in the namespace of each workspace. If you change or remove it, the controller will restore it within seconds. It is removed together with the workspace. This requires the ClusterRole below. The policy \`${DEFAULT_INSTALLATION.prefix}-controller-bindings\` keeps the controller from creating RoleBindings for itself anywhere else.`,
-  `If you don't want to grant this permission, remove the ClusterRoleBinding \`${roleForBindings(DEFAULT_INSTALLATION).name}\` and create the RoleBindings yourself. The controller may then take up to six minutes to notice that one was removed. This is because Kubernetes only checks permissions when a watch starts. A workspace whose Secrets can't be read will have the reason \`SecretsForbidden\`. Other workspaces are not affected.`,
-  `If you return to the whole cluster, the RoleBindings will remain since the controller then has no permission for them. They grant nothing beyond the ClusterRoleBinding. [Uninstalling](install.md#uninstall) will remove them. Before you limit the controller again, you need to remove those of former workspaces: \`kubectl delete rolebindings --all-namespaces --field-selector metadata.name=${secretsRoleOf(DEFAULT_INSTALLATION)}\`. The controller will create the others again.`,
+  `If you don't want to grant this permission, remove the ClusterRoleBinding \`${roleForBindings(DEFAULT_INSTALLATION).name}\` and create the RoleBindings yourself. The controller may then take up to six minutes to notice that one was removed. This is because Kubernetes only checks permissions when a watch starts. A workspace whose Secrets can't be read will have the \`SecretsForbidden\` reason. Other workspaces are not affected.`,
+  `If you return to the whole cluster, the RoleBindings will remain since the controller then has no permission for them. They grant nothing beyond the ClusterRoleBinding. [Uninstalling](install.md#uninstall) will remove them. Before you limit the controller again, you need to remove those of previous workspaces: \`kubectl delete rolebindings --all-namespaces --field-selector metadata.name=${secretsRoleOf(DEFAULT_INSTALLATION)}\`. The controller will recreate the others.`,
 ];
 
 /**
@@ -29,7 +29,7 @@ const NAMESPACED = [
  * objects.
  */
 const NAMES_OF_WORKSPACES = [
-  '`sluice-admin` can create a Workspace whose namespace does not exist yet. The controller will create the namespace. This allows `sluice-admin` to get access to its Secrets. For this reason, you should not install other software in the namespace of a workspace. To reserve names for other software, require a prefix for workspaces (such as `ws-`). The policy below does not limit users who can create namespaces themselves and accepts the `partner-*` workspaces that are created when invitations are accepted:',
+  "`sluice-admin` can create a Workspace whose namespace does not exist yet. The controller will create the namespace. This allows `sluice-admin` to get access to its Secrets. For this reason, you should not install other software in a workspace's namespace. To reserve names for other software, require a prefix for workspaces (such as `ws-`). The policy below does not limit users who can create namespaces themselves and accepts the `partner-*` workspaces that are created when invitations are accepted:",
   `\`\`\`yaml
 apiVersion: admissionregistration.k8s.io/v1
 kind: ValidatingAdmissionPolicy
@@ -58,7 +58,7 @@ export function renderPermissions(): string {
   const ofAccounts = ROLE_DEFINITIONS.flatMap(role => rolesOfAccount(role, DEFAULT_INSTALLATION));
   return [
     '# Permissions',
-    `Use this page to give your users access to Sluice and to see what each component of Sluice is permitted to do. [Installing](install.md) Sluice creates all of these roles. In a Helm release with another name than \`sluice\`, their names begin with \`<release>-sluice\` (or only \`<release>\` if this name contains \`sluice\`). To create only the roles, apply the CustomResourceDefinitions in \`crds\`, create the namespace \`${DEFAULT_INSTALLATION.namespace}\`, and run \`kubectl apply -f config/rbac\`. Only the controller can write the status of an object.`,
+    `Use this page to give your users access to Sluice and to see what each component of Sluice is permitted to do. [Installing](install.md) Sluice creates all of these roles. In a Helm release with another name than \`sluice\`, their names begin with \`<release>-sluice\` (or only \`<release>\` if this name contains \`sluice\`). To create only the roles, apply the CustomResourceDefinitions in \`crds\`, create the \`${DEFAULT_INSTALLATION.namespace}\` namespace, and run \`kubectl apply -f config/rbac\`. Only the controller can write an object's status.`,
     '## Roles for users and tools',
     'You can bind these roles to your own users. For example, you can give a team access to its workspace, an auditor read access to the same workspace, and the platform team access to the whole cluster:',
     '```sh\nkubectl create rolebinding acme-team -n acme --clusterrole=sluice-tenant-edit --group=acme-team\nkubectl create rolebinding acme-secrets -n acme --clusterrole=sluice-tenant-secrets --group=acme-team\nkubectl create rolebinding acme-audit -n acme --clusterrole=sluice-tenant-view --user=auditor\nkubectl create clusterrolebinding sluice-platform --clusterrole=sluice-admin --group=platform\n```',
@@ -66,7 +66,7 @@ export function renderPermissions(): string {
     'You should only bind `sluice-tenant-secrets` to users who create ingress keys or headers as Secrets or read signing secrets. Note that users with `sluice-tenant-edit` cannot read Secrets but can send them to an endpoint (see [below](#limits-beyond-rbac)).',
     'For users with only `sluice-tenant-view`, `kubectl get waas` will list all resources except integrations. For these, it will show an error. By default, the Kubernetes roles `edit` and `view` have no permissions for Sluice. To change this, set `rbac.aggregate` in the Helm chart. `sluice-tenant-secrets` is never aggregated since `edit` includes Secrets anyway.',
     '### What sluice-admin can do',
-    "`sluice-admin` cannot read Secrets. It can bind the tenant roles to any user (including itself) but only in workspace namespaces. These have the label `sluice.dev/workspace=<name of the namespace>`. In any other namespace, the policy `sluice-tenant-bindings` denies new subjects for these roles, whoever adds them. `sluice-admin` can't add the label since it can't change namespaces. It also can't create ClusterRoleBindings, to which the policy does not apply.",
+    "`sluice-admin` cannot read Secrets. It can bind the tenant roles to any user (including itself) but only in workspace namespaces. These have the `sluice.dev/workspace=<name of the namespace>` label. In any other namespace, the policy `sluice-tenant-bindings` denies new subjects for these roles, whoever adds them. `sluice-admin` can't add the label since it can't change namespaces. It also can't create ClusterRoleBindings, to which the policy does not apply.",
     'To give a team access, create the Workspace, wait for its namespace, and create the RoleBindings. If you create the namespace yourself, you need to add the label. This requires permission to label namespaces. To take access away, remove all `subjects` from the RoleBinding. Since RBAC cannot limit the permission to delete RoleBindings to specific ones, `sluice-admin` does not have it.',
     ...NAMES_OF_WORKSPACES,
     '## Roles of the Sluice components',
@@ -82,12 +82,12 @@ export function renderPermissions(): string {
     '### Secrets by namespace',
     ...NAMESPACED,
     ...describeRole(roleForBindings(DEFAULT_INSTALLATION)),
-    'For evaluation, you can set `mode=all` in the Helm chart to run all roles in a single process. The service account `sluice-all` is bound to the roles of both the controller and the facade and has most of the policies below. `sluice-all-objects` replaces the two policies that would stop one of these roles from working. If you run `sluice all` without the chart, you need to create a similar service account and its policies yourself.',
+    'For evaluation, you can set `mode=all` in the Helm chart to run all roles in a single process. The `sluice-all` service account is bound to the roles of both the controller and the facade and has most of the policies below. `sluice-all-objects` replaces the two policies that would stop one of these roles from working. If you run `sluice all` without the chart, you need to create a similar service account and its policies yourself.',
     '## Uninstalling',
-    'The service account `sluice-uninstall` and these permissions only exist while [uninstalling](install.md#uninstall) Sluice.',
+    'The `sluice-uninstall` service account and these permissions only exist while [uninstalling](install.md#uninstall) Sluice.',
     ...rolesOfUninstall(DEFAULT_INSTALLATION).flatMap(describeRole),
     '## Limits beyond RBAC',
-    'Since RBAC cannot express every limit, ValidatingAdmissionPolicies deny some requests that RBAC permits. They only apply to the service accounts of Sluice (except for `sluice-tenant-bindings` and `sluice-leases`). These apply to everybody who writes RoleBindings for the tenant roles or the Lease of a controller.',
+    'Since RBAC cannot express every limit, ValidatingAdmissionPolicies deny some requests that RBAC permits. They only apply to the Sluice service accounts (except for `sluice-tenant-bindings` and `sluice-leases`). These apply to everybody who writes RoleBindings for the tenant roles or the Lease of a controller.',
     table(['Policy', 'Limits', 'Rules'], SHIPPED_POLICIES.map(policyRow)),
     '### The facade',
     'Within these limits, the service account of the facade can access all workspaces. The facade itself checks the owners of Workspaces and Accounts. This makes sure that callers of `/waas` only get access to their own objects. Whoever takes over the facade:',
@@ -99,7 +99,7 @@ export function renderPermissions(): string {
       .join('\n'),
     '### Secrets',
     `The controller can list all Secrets in the cluster unless it reads them [by namespace](#secrets-by-namespace). This is because RBAC does not distinguish between types of Secrets. It only keeps the hashes of ingress keys and invitation tokens and the values of signing secrets. Of all other Secrets, it requests the metadata (by namespace, it reads them but only keeps their names and versions).`,
-    `If a header of a Subscription refers to a Secret in the same namespace, the controller reads it and keeps the fields that are referred to. This means that anyone who can write Subscriptions can send the Secrets of the namespace to an endpoint, just as anyone who can create pods can mount them. Secrets of these types are never sent: ${NEVER_SENT_SECRET_TYPES.map(type => `\`${type}\``).join(', ')}. Headers set through \`/waas\` cannot refer to Secrets at all.`,
+    `If a header of a Subscription refers to a Secret in the same namespace, the controller reads it and keeps the fields that are referred to. As a result, anyone who can write Subscriptions can send the Secrets of the namespace to an endpoint, just as anyone who can create pods can mount them. Secrets of these types are never sent: ${NEVER_SENT_SECRET_TYPES.map(type => `\`${type}\``).join(', ')}. Headers set through \`/waas\` cannot refer to Secrets at all.`,
   ].join('\n\n');
 }
 

@@ -70,7 +70,7 @@ function usersSection(): string[] {
     `\`\`\`sh\n${LOAD_USERS.join('\n')}\n\`\`\``,
     'After that, set `SLUICE_REDIS_USERNAME` and `SLUICE_REDIS_PASSWORD_FILE` for each role or use [`redis.usersSecret`](install.md#redis-users) in the chart. You should restrict the default user as well.',
     'You can also use the first command to update existing users. This keeps their passwords. If the changelog says that the rules have changed, run it before an upgrade. If a user lacks a permission, the role will report `RedisAccessDenied` for one minute. You can find the command or key in `ACL LOG`.',
-    "Roles are not allowed to use `CONFIG`. This means that they can't check the Redis [settings](#settings) and will log a warning when they start. `ACL LOG` contains these attempts, `client|setinfo` with Redis 7.2 or later, and `readonly` and `readwrite` in a Redis Cluster with replicas. All of them are harmless.",
+    "Roles are not allowed to use `CONFIG`, so they can't check the Redis [settings](#settings) and will log a warning when they start. `ACL LOG` contains these attempts, `client|setinfo` with Redis 7.2 or later, and `readonly` and `readwrite` in a Redis Cluster with replicas. All of them are harmless.",
     `Sentinels have their own users. You need to set \`SLUICE_REDIS_SENTINEL_USERNAME\` because each role otherwise uses its Redis user for Sentinels as well. These rules are sufficient: \`${SENTINEL_RULES}\`.`,
     'Checking the rules takes about 0.2 µs of CPU time for each command (including those in scripts).',
   ];
@@ -83,14 +83,14 @@ export function renderRedisSection(): string[] {
     'You need Redis 7.0 or later. To choose how Sluice connects to it, use `SLUICE_REDIS_URL`:',
     table(['Mode', 'Example', 'Connects to'], MODES),
     '### Failover',
-    'Roles repeat commands that fail during a failover. By default, a new master may not have the most recently accepted events since the replication of Redis is asynchronous (see [Limits](limits.md)). You have two options:',
+    'Roles repeat commands that fail during a failover. By default, a new master may not have the most recently accepted events since Redis replication is asynchronous (see [Limits](limits.md)). You have two options:',
     [
       '**No loss**: Set `SLUICE_REDIS_WAIT_REPLICAS` to the number of replicas of each master since any of them may become the new master. Ingress will then only respond with `202` after this number of replicas has confirmed the write (`WAIT`). The controller will also wait for this before it reports a change as applied. Each event takes one more round trip. Deliveries are not affected.',
       '**Less loss**: With `min-replicas-to-write 1` and `min-replicas-max-lag 1`, Redis rejects writes if no replica is up to date.',
     ]
       .map(line => `- ${line}`)
       .join('\n'),
-    'If a write is not confirmed within one second (for example while a replica restarts), ingress will respond with `503` and roles will report `RedisNotReplicated` (see [Telemetry](telemetry.md#health-and-shutdown)). Since the event may have been stored, send it again using the same id. It will then be a duplicate. If you use a lower number, writes will continue while a replica is unavailable. Note that these writes may be lost during a failover to a replica that is behind. Redis prefers the replica with the most data.',
+    'If a write is not confirmed within one second (for example while a replica restarts), ingress will respond with `503` and roles will report `RedisNotReplicated` (see [Telemetry](telemetry.md#health-and-shutdown)). Since the event may have been stored, resend it using the same id. It will then be a duplicate. If you use a lower number, writes will continue while a replica is unavailable. Note that these writes may be lost during a failover to a replica that is behind. Redis prefers the replica with the most data.',
     '### TLS',
     'To enable TLS, use `rediss://` or `rediss+sentinel://`. This also applies to connections to Sentinels. If Redis requires a client certificate, set `SLUICE_REDIS_CERT_FILE` and `SLUICE_REDIS_KEY_FILE`.',
     'Make sure that certificates are signed by a public certificate authority (or by one in `SLUICE_REDIS_CA_FILE`) and valid for the host name of the connection. The nodes of a Redis Cluster and Sentinels announce IP addresses by default. You can include these addresses in the certificates, configure Redis to announce host names (`cluster-announce-hostname` and `cluster-preferred-endpoint-type hostname`, or `sentinel announce-hostnames yes`), or set `SLUICE_REDIS_SERVER_NAME` to a name that is included in all certificates.',
@@ -101,6 +101,6 @@ export function renderRedisSection(): string[] {
     '### Settings',
     'You need to configure these settings on every node (including replicas):',
     table(['Setting', 'Why'], SETTINGS),
-    "If any master has a different `maxmemory-policy` or a single server is a replica, roles will not be ready. This is checked again after each reconnect and once a minute. A role that has already started will stay ready and report `RedisUnsuitable`. Sluice itself enables lazy freeing using `CONFIG SET`. Note that Redis forgets this when it restarts. If `appendonly` or `appendfsync` has a different value, roles will only log a warning. If you use a managed service that does not allow `CONFIG SET`, you need to enable both lazy freeing settings yourself since roles are not ready without them. If `CONFIG` isn't allowed at all, the settings can't be checked and roles will log a warning when they start.",
+    "If any master has a different `maxmemory-policy` or a single server is a replica, roles will not be ready. This is re-checked after each reconnect and once a minute. A role that has already started will stay ready and report `RedisUnsuitable`. Sluice itself enables lazy freeing using `CONFIG SET`. Note that Redis forgets this when it restarts. If `appendonly` or `appendfsync` has a different value, roles will only log a warning. If you use a managed service that does not allow `CONFIG SET`, you need to enable both lazy freeing settings yourself since roles are not ready without them. If `CONFIG` isn't allowed at all, the settings can't be checked and roles will log a warning when they start.",
   ];
 }

@@ -21,7 +21,7 @@ function metricsOf(type: string): object[] {
   const path = ['status', 'conditions', `[type=${type}]`];
   const word = type.toLowerCase();
   return [
-    gauge(word, `Whether the condition ${type} is True (1) or not (0), including its status and reason.`, {
+    gauge(word, `Whether the ${type} condition is True (1) or not (0), including its status and reason.`, {
       path,
       labelsFromPath: { status: ['status'], reason: ['reason'] },
       valueFrom: ['status'],

@@ -10,7 +10,7 @@ import type { Target } from './target.ts';
 import { CONTAINER_SECURITY, nodesOf, POD_SECURITY } from './workloads.ts';
 
 const DESCRIPTION =
-  'Removes the Sluice finalizers from all custom resources and removes the RoleBindings of the controller.';
+  "Removes the Sluice finalizers from all custom resources and removes the controller's RoleBindings.";
 
 /** The deadline, which is shorter than the default timeout of Helm (5 minutes). */
 const DEADLINE_SECONDS = 270;
@@ -25,14 +25,14 @@ export function rolesOfUninstall(installation: Installation): readonly ShippedRo
     {
       ...bound,
       description:
-        'The permission to remove finalizers and the RoleBindings of the controller. This permission is only granted while uninstalling Sluice.',
+        'The permission to remove finalizers and the controller RoleBindings. This permission is only granted while uninstalling Sluice.',
       rules: uninstallRules(secretsRoleOf(installation)),
     },
     {
       ...bound,
       namespace,
       description:
-        'Permission to take over the Lease of the controller. Otherwise, the controller would add the finalizers again.',
+        "Permission to take over the controller's Lease. Otherwise, the controller would add the finalizers again.",
       rules: LEASE_RULES,
     },
   ];

@@ -23,7 +23,7 @@ type Operation = 'CREATE' | 'UPDATE' | 'DELETE';
  * A policy that RBAC cannot express. It limits the objects and fields that one service account or everybody may write.
  */
 export interface ShippedPolicy {
-  /** The name without the prefix of the installation. */
+  /** The name without the installation's prefix. */
   readonly name: string;
   readonly description: string;
   /**
@@ -57,7 +57,7 @@ const FACADE = { role: 'facade', apiGroup: GROUP } as const;
 const CONTROLLER = { role: 'controller', apiGroup: GROUP } as const;
 const everyKind = Object.values(KINDS).map(({ plural }) => plural);
 
-/** The defaults of an account. */
+/** An account's defaults. */
 const { plan, includedTokens } = AccountSpec.parse({
   owners: [{ issuer: 'https://issuer.example', subject: 'anybody', role: 'Owner' }],
 });
@@ -103,7 +103,7 @@ export const SHIPPED_POLICIES: readonly ShippedPolicy[] = [
     apart: true,
     name: 'controller-objects',
     description:
-      'The controller cannot change the spec of an object. It can only change the status and the Sluice finalizer.',
+      "The controller cannot change an object's spec. It can only change the status and the Sluice finalizer.",
     resources: everyKind,
     operations: ['CREATE', 'UPDATE'],
     validations: [
@@ -113,7 +113,7 @@ export const SHIPPED_POLICIES: readonly ShippedPolicy[] = [
       },
       {
         expression: otherFinalizersKept,
-        message: `the controller can only set and remove the finalizer ${FINALIZER}`,
+        message: `the controller can only set and remove the ${FINALIZER} finalizer`,
       },
       // If the owner does not exist, the garbage collector deletes the object.
       { expression: ownerReferencesKept, message: 'the controller cannot change the owners of an object' },
@@ -150,14 +150,14 @@ export const SHIPPED_POLICIES: readonly ShippedPolicy[] = [
   {
     ...CONTROLLER,
     name: 'controller-quotas',
-    description: 'The controller can only write quotas in the namespace of a workspace.',
+    description: "The controller can only write quotas in a workspace's namespace.",
     apiGroup: '',
     resources: ['resourcequotas'],
     operations: ['CREATE', 'UPDATE'],
     validations: [
       {
         expression: IN_WORKSPACE,
-        message: `the controller can only write quotas in namespaces with the label ${WORKSPACE_LABEL}=<name of the namespace>`,
+        message: `the controller can only write quotas in namespaces with the ${WORKSPACE_LABEL}=<name of the namespace> label`,
       },
     ],
   },
@@ -166,14 +166,14 @@ export const SHIPPED_POLICIES: readonly ShippedPolicy[] = [
     namespacedSecrets: true,
     name: 'controller-bindings',
     // Otherwise, the controller could read the Secrets of any namespace.
-    description: 'The controller can only bind the ClusterRole for Secrets to itself, in the namespace of a workspace.',
+    description: "The controller can only bind the ClusterRole for Secrets to itself, in a workspace's namespace.",
     apiGroup: 'rbac.authorization.k8s.io',
     resources: ['rolebindings'],
     operations: ['CREATE', 'UPDATE'],
     validations: [
       {
         expression: IN_WORKSPACE,
-        message: `the controller can only bind roles in namespaces with the label ${WORKSPACE_LABEL}=<name of the namespace>`,
+        message: `the controller can only bind roles in namespaces with the ${WORKSPACE_LABEL}=<name of the namespace> label`,
       },
       {
         expression: `object.roleRef.kind == 'ClusterRole' && object.roleRef.name == object.metadata.name`,
@@ -211,7 +211,7 @@ export const SHIPPED_POLICIES: readonly ShippedPolicy[] = [
     resources: everyKind,
     operations: ['CREATE', 'UPDATE'],
     validations: [
-      { expression: otherFinalizersKept, message: `Sluice can only set and remove the finalizer ${FINALIZER}` },
+      { expression: otherFinalizersKept, message: `Sluice can only set and remove the ${FINALIZER} finalizer` },
       { expression: ownerReferencesKept, message: 'Sluice cannot change the owners of an object' },
     ],
   },

@@ -75,19 +75,19 @@ export function rolesOfTenants({ prefix }: Prefixed): readonly ShippedRole[] {
     {
       name: `${prefix}-tenant-edit`,
       description:
-        'Full access to a single workspace, except for Secrets. To grant this role, create a RoleBinding in the namespace of the workspace.',
+        "Full access to a single workspace, except for Secrets. To grant this role, create a RoleBinding in the workspace's namespace.",
       rules: [ours(namespaced, [...READ, ...WRITE]), core('events', READ)],
     },
     {
       name: `${prefix}-tenant-secrets`,
       description:
-        'Full access to the Secrets of a single workspace, for ingress keys, signing secrets, and endpoint headers. To grant this role, create a RoleBinding in the namespace of the workspace.',
+        "Full access to the Secrets of a single workspace, for ingress keys, signing secrets, and endpoint headers. To grant this role, create a RoleBinding in the workspace's namespace.",
       rules: [core('secrets', [...READ, ...WRITE])],
     },
     {
       name: `${prefix}-tenant-view`,
       description:
-        'Read access to a single workspace, except for Secrets, and Integrations because they contain email addresses. To grant this role, create a RoleBinding in the namespace of the workspace.',
+        "Read access to a single workspace, except for Secrets, and Integrations because they contain email addresses. To grant this role, create a RoleBinding in the workspace's namespace.",
       rules: [
         ours(
           namespaced.filter(name => name !== 'Integration'),

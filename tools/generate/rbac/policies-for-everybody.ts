@@ -25,7 +25,7 @@ export const POLICIES_FOR_EVERYBODY: readonly ShippedPolicy[] = [
       {
         // Subjects can be removed from an older RoleBinding.
         expression: `${IN_WORKSPACE} || (oldObject != null && object.?subjects.orValue([]).all(subject, subject in oldObject.?subjects.orValue([])))`,
-        message: `this ClusterRole can only be bound in the namespace of a workspace, which has the label ${WORKSPACE_LABEL}=<name of the namespace>; create a Workspace with the name of the namespace first`,
+        message: `this ClusterRole can only be bound in the namespace of a workspace, which has the ${WORKSPACE_LABEL}=<name of the namespace> label; create a Workspace with the name of the namespace first`,
       },
     ],
   },
@@ -42,7 +42,7 @@ export const POLICIES_FOR_EVERYBODY: readonly ShippedPolicy[] = [
     validations: [
       {
         expression: `authorizer.group('${LEASES.group}').resource('${LEASES.plural}').name(object.metadata.name).check('list').allowed()`,
-        message: `a Lease with this name and the label ${INSTANCE_LABEL} belongs to the controller of an installation; only users who can list Leases with this name in all namespaces can create or change it`,
+        message: `a Lease with this name and the ${INSTANCE_LABEL} label belongs to the controller of an installation; only users who can list Leases with this name in all namespaces can create or change it`,
       },
     ],
   },

@@ -60,10 +60,10 @@ describe('workspace', () => {
   });
 
   test.each([
-    [{}, 'have the label of this workspace. Add the label sluice.dev/workspace=acme, or choose another name'],
+    [{}, 'have the label of this workspace. Add the sluice.dev/workspace=acme label, or choose another name'],
     [
       { namespaceInstance: 'blue' },
-      'have the label of this workspace. Add the label sluice.dev/workspace=acme and remove the label sluice.dev/instance of another installation, or choose another name',
+      'have the label of this workspace. Add the sluice.dev/workspace=acme label and remove the sluice.dev/instance label of another installation, or choose another name',
     ],
     [
       { instance: 'blue' },

@@ -13,7 +13,7 @@ export interface WorkspaceFacts {
    * workspace.
    */
   readonly namespace: 'adopted' | 'foreign' | 'terminating';
-  /** The name of this installation. Defaults to the default one. */
+  /** This installation's name. Defaults to the default one. */
   readonly instance?: string;
   /** The installation specified by the label of a foreign namespace. Defaults to the default one. */
   readonly namespaceInstance?: string | undefined;
@@ -73,7 +73,7 @@ function ready({ pauseValue = 'false' }: WorkspaceFacts): DesiredCondition {
   const type = CONDITION.Workspace.Ready;
   const message = 'the namespace exists and the routes are applied';
   if (pauseValue === 'false') return { type, status: 'True', reason: reasons.NamespaceReady, message };
-  const ignored = `the workspace is not paused, because the value of the annotation ${PAUSED_ANNOTATION} is not "true"`;
+  const ignored = `the workspace is not paused, because the value of the ${PAUSED_ANNOTATION} annotation is not "true"`;
   return { type, status: 'True', reason: reasons.PauseIgnored, message: `${message}; ${ignored}` };
 }
 
@@ -90,10 +90,10 @@ function foreignMessage({ name, instance = '', namespaceInstance = '' }: Workspa
   if (instance !== DEFAULT_INSTANCE) {
     return `namespace ${name} exists but does not have the labels of this workspace. Add the labels ${label} and ${INSTANCE_LABEL}=${instance}, ${other}`;
   }
-  const missing = `namespace ${name} exists but does not have the label of this workspace. Add the label ${label}`;
+  const missing = `namespace ${name} exists but does not have the label of this workspace. Add the ${label} label`;
   return namespaceInstance === DEFAULT_INSTANCE
     ? `${missing}, ${other}`
-    : `${missing} and remove the label ${INSTANCE_LABEL} of another installation, ${other}`;
+    : `${missing} and remove the ${INSTANCE_LABEL} label of another installation, ${other}`;
 }
 
 /** Returns which account to create. An account of another installation can have the same name. */

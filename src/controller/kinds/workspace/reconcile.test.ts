@@ -50,7 +50,7 @@ test('an annotation that does not pause is reported', async () => {
     status: 'True',
     reason: 'PauseIgnored',
     message:
-      'the namespace exists and the routes are applied; the workspace is not paused, because the value of the annotation sluice.dev/paused is not "true"',
+      'the namespace exists and the routes are applied; the workspace is not paused, because the value of the sluice.dev/paused annotation is not "true"',
   });
 });
 
@@ -115,7 +115,7 @@ describe('the deletion of a workspace', () => {
   });
 });
 
-/** A context that records what is done in the namespace of the workspace. */
+/** A context that records what is done in the workspace's namespace. */
 function recording(namespace: object | undefined, instance = '') {
   const { context } = createTestContext({ Workspace: [workspace] });
   const namespaces = context.caches.namespaces.store as unknown as Store<object>;

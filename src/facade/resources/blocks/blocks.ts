@@ -160,7 +160,7 @@ const blockPackage = defineRoute({
   operation: 'blockPackage',
   tag: 'Blocks',
   summary: 'Block a package for an integration',
-  description: `Blocks every stream in the package, including any that are added at a later time. ${UNTIL_WHEN} ${STANDING} A new Block is rejected if the package is archived or is being deleted, but never because of the limits of the account.`,
+  description: `Blocks every stream in the package, including any that are added at a later time. ${UNTIL_WHEN} ${STANDING} A new Block is rejected if the package is archived or is being deleted, but never because of the account's limits.`,
   closes: true,
   answers: { 204: { description: 'The package is blocked, and the block is in force.' } },
   problems: ['unknown_resource', 'package_archived'],

@@ -99,7 +99,7 @@ const recover = defineRoute({
   tag: 'Receiving',
   summary: 'Retry failed deliveries now',
   description: [
-    'Sends events again after an outage of your endpoint, free of charge. Deliveries waiting for a retry become due immediately. Dead letters are opened again with the full retry schedule, and keep their position within the order of their group key.',
+    'Sends events again after an outage of your endpoint, free of charge. Deliveries waiting for a retry become due immediately. Dead letters are reopened with the full retry schedule, and keep their position within the order of their group key.',
     'Each dead letter can only be recovered once: if it fails again, or if it is a replay, it stays dead and counts in `replayRequired`. To receive such events, list them with GET /waas/integrations/{integration}/events and `state=dead`, and replay them with POST /waas/integrations/{integration}/events/{event}/replay. To replay all dead first deliveries of a time range, use POST /waas/integrations/{integration}/replay with `"states": ["dead"]`.',
     'Every additional 1,000 deliveries cost 30 more points. Without enough points, the request ends early and returns a `nextCursor`.',
   ].join('\n\n'),

@@ -52,7 +52,7 @@ const body = {
 const progress = {
   state: z.enum(EVENT_STATES).meta({
     description:
-      'The state of the event. The state is pending until the first attempt (or the next attempt, if the event was recovered), inflight during an attempt, and retrying while waiting for the next attempt. All other states are final.',
+      "The event's state. The state is pending until the first attempt (or the next attempt, if the event was recovered), inflight during an attempt, and retrying while waiting for the next attempt. All other states are final.",
   }),
   attempts: z.int().meta({
     description: 'The number of times delivery has been attempted so far, including attempts before a recovery.',
@@ -85,7 +85,7 @@ const Attempt = z
     result: z
       .string()
       .meta({ description: 'The HTTP status code. If there was no response, this is a reason code instead.' }),
-    latencyMs: z.number().meta({ description: 'The duration of the attempt, in milliseconds.' }),
+    latencyMs: z.number().meta({ description: "The attempt's duration, in milliseconds." }),
   })
   .meta({ id: 'Attempt' });
 

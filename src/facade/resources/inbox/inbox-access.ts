@@ -108,7 +108,7 @@ export function inboxRefusal(
       if (caches.get('CatalogStream', { namespace, name }) === undefined) {
         return new Refusal(
           'subscription_not_live',
-          'The producer does not have the stream of this subscription. It may have been deleted.',
+          "The producer does not have this subscription's stream. It may have been deleted.",
         );
       }
       return new Refusal('unavailable', 'Sluice is restoring its state in Redis. Try again.');

@@ -16,9 +16,7 @@ import { inboxRefusal, type OpenInbox, openEvent, openInbox } from './inbox-acce
 
 const price = {
   events: z.int().meta({ description: 'The number of events to replay.' }),
-  tokens: z
-    .int()
-    .meta({ description: 'The price in tokens, which are charged to the account of the receiving workspace.' }),
+  tokens: z.int().meta({ description: "The price in tokens, which are charged to the receiving workspace's account." }),
 };
 const nextCursor = z
   .string()
@@ -84,7 +82,7 @@ function replayEntry(subscription: string, replay: Replay): z.output<typeof Repl
   };
 }
 
-/** Returns the account to charge. This is the account of the receiving workspace. */
+/** Returns the account to charge. This is the receiving workspace's account. */
 const payerOf = ({ recipient }: OwnedIntegration) => publicId('Account', '', recipient.workspace.spec.account);
 
 async function startReplay(

@@ -23,7 +23,7 @@ const skipEvent = defineRoute({
   tag: 'Inbox',
   summary: 'Skip an event',
   description:
-    'Ends the delivery of an event so that events waiting for it can be delivered. This is free of charge. An event skipped during an attempt stays skipped, whatever the result of the attempt. Skipped events can be replayed.',
+    "Ends an event's delivery so that events waiting for it can be delivered. This is free of charge. An event skipped during an attempt stays skipped, whatever the attempt's result. Skipped events can be replayed.",
   body: ReplayOf.meta({ id: 'SkipEvent' }),
   bodyOptional: true,
   dataPlane: true,

@@ -56,7 +56,7 @@ const Explanation = pageOf(GateEntry)
   .extend({
     stream: StreamName.extend({
       acceptsEvents: z.boolean().meta({ description: 'Whether ingress currently accepts events for the stream.' }),
-    }).meta({ description: 'The stream of the event.' }),
+    }).meta({ description: "The event's stream." }),
     groupKey: z.string().nullable().meta({ description: 'The group key of the event, or null if it has none.' }),
   })
   .meta({ id: 'Explanation' });
@@ -93,8 +93,8 @@ export function shortageOf(balance: Awaited<ReturnType<Facade['readBalance']>>, 
 }
 
 /**
- * Returns the reason if the producer does not have enough tokens for the events in a stream. Redis also keeps the balance
- * of an account that was deleted, but it can't be used.
+ * Returns the reason if the producer does not have enough tokens for the events in a stream. Redis also keeps the
+ * balance of an account that was deleted, but it can't be used.
  */
 export async function shortage(
   facade: Facade,
@@ -130,7 +130,7 @@ const explainRouting = defineRoute({
     stream: StreamChoice,
     groupKey: groupKey().optional().meta({
       description:
-        'The group key of the event. If omitted, the decision is for an event without a group key, which is never routed.',
+        "The event's group key. If omitted, the decision is for an event without a group key, which is never routed.",
       example: 'store-17',
     }),
     integration: publicIdField('Integration')

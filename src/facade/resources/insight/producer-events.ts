@@ -33,7 +33,7 @@ const DispositionEntry = z
     }),
     disposition: z.enum(['routed', 'waiting', 'not_routed']).meta({
       description:
-        'The disposition of the event: routed (it is or was in the inbox), waiting (it may still be routed), or not_routed.',
+        "The event's disposition: routed (it is or was in the inbox), waiting (it may still be routed), or not_routed.",
     }),
     reason: Reason.nullable().meta({
       description:
@@ -41,7 +41,7 @@ const DispositionEntry = z
     }),
     state: z.enum(EVENT_STATES).nullable().meta({
       description:
-        'The state of the delivery, if the event was routed. After the subscription has been deleted, this is the last state, or null if the inbox was removed before the delivery ended.',
+        "The delivery's state, if the event was routed. After the subscription has been deleted, this is the last state, or null if the inbox was removed before the delivery ended.",
     }),
     attempts: z.int().meta({ description: 'The number of times delivery has been attempted so far.' }),
     nextAttemptAt: time('When the next attempt is due').nullable(),
@@ -58,7 +58,7 @@ const ProducedEvent = pageOf(DispositionEntry)
     eventId: z
       .string()
       .meta({ description: 'The event id specified by the producer. Included in deliveries as webhook-id.' }),
-    stream: StreamName.meta({ description: 'The stream of the event.' }),
+    stream: StreamName.meta({ description: "The event's stream." }),
     type: z.string().nullable().meta({ description: "The event's type, if it has one." }),
     groupKey: z.string().nullable().meta({ description: "The event's group key, if it has one." }),
     acceptedAt: time('The time at which ingress accepted the event'),
@@ -69,7 +69,7 @@ const ProducedEvent = pageOf(DispositionEntry)
 
 const timeOf = (ms: number | undefined) => (ms === undefined ? null : new Date(ms).toISOString());
 
-/** Returns the entry of an integration, based on the result of `dispositionOf`. */
+/** Returns an integration's entry, based on the result of `dispositionOf`. */
 function dispositionEntry(
   integrationPublicId: string,
   subscriptionPublicId: string | null,

@@ -9,7 +9,7 @@ type Stated = Pick<Cached<'Integration'>, 'spec' | 'status'>;
 
 export const IntegrationStatus = z.enum(['Pending', 'Active', 'Declined', 'Expired', 'Revoked']).meta({
   description:
-    'The status of the integration. The status is Pending until the partner responds to the invitation, followed by Active or Declined. It is Expired after 14 days without a response, and Revoked after the integration was ended by the producer.',
+    "The integration's status. The status is Pending until the partner responds to the invitation, followed by Active or Declined. It is Expired after 14 days without a response, and Revoked after the integration was ended by the producer.",
   example: 'Pending',
 });
 

@@ -26,7 +26,7 @@ const AcceptedInvitation = z
       description: 'Receiving workspace, which belongs to the account that accepted the invitation.',
     }),
     accountPublicId: publicIdField('Account').meta({
-      description: 'The account of the receiving workspace. Charged for replays.',
+      description: "The receiving workspace's account. Charged for replays.",
     }),
     producerTenantPublicId: publicIdField('Workspace').meta({ description: 'The producer.' }),
     catalogPath: z.string().meta({ description: 'Path for listing streams using GET.' }),

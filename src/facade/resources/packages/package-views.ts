@@ -4,14 +4,14 @@ import { publicIdField } from '../../contract/fields.ts';
 import type { Cached } from '../../objects/cached.ts';
 
 const PackageState = z.enum(['Active', 'Archived']).meta({
-  description: 'The status of the package. Archived packages cannot be given new streams, blocks, or names.',
+  description: "The package's status. Archived packages cannot be given new streams, blocks, or names.",
 });
 
 export const CreatedPackage = z
   .object({
     publicId: publicIdField('Package'),
     key: z.string().meta({ description: 'The package key, which is generated from the original name.' }),
-    name: z.string().meta({ description: 'The current name of the package.' }),
+    name: z.string().meta({ description: "The package's current name." }),
     status: PackageState,
   })
   .meta({ id: 'CreatedPackage' });
@@ -27,7 +27,7 @@ export const PackageDetail = PackageEntry.extend({
       z.object({
         catalogEntryPublicId: publicIdField('CatalogStream'),
         key: z.string().meta({
-          description: 'The key of the stream. The stream might not exist yet if it was specified in a manifest.',
+          description: "The stream's key. The stream might not exist yet if it was specified in a manifest.",
         }),
       }),
     )
@@ -36,7 +36,7 @@ export const PackageDetail = PackageEntry.extend({
 
 type PackageObject = Pick<Cached<'Package'>, 'metadata' | 'spec'>;
 
-/** Returns the current name of a package. For a renamed package, this is its `displayName`. */
+/** Returns a package's current name. For a renamed package, this is its `displayName`. */
 export function packageName({ metadata, spec }: PackageObject): string {
   return spec.displayName ?? spec.name ?? metadata.name;
 }

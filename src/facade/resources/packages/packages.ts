@@ -172,7 +172,7 @@ const listPackages = defineRoute({
   tag: 'Packages',
   summary: 'List all packages',
   description:
-    'Packages that are being deleted are not listed. Their blocks stay in force, and prevent the deletion until you remove them. To find these blocks, list the blocks of an integration.',
+    "Packages that are being deleted are not listed. Their blocks stay in force, and prevent the deletion until you remove them. To find these blocks, list an integration's blocks.",
   query: PageQuery.extend({
     status: z.enum(['Active', 'Archived', 'all']).optional().meta({
       description: 'Only return packages with the given status. Defaults to Active.',

@@ -18,7 +18,7 @@ const StreamApply = z
     producerTenantPublicId: publicIdField('Workspace'),
     name: spec.name.unwrap().meta({
       description:
-        'The name of the stream, 1 to 128 characters long, on a single line. Its key, which is also the name of its queue, is derived from the name, using lowercase Latin letters, digits, and hyphens. For a name without any of them, it is a hash with the prefix s-.',
+        "The stream's name, 1 to 128 characters long, on a single line. Its key, which is also the name of its queue, is derived from the name, using lowercase Latin letters, digits, and hyphens. For a name without any of them, it is a hash with the prefix s-.",
       example: 'Orders',
     }),
     description: spec.description.meta({ example: 'What was ordered, paid and sent.' }),
@@ -41,7 +41,7 @@ const StreamApply = z
 
 const StreamState = z.enum(['Published', 'Deprecated']).meta({
   description:
-    'The status of the stream. Published streams are listed in the catalog and accept new subscriptions. Deprecated streams only keep their existing subscriptions.',
+    "The stream's status. Published streams are listed in the catalog and accept new subscriptions. Deprecated streams only keep their existing subscriptions.",
 });
 
 const AppliedStream = z
@@ -54,7 +54,7 @@ const AppliedStream = z
 
 /** Catalog entry in a list. We leave out the schema because the schemas on one page could add up to 32 MiB. */
 const ListedCatalogEntry = AppliedStream.extend({
-  name: z.string().meta({ description: 'The name of the stream.' }),
+  name: z.string().meta({ description: "The stream's name." }),
   description: z.string().nullable().meta({ description: 'An optional description of the stream.' }),
   eventTypes: z
     .array(z.string())

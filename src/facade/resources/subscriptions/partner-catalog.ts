@@ -15,12 +15,12 @@ import { isCoveredInCaches } from './live-coverage.ts';
 const ListedPartnerEntry = z
   .object({
     publicId: publicIdField('CatalogStream'),
-    key: z.string().meta({ description: 'The key of the stream.', example: 'orders' }),
-    name: z.string().meta({ description: 'The name of the stream.' }),
+    key: z.string().meta({ description: "The stream's key.", example: 'orders' }),
+    name: z.string().meta({ description: "The stream's name." }),
     description: z.string().nullable().meta({ description: 'An optional description of the stream.' }),
     status: z
       .enum(['Published', 'Deprecated'])
-      .meta({ description: 'The status of the stream. New subscriptions are not accepted for deprecated streams.' }),
+      .meta({ description: "The stream's status. New subscriptions are not accepted for deprecated streams." }),
     eventTypes: z
       .array(z.string())
       .meta({ description: 'Event types used by the stream. An empty list means that the stream can use any type.' }),
@@ -35,7 +35,7 @@ const ListedPartnerEntry = z
     subscribed: z.boolean().meta({ description: 'Whether this integration is subscribed to the stream.' }),
     subscriptionPublicId: publicIdField('Subscription')
       .nullable()
-      .meta({ description: 'The subscription of this integration, if any.' }),
+      .meta({ description: "This integration's subscription, if any." }),
     blocked: z.boolean().meta({ description: 'Whether the producer has blocked the stream for this integration.' }),
   })
   .meta({ id: 'ListedPartnerCatalogEntry' });
@@ -69,7 +69,7 @@ const listPartnerCatalog = defineRoute({
   problems: ['malformed_cursor', 'integration_not_active'],
   async handle(facade, { integration, query }) {
     const view = await openCatalog(facade, integration);
-    // The entries of a producer are never shorter than the same entries of a partner.
+    // A producer's entries are never shorter than the same entries of a partner.
     const { data, nextCursor } = paginate(view.streams, ({ metadata }) => metadata.name, query, listedBytes);
     return { status: 200, body: { data: data.map(view.entryOf), nextCursor } };
   },
@@ -95,7 +95,7 @@ const getPartnerCatalogEntry = defineRoute({
 });
 
 /**
- * Returns the catalog of a producer. It only contains streams that are visible to the partner.
+ * Returns a producer's catalog. It only contains streams that are visible to the partner.
  *
  * @throws Refusal 409 `integration_not_active`
  */

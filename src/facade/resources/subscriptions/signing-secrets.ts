@@ -89,10 +89,7 @@ export function secretsOf(
   };
   const secret = secretOf(recorded, key);
   if (secret === undefined) {
-    throw new Refusal(
-      'not_in_force',
-      'The root key of the signing secret is missing. Try again, or rotate the secret.',
-    );
+    throw new Refusal('not_in_force', "The signing secret's root key is missing. Try again, or rotate the secret.");
   }
   const rotatedMs = msOf(rotatedAt);
   // The next version replaces the previous one.

@@ -99,7 +99,7 @@ export const SubscriptionEntry = z
     suspended: z.boolean().meta({ description: 'Whether you have paused the subscription.' }),
     status: z.enum(STATUSES).meta({
       description:
-        'The status of the subscription. Live means that events are flowing, and Paused means that events are kept because of `reason`. Pending means that the subscription is not admitted yet, and Closed means that the integration has ended.',
+        "The subscription's status. Live means that events are flowing, and Paused means that events are kept because of `reason`. Pending means that the subscription is not admitted yet, and Closed means that the integration has ended.",
     }),
     reason: z.string().meta({
       description:
@@ -123,7 +123,7 @@ type Status = Pick<z.output<typeof SubscriptionEntry>, 'status' | 'reason' | 'me
 
 const live = REASON.Subscription.Live;
 
-/** Returns the status of a subscription. @param closed is true if the integration has ended */
+/** Returns a subscription's status. @param closed is true if the integration has ended */
 export function subscriptionStatus({ status }: Pick<Subscription, 'status'>, closed: boolean): Status {
   if (closed) return { status: 'Closed', reason: 'IntegrationClosed', message: 'the integration has ended' };
   const conditionOf = (type: string) => status?.conditions?.find(condition => condition.type === type);

@@ -39,7 +39,7 @@ const SubscriptionChange = z
     }),
     suspended: z.boolean().optional().meta({
       description:
-        'Set to true to pause routing. In the meantime, events are only kept until the end of their retention period. Defaults to false.',
+        'Set to true to pause routing. In the meantime, events are only kept until their retention period ends. Defaults to false.',
     }),
   })
   .meta({ id: 'SubscriptionChange' });

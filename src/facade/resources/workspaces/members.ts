@@ -117,7 +117,7 @@ async function replaceMembers(
     const role = before && mayActForAccount(identity, before);
     if (before === undefined || role === undefined) throw new Refusal('forbidden');
     requireRole(role, 'Owner');
-    // Otherwise, the account would be created again as soon as it is gone.
+    // Otherwise, the account would be recreated as soon as it is gone.
     if (before.metadata.deletionTimestamp !== undefined) {
       throw new Refusal('being_deleted', 'The account is being deleted, and its members can no longer be changed.');
     }
@@ -151,7 +151,7 @@ const listMembers = defineRoute({
   summary: 'List the members of an account',
   description:
     'This does not include people who only have access to some of its workspaces, because they are specified as owners of the Workspace.',
-  answers: { 200: { description: 'The members of the account.', schema: Members, headers: { ETag: TAG_MEANING } } },
+  answers: { 200: { description: "The account's members.", schema: Members, headers: { ETag: TAG_MEANING } } },
   async handle(_facade, { account }) {
     return answerWith(account.object.spec.owners);
   },

@@ -26,7 +26,7 @@ const WorkspaceEntry = z
     publicId: publicIdField('Workspace'),
     name: z
       .string()
-      .meta({ description: 'The name of the workspace, which is also used for its namespace.', example: 'shop' }),
+      .meta({ description: "The workspace's name, which is also used for its namespace.", example: 'shop' }),
     accountPublicId: publicIdField('Account').meta({ description: 'Account to charge for tokens.' }),
     role: RoleField.meta({
       description: `Your role for the workspace, as one of its owners or as a member of its account. ${ROLE_MEANINGS}`,

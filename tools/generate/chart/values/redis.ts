@@ -34,7 +34,7 @@ export const redis = section('Redis. You need to set one of url, existingSecret,
       .default(false)
       .describe('Whether to install a single Redis together with Sluice, for evaluation.'),
     image: text(
-      'An image with redis-server 7.0 or later, e.g. registry.example.com/redis:8.2. Defaults to the image built by make image, which uses the registry and the repository of Sluice, followed by -redis and the tag.',
+      'An image with redis-server 7.0 or later, e.g. registry.example.com/redis:8.2. Defaults to the image built by make image, which uses the registry and the Sluice repository, followed by -redis and the tag.',
     ),
     storage: text("The size of the volume. It can't be changed by an upgrade.", '8Gi'),
     storageClassName: text('The storage class of the volume. Defaults to the default class of the cluster.'),

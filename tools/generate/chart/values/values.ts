@@ -22,7 +22,7 @@ const accountLimits = (description: string) =>
     additionalProperties: false,
   });
 
-/** The name of the installation. Empty for the default installation. */
+/** The installation's name. Empty for the default installation. */
 const INSTANCE_OR_DEFAULT = new RegExp(`^(${INSTANCE.source.slice(1, -1)})?$`);
 
 /** The format of a registry, e.g. `registry.example.com:5000/team`. */
@@ -179,7 +179,7 @@ export const Values = z.strictObject({
   }),
   workspaces: section('Settings for workspaces.', {
     defaultQuota: openObject(
-      'The limits for each workspace, e.g. {count/activations.sluice.dev: "10000"}. The controller adds these limits to the ResourceQuota sluice in the namespace of the workspace. Limits that you change in the ResourceQuota are kept. Limits that you remove are restored.',
+      'The limits for each workspace, e.g. {count/activations.sluice.dev: "10000"}. The controller adds these limits to the ResourceQuota sluice in the workspace\'s namespace. Limits that you change in the ResourceQuota are kept. Limits that you remove are restored.',
     ),
   }),
   logLevel: ENVIRONMENT.SLUICE_LOG_LEVEL.describe(meaningOf('SLUICE_LOG_LEVEL')),
@@ -208,7 +208,7 @@ export const Values = z.strictObject({
       .boolean()
       .default(true)
       .describe(
-        'Whether helm uninstall runs a Job that removes the finalizers of Sluice first. If this is disabled, delete all custom resources before you uninstall Sluice, because you cannot delete them or their namespaces afterwards.',
+        'Whether helm uninstall runs a Job that removes the Sluice finalizers first. If this is disabled, delete all custom resources before you uninstall Sluice, because you cannot delete them or their namespaces afterwards.',
       ),
     ignoreUndelivered: z
       .boolean()

@@ -8,13 +8,13 @@ const expose = section('Access from outside of the cluster.', {
     .default('None')
     .describe('The object to create: None, Ingress, or HTTPRoute (Gateway API).'),
   host: text('The host name, which is required unless the type is None.'),
-  annotations: textObject('The annotations of the object.'),
+  annotations: textObject("The object's annotations."),
   className: text('The class of an Ingress. Defaults to the default class of the cluster.'),
   tlsSecret: text('The name of the Secret containing the certificate of an Ingress.'),
   parentRefs: openList('The Gateways of an HTTPRoute, e.g. [{name: public, namespace: gateways}].'),
 });
 
-const service = section('The Service of the role.', {
+const service = section("The role's Service.", {
   type: z.enum(['ClusterIP', 'NodePort', 'LoadBalancer']).default('ClusterIP').describe('The type of the Service.'),
   port: z.int().min(1).max(65_535).default(80).describe('The port of the Service.'),
   annotations: textObject('The annotations of the Service.'),

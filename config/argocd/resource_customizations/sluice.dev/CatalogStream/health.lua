@@ -35,7 +35,7 @@ if byType.Ready.reason == "WorkspacePaused" then
   return judge("Suspended", { byType.Ready })
 end
 if obj.kind == "Workspace" and (obj.metadata.annotations or {})["sluice.dev/paused"] == "true" then
-  return { status = "Suspended", message = "WorkspacePaused: the annotation sluice.dev/paused pauses this workspace" }
+  return { status = "Suspended", message = "WorkspacePaused: the sluice.dev/paused annotation pauses this workspace" }
 end
 if byType.Ready.status ~= "True" then
   return judge("Progressing", { byType.Ready })
