@@ -50,8 +50,8 @@ const SHORT_NODE = 'test/node/install.test.ts';
 /**
  * Suites that start together with the first of these other suites and are printed in their own order. `types` uses one
  * core. `waiting` uses only a small part of the machine. `chart` and `kube` wait for their API servers, and `image` and
- * `site` use the machine in the meantime. `node` waits for a kubelet and for Pods. `redis` contains tests that need most
- * of the machine, such as the failover of a Cluster, and `scale` requires all of it.
+ * `site` use the machine in the meantime. `node` waits for a kubelet and for Pods. `redis` contains tests that need
+ * most of the machine, such as the failover of a Cluster, and `scale` requires all of it.
  */
 const BESIDE: Readonly<Record<string, readonly string[]>> = {
   lint: ['types'],
