@@ -68,7 +68,7 @@ export function createElection(deps: ElectionDeps) {
 
     /** Records an Event on the Lease when this replica releases it. Errors are only logged. */
     onGivenUp: (error: unknown): void => {
-      recordGivenUp(error).catch((err: unknown) => log.debug({ err }, 'cannot write an Event for the Lease'));
+      recordGivenUp(error).catch((err: unknown) => log.debug({ err }, 'failed to write an Event for the Lease'));
     },
 
     /** Returns why this replica can't become the leader, or why it is not able to work while it is the leader. */

@@ -52,7 +52,7 @@ export async function syncEveryTenant(
   over.throwIfAborted();
   markApplied(state);
   for (const [tenant, error] of failed) {
-    deps.log.error({ err: error as Error, tenant }, 'a workspace could not be applied, retrying');
+    deps.log.error({ err: error as Error, tenant }, 'failed to apply a workspace, retrying');
     deps.enqueueTenant(tenant);
   }
 }

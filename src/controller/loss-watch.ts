@@ -29,7 +29,7 @@ export async function watchForLoss({ clock, over, log, ...deps }: LossWatchDeps)
     try {
       return !(await deps.readCluster()).ready;
     } catch (error) {
-      log.debug({ err: error }, 'redis cannot be read');
+      log.debug({ err: error }, 'failed to read Redis');
       return false;
     }
   }
@@ -53,7 +53,7 @@ export async function watchForLoss({ clock, over, log, ...deps }: LossWatchDeps)
       isDue = false;
     } catch (error) {
       if (over.aborted) return;
-      log.error({ err: error }, 'the control state in Redis could not be rebuilt, retrying');
+      log.error({ err: error }, 'failed to rebuild the control state in Redis, retrying');
     }
   }
 }

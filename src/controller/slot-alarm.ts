@@ -38,7 +38,7 @@ export function createSlotAlarm(deps: {
       ({ ready }) => {
         if (ready) deps.reapply(tenant);
       },
-      error => log.debug({ err: error as Error }, 'redis cannot be read'),
+      error => log.debug({ err: error as Error }, 'failed to read Redis'),
     );
   };
 }

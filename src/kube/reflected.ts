@@ -65,7 +65,7 @@ export function createHandlers<P>(log: Logger) {
         try {
           handler(change, key, old, current);
         } catch (err) {
-          log.error({ err, key }, 'cannot handle a change of the object');
+          log.error({ err, key }, 'failed to handle an object change');
         }
       }
     },
@@ -129,7 +129,7 @@ export function createReflected<P>(options: {
       const value = options.project(object);
       return value === undefined ? undefined : { key, uid, resourceVersion, value };
     } catch (err) {
-      log.error({ err, key }, 'cannot read the object; leaving it out');
+      log.error({ err, key }, 'failed to read an object, ignoring it');
       return undefined;
     }
   }

@@ -104,7 +104,7 @@ export function openRedis(
       try {
         return await open();
       } catch (error) {
-        log.debug({ err: error as Error }, 'redis cannot be used yet');
+        log.debug({ err: error as Error }, 'Redis is not available yet');
         problem = problemOf(error as Error);
       }
       // This rejects when it is closed. Anything that is waiting for Redis will keep waiting.

@@ -92,7 +92,7 @@ export function startController(parts: Parts): Running {
       openHeader: createHeaderSeals(keys, systemClock.wallMs).open,
       keys,
       // The message may contain secrets.
-      onUnexpected: error => log.error({ stack: framesOf(error) }, 'the routes of a Subscription cannot be compiled'),
+      onUnexpected: error => log.error({ stack: framesOf(error) }, 'failed to compile the routes of a Subscription'),
     },
     secretsRole: config.secretsRole,
     instance: config.instance,

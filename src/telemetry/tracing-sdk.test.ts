@@ -104,5 +104,5 @@ test('a missing collector does not stop anything, and is logged once', async () 
   await expect.poll(() => lines.length, SOON).toBe(1);
   tracing.start('lost, too', { kind: 'internal' }).end();
   await tracing.stop();
-  expect(lines).toEqual(['cannot export spans: check OTEL_EXPORTER_OTLP_ENDPOINT and the collector']);
+  expect(lines).toEqual(['failed to export spans: check OTEL_EXPORTER_OTLP_ENDPOINT and the collector']);
 });

@@ -99,7 +99,7 @@ function sayFailures(log: Logger): () => void {
     const nowMs = performance.now();
     if (nowMs < quietUntilMs) return;
     quietUntilMs = nowMs + SAID_EVERY_MS;
-    log.warn('cannot export spans: check OTEL_EXPORTER_OTLP_ENDPOINT and the collector');
+    log.warn('failed to export spans: check OTEL_EXPORTER_OTLP_ENDPOINT and the collector');
   };
   const nothing = () => {};
   diag.setLogger(

@@ -131,7 +131,7 @@ test('while the files cannot be used, the last certificate is used, and the log 
   expect((await metrics())[1]).toBe('sluice_certificate_rejected{use="ingress"} 1');
   const warnings = () => lines.filter(({ level }) => level === 40);
   expect(warnings().at(-1)).toMatchObject({
-    msg: 'the new certificate cannot be used; using the previous one',
+    msg: 'failed to load the new certificate, using the previous one',
     detail: expect.stringContaining('SLUICE_INGRESS_KEY_FILE'),
   });
 

@@ -82,7 +82,7 @@ export function followCertificate(options: {
     }
     const now = problems.length === 0 ? undefined : problems.join('; ');
     if (now !== undefined && now !== problem) {
-      log.warn({ detail: now }, 'the new certificate cannot be used; using the previous one');
+      log.warn({ detail: now }, 'failed to load the new certificate, using the previous one');
     }
     problem = now;
   }

@@ -119,7 +119,7 @@ function createTries(hold: LeaseHold, clock: Clock, log: Logger) {
         // Conflicts are not counted as failures, because the API server has responded.
         if (isKubeError(err, 409)) failing = undefined;
         else failing = { error: err, times: (failing?.times ?? 0) + 1, fromMs: failing?.fromMs ?? clock.nowMs() };
-        log.debug({ err }, 'cannot acquire the Lease');
+        log.debug({ err }, 'failed to acquire the Lease');
         return false;
       }
     },
@@ -156,7 +156,9 @@ export function createElector(options: ElectorOptions): Elector {
   }
 
   const release = () =>
-    hold.release().catch((err: unknown) => log.debug({ err }, 'cannot release the Lease, which will expire instead'));
+    hold
+      .release()
+      .catch((err: unknown) => log.debug({ err }, 'failed to release the Lease, which will expire instead'));
 
   /** Runs the work of the leader and then releases the lease. Returns true if the work has failed. */
   async function lead(work: (term: Term) => Promise<void>): Promise<boolean> {
@@ -170,14 +172,14 @@ export function createElector(options: ElectorOptions): Elector {
         () => false,
         (err: unknown) => {
           if (lost.signal.aborted) return false;
-          log.error({ err }, 'cannot lead; releasing the Lease');
+          log.error({ err }, 'failed to lead, releasing the Lease');
           return true;
         },
       )
       .finally(() => over.abort());
     await renew(over.signal);
     if (!over.signal.aborted) log.warn({ holder: hold.holder() }, 'lost the Lease');
-    lost.abort(new Error('the lease is lost'));
+    lost.abort(new Error('lost the lease'));
     const failed = await working;
     await release();
     leadingFromMs = undefined;

@@ -176,7 +176,7 @@ export function createEventRecorder(options: {
         .then(() => send(object, note, timestamp))
         .catch((err: unknown) => {
           metrics.dropped('rejected');
-          log.debug({ err, reason: note.reason }, 'cannot record an Event');
+          log.debug({ err, reason: note.reason }, 'failed to record an Event');
         })
         .finally(() => pending.add(workspace, -1));
     },

@@ -96,7 +96,7 @@ describe('keyed controller', () => {
       await clock.advance(10_000);
       return lines;
     };
-    const line = { level: 'warn', err: { message: 'no answer' }, msg: 'cannot reconcile; retrying' };
+    const line = { level: 'warn', err: { message: 'no answer' }, msg: 'failed to reconcile, retrying' };
     expect(await failAll(['a', 'b'])).toMatchObject([
       { ...line, key: 'a' },
       { ...line, key: 'b' },

@@ -135,7 +135,7 @@ export type Controller = {
 
 function createFailureLog({ nowMs }: Clock) {
   const logFailure = createLimitedLog({ ...FAILURE_LINES, nowMs });
-  const message = 'cannot reconcile; retrying';
+  const message = 'failed to reconcile, retrying';
   const logForbidden = createLimitedLog({ ...FORBIDDEN_LINES, nowMs });
   return (log: Logger, err: unknown, key: string): void => {
     if (isKubeError(err, 403)) logForbidden(log, 'warn', { detail: err.message, key }, message);

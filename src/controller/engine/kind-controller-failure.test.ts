@@ -142,7 +142,7 @@ describe('kind controller with failures', () => {
     });
     caches.put('a', 'x');
     await caches.clock.advance(10);
-    caches.lost.abort(new Error('the lease is lost'));
+    caches.lost.abort(new Error('lost the lease'));
     caches.stop.abort();
     gate.resolve();
     await caches.running;

@@ -81,7 +81,7 @@ function createReports<P extends Reconcilable>(
     if (report === undefined) return;
     const outcome = { status: fields, conditions: report.conditions, events: [report.event] };
     await write(object, outcome, signal).catch((err: unknown) =>
-      log.debug({ err }, 'cannot write the failure to the status'),
+      log.debug({ err }, 'failed to write the failure to the status'),
     );
   }
 

@@ -89,7 +89,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
         return await options.prepare?.(term, over);
       } catch (err) {
         if (over.aborted) return;
-        log.warn({ err }, 'cannot start the term yet; retrying');
+        log.warn({ err }, 'failed to start the term, retrying');
         if (clock.nowMs() - beganMs >= GIVE_UP_AFTER_MS) throw err;
         await sleep(clock, backoffMs(PREPARE_BACKOFF, failures, random), over);
       }

@@ -10,7 +10,7 @@ test('logs one failure per minute, and the number of the others', () => {
   let count = 0;
   const note = createPartFailures(log, { count: () => void count++, monotonicMs: () => nowMs });
   for (; nowMs < 120_000; nowMs += 100) note(new Error('no answer'), 'exchange failed', part);
-  const line = { level: 'warn', ...part, failure: 'exchange failed', msg: 'work on a stream failed; retrying' };
+  const line = { level: 'warn', ...part, failure: 'exchange failed', msg: 'work on a stream failed, retrying' };
   expect(count).toBe(1_200);
   expect(lines).toMatchObject([
     { ...line, err: { message: 'no answer' } },

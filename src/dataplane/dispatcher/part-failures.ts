@@ -19,6 +19,6 @@ export function createPartFailures(
   const logFailure = createLimitedLog({ ...FAILURE_LINES, nowMs: monotonicMs });
   return function noteFailure(error, what, { tenant, queue }) {
     count();
-    logFailure(log, 'warn', { err: error, tenant, queue, failure: what }, 'work on a stream failed; retrying');
+    logFailure(log, 'warn', { err: error, tenant, queue, failure: what }, 'work on a stream failed, retrying');
   };
 }

@@ -73,7 +73,7 @@ export function createOpenSlots({ redis, keys, version, wallMs, log }: SlotOpeni
         else logFailure(log, 'error', { slot, queue: part.queue }, 'endpoint of a subscription is not usable');
         return opened;
       } catch (error) {
-        logFailure(log, 'error', { err: error, slot, queue: part.queue }, 'subscription could not be opened');
+        logFailure(log, 'error', { err: error, slot, queue: part.queue }, 'failed to open a subscription');
         return undefined;
       }
     });

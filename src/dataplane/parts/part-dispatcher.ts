@@ -84,7 +84,7 @@ export function createPartDispatcher(deps: PartDispatcherDeps): PartDispatcher {
     // that, they will be found then.
     entry.stopping = entry.work
       .stop()
-      .catch(error => log.error({ err: error as Error, part: partName }, 'part could not be left'))
+      .catch(error => log.error({ err: error as Error, part: partName }, 'failed to leave a part'))
       .then(() => {
         working.delete(partName);
         settle(partName);
@@ -120,7 +120,7 @@ export function createPartDispatcher(deps: PartDispatcherDeps): PartDispatcher {
           parts = listed;
           settleAll();
         } catch (error) {
-          log.debug({ err: error as Error }, 'list of parts could not be read');
+          log.debug({ err: error as Error }, 'failed to read the list of parts');
           refreshWanted = true;
           await delay(BEAT_MS);
         }

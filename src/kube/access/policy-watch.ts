@@ -69,7 +69,7 @@ export function createPolicyWatch(options: {
           if (missing !== undefined) onResult(missing);
           if (missing !== true) pauseMs = LATER_MS;
         } catch (error) {
-          log.debug({ err: error as Error }, 'cannot check the admission policies; retrying');
+          log.debug({ err: error as Error }, 'failed to check the admission policies, retrying');
         }
         await sleep(clock, pauseMs, stop);
       }

@@ -136,7 +136,7 @@ export function createRightsWatch(options: {
         try {
           pauseMs = await look(stop);
         } catch (error) {
-          log.debug({ err: error as Error }, 'cannot check the rights of this role; retrying');
+          log.debug({ err: error as Error }, 'failed to check the permissions of this role, retrying');
         }
         await pause(pauseMs, refusals, stop);
       }

@@ -141,7 +141,7 @@ export function createCrdGate(options: {
             );
             return true;
           }
-          log.debug({ err: error as Error }, 'cannot read the CustomResourceDefinitions yet; retrying');
+          log.debug({ err: error as Error }, 'failed to read the CustomResourceDefinitions, retrying');
           pauseMs = TRY_AGAIN_MS;
         }
         await sleep(clock, pauseMs, stop);

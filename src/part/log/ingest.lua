@@ -8,8 +8,7 @@
 -- bytes of the hash of a producer's id, or the ref of a Sluice id.
 -- Returns {OK, now, lines, references, inactive, bytes, payer or '', eventsPerSecond or ''}, or one word: GONE (the
 --   part is missing or has another generation), STALE (another cfgv), CLOSED (the part does not accept events), or
---   CLOCK, now, and the last hour with ids (a producer's id is given, and `hour` has no key or is wrong by more than
---   1).
+--   CLOCK, now, and the last hour with ids (a producer's id is given, and `hour` has no key or is off by over 1).
 -- lines: O ref (stored), D ref (duplicate), R (a Sluice id without an event), F (the quota is used up), L cost (the
 --   part has no space left in the limit of its account). If there are fewer lines than events, the others would exceed
 --   512 references and belong in the next call. references: number of references written. inactive: number of events

@@ -145,7 +145,7 @@ export function createPushConnection(connections: RedisConnections, log: Logger)
         address = moved ?? nextSeed();
         if (moved !== undefined && hops++ < MOST_HOPS) continue;
         hops = 0;
-        log.debug({ err: error, channel: channel.name }, 'cannot subscribe to a channel');
+        log.debug({ err: error, channel: channel.name }, 'failed to subscribe to a channel');
         if (++failures >= REPORTED_FAILURES && isWanted(channel)) failing.set(channel, error as Error);
         await delay(backoffMs(WAIT, failures, Math.random));
       }

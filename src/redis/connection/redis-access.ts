@@ -75,7 +75,7 @@ export function createRedisAccess(settings: RedisSettings, log: Logger): RedisAc
     readMs = performance.now();
     const now = problems.length === 0 ? undefined : problems.join('; ');
     if (now !== undefined && now !== problem)
-      log.warn({ detail: now }, 'redis files cannot be used; using the previous ones');
+      log.warn({ detail: now }, 'failed to load Redis files, using the previous ones');
     problem = now;
   }
 

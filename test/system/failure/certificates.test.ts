@@ -146,7 +146,7 @@ it('without NODE_EXTRA_CA_CERTS, each of these services is refused', async () =>
   const isLogged = async (msg: string) => (await sluice.logLines()).some(line => line['msg'] === msg);
   await eventually(
     'the collector is refused',
-    async () => isLogged('cannot export spans: check OTEL_EXPORTER_OTLP_ENDPOINT and the collector'),
+    async () => isLogged('failed to export spans: check OTEL_EXPORTER_OTLP_ENDPOINT and the collector'),
     WITHIN,
   );
   const failed = () => sluice.metric('sluice_controller_invitation_mails_total', { result: 'failed' });

@@ -69,7 +69,7 @@ export const control: AlertGroup = {
       steps: [
         'Run `kubectl -n sluice-system describe lease sluice-controller`. The output shows an Event for each change, including the replica.',
         'Run `kubectl -n sluice-system get pods -l app.kubernetes.io/component=controller` to check whether the controllers restart, for example because they reach their memory limit.',
-        'Check the controller logs for the messages `lost the Lease` and `cannot lead; releasing the Lease`. If there are no errors, renewing the Lease takes longer than ten seconds on the API server (`rest_client_request_duration_seconds`).',
+        'Check the controller logs for the messages `lost the Lease` and `failed to lead, releasing the Lease`. If there are no errors, renewing the Lease takes longer than ten seconds on the API server (`rest_client_request_duration_seconds`).',
       ],
     },
     {
@@ -93,7 +93,7 @@ export const control: AlertGroup = {
       summary: 'Reconciliations of {{ $labels.controller }} are failing.',
       impact: 'Changes to some objects are not applied. You can use the conditions to find the affected objects.',
       steps: [
-        `Run \`${logsOf('controller')}\` to find the message \`cannot reconcile; retrying\`, which contains the object and the error.`,
+        `Run \`${logsOf('controller')}\` to find the message \`failed to reconcile, retrying\`, which contains the object and the error.`,
         'Check the Redis alerts. Check `rest_client_requests_total` for calls that the API server rejects.',
       ],
     },
@@ -134,7 +134,7 @@ export const control: AlertGroup = {
       steps: [
         'Run `kubectl get subscriptions.sluice.dev -A` to find the Subscriptions with the `SpecRefused` reason, and `kubectl describe` to find the value in the message of the `Live` condition. Change the value.',
         'If the CRDs belong to another version, apply the CRDs of this version (see SluiceOutdatedCRDs).',
-        'If the message does not contain a value, search the controller log for the message `the routes of a Subscription cannot be compiled`, and report it as a bug in Sluice.',
+        'If the message does not contain a value, search the controller log for the message `failed to compile the routes of a Subscription`, and report it as a bug in Sluice.',
       ],
     },
     {
@@ -217,7 +217,7 @@ export const facade: AlertGroup = {
       summary: 'The facade cannot verify access tokens, because an identity provider does not respond.',
       impact: 'Users of this identity provider receive a 503 response from the REST API. Events continue to flow.',
       steps: [
-        `Run \`${logsOf('facade')}\` to find the message \`cannot read the keys of the issuer\`, which contains the identity provider and the error.`,
+        `Run \`${logsOf('facade')}\` to find the message \`failed to read the issuer's keys\`, which contains the identity provider and the error.`,
         'If the identity provider uses a private CA, set `trust.configMap` in the chart values or set `NODE_EXTRA_CA_CERTS`.',
       ],
     },

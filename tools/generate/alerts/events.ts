@@ -84,7 +84,7 @@ export const routing: AlertGroup = {
         'Ingress responds with 503 for these streams or stores their events without routing them. Stored events are kept, but they are not delivered.',
       steps: [
         `Run \`${podsOf('controller')}\` to check that the controllers are running. Control data is only written by the leader, so you should also check SluiceNoLeader and SluiceLeaderIdle.`,
-        `Run \`${logsOf('controller')}\` to find the message \`cannot reconcile; retrying\`. This message contains the affected object and the error.`,
+        `Run \`${logsOf('controller')}\` to find the message \`failed to reconcile, retrying\`. This message contains the affected object and the error.`,
         'Find out why the data was lost. For example, Redis may have been flushed or restored from a backup, or a failover to a delayed replica may have happened.',
       ],
     },
@@ -165,9 +165,9 @@ export const delivery: AlertGroup = {
       summary: 'Dispatchers fail to process streams or subscriptions. They will retry automatically.',
       impact: 'The affected events are routed, delivered, or removed with a delay. No events are lost.',
       steps: [
-        `Run \`${logsOf('dispatcher')}\` to find the message \`work on a stream failed; retrying\`, which appears at most once a minute and contains the workspace, the stream, and the error. If \`SLUICE_LOG_LEVEL\` is set to \`debug\`, the log contains each failure.`,
+        `Run \`${logsOf('dispatcher')}\` to find the message \`work on a stream failed, retrying\`, which appears at most once a minute and contains the workspace, the stream, and the error. If \`SLUICE_LOG_LEVEL\` is set to \`debug\`, the log contains each failure.`,
         'Check the Redis alerts.',
-        'The message `subscription could not be opened` indicates that the dispatcher does not have the root key used by the controller. See [Rotate the root key](operations.md#rotate-the-root-key).',
+        'The message `failed to open a subscription` indicates that the dispatcher does not have the root key used by the controller. See [Rotate the root key](operations.md#rotate-the-root-key).',
       ],
     },
     {

@@ -137,7 +137,7 @@ export const processes: AlertGroup = {
         'There is no impact until the previous certificate expires. If the process is restarted, it will fail to start.',
       steps: [
         'Run `kubectl -n sluice-system get secrets --field-selector type=kubernetes.io/tls` to find the Secret and check its `tls.crt` and `tls.key` fields. The key must belong to the first certificate, which must not be expired.',
-        'Check the log for the messages `the new certificate cannot be used; using the previous one` and `redis files cannot be used; using the previous ones`. These messages contain the reason.',
+        'Check the log for the messages `failed to load the new certificate, using the previous one` and `failed to load Redis files, using the previous ones`. These messages contain the reason.',
       ],
     },
     {

@@ -70,7 +70,7 @@ export function createPairStatuses(writer: ActivationStatusWriter, wallMs: () =>
         if (report === undefined) continue;
         await writer
           .write(activation, fields, report.conditions, signal)
-          .catch((err: unknown) => log.debug({ err }, 'a failure could not be written'));
+          .catch((err: unknown) => log.debug({ err }, 'failed to write a failure'));
       }
     },
   };

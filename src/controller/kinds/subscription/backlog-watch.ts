@@ -90,7 +90,7 @@ export function createBacklogWatch(deps: BacklogWatchDeps) {
         nextMs.set(tenant, clock.nowMs() + share * CHECK_EVERY_MS);
         // Spread the first checks over the interval to avoid a load spike.
         if (dueMs === undefined) continue;
-        await check(tenant).catch((err: unknown) => deps.log.debug({ err, tenant }, 'backlogs cannot be read'));
+        await check(tenant).catch((err: unknown) => deps.log.debug({ err, tenant }, 'failed to read backlogs'));
       }
     }
   }

@@ -58,7 +58,7 @@ export function createEndpointHealths({ read, onNews, log }: EndpointHealthsDeps
     onDisabled(inbox: InboxRef): void {
       read(inbox).then(
         text => note(inbox.sub, text),
-        (err: unknown) => log.debug({ err }, 'the health of an endpoint cannot be read'),
+        (err: unknown) => log.debug({ err }, 'failed to read endpoint health'),
       );
     },
     /**

@@ -72,7 +72,7 @@ export function createHeaderSecrets(deps: {
     try {
       keep(secret, await readSecret(deps.client, secret, () => keysNamed(caches, secret)));
     } catch (error) {
-      deps.log.warn({ err: error, secret }, 'a Secret of an endpoint cannot be read');
+      deps.log.warn({ err: error, secret }, 'failed to read an endpoint Secret');
       // A Secret's version is never empty, so the next sync will read this Secret again.
       const unread = new Map([...keysNamed(caches, secret)].map(key => [key, { fault: 'secret_unread' } as const]));
       if (!known.has(secret)) known.set(secret, { resourceVersion: '', fields: unread });

@@ -110,7 +110,7 @@ export function createWorkspaceQuotas(deps: {
       namespaces.set(namespace, { hard: {}, written: true });
     } catch (error) {
       leftover = undefined;
-      log.warn({ err: error as Error, namespace }, 'cannot clear the quota of a workspace; retrying');
+      log.warn({ err: error as Error, namespace }, 'failed to clear a workspace quota, retrying');
     }
   }
 
@@ -127,7 +127,7 @@ export function createWorkspaceQuotas(deps: {
       await write(namespace, hard);
       namespaces.set(namespace, { hard, written: true });
     } catch (error) {
-      log.warn({ err: error as Error, namespace }, 'cannot write the quota of a workspace; retrying');
+      log.warn({ err: error as Error, namespace }, 'failed to write a workspace quota, retrying');
     }
   }
 

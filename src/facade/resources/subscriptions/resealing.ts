@@ -87,7 +87,7 @@ export function createResealing({ caches, writer, headerSeals, keys, clock, wall
         const { namespace, name } = subscription.metadata;
         untilMs = wallMs() + RETRY_AFTER_MS;
         await reseal(subscription.metadata).catch(error =>
-          log.info({ err: error, namespace, name }, 'header values could not be encrypted again, retrying later'),
+          log.info({ err: error, namespace, name }, 'failed to re-encrypt header values, retrying later'),
         );
         await sleep(clock, WRITE_EVERY_MS, signal);
       }

@@ -29,7 +29,7 @@ export function createAlarmBatch(deps: {
       }
     } catch (err) {
       // The state is read again during the next audit.
-      deps.log.debug({ err }, 'deliveries cannot be read');
+      deps.log.debug({ err }, 'failed to read deliveries');
     }
   }
 
