@@ -36,7 +36,7 @@ export const PAUSE_MUTANTS: readonly Mutant[] = [
     ['routes that were compiled before a pause are written', "  if (deps.isPaused(name)) return 'paused';\n", ''],
     [
       'routes are compiled after a pause has begun',
-      'await deps.prepare(name);\n  if (isPaused()) return syncPaused(deps, tenant);',
+      'await deps.prepare(name);\n  if (isPaused()) return closeTenant(deps, tenant);',
       'await deps.prepare(name);',
     ],
   ]),

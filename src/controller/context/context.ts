@@ -16,7 +16,7 @@ import type { SecretAccess } from './secret-access.ts';
 /** Context holds the caches, stores, and clocks shared by the reconcilers of all kinds. */
 export interface Context {
   readonly client: Pick<KubeClient, 'get' | 'create' | 'apply'>;
-  readonly secretAccess: Pick<SecretAccess, 'ensure' | 'revoke' | 'sources' | 'assertRead'>;
+  readonly secretAccess: Pick<SecretAccess, 'ensure' | 'revoke' | 'sources' | 'assertRead' | 'knows'>;
   /** Name of this installation, or `''` for the default one. */
   readonly instance: string;
   readonly caches: Caches;

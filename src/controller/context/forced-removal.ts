@@ -1,8 +1,10 @@
 import type { KindName } from '../../api/kinds/kinds.ts';
+import { isKubeError } from '../../kube/kube-error.ts';
 import type { AnyObject } from '../../kube/object.ts';
 import { resourceOf } from '../caches/caches.ts';
 import type { EventRecorder } from '../engine/event-recorder.ts';
 import type { Context } from './context.ts';
+import { SecretsForbiddenError } from './secret-access.ts';
 
 const NOTES = {
   redis: {
@@ -22,6 +24,14 @@ const NOTES = {
 } as const;
 
 export type ForcedRemoval = keyof typeof NOTES;
+
+/**
+ * Whether a finalizer can be removed early because of this error. Without the Secrets of a workspace, or with an outdated
+ * cache, Redis still contains the routes, so that events would be delivered for an object that no longer exists.
+ */
+export function isRemovedDespite(error: unknown): boolean {
+  return !(error instanceof SecretsForbiddenError || isKubeError(error));
+}
 
 /** Returns a function that records an Event when an object's finalizer is removed early. */
 export function createForcedRemovalRecorder(events: Pick<EventRecorder, 'record'>): Context['recordForcedRemoval'] {

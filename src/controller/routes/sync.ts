@@ -45,8 +45,7 @@ export interface SyncDeps extends ApplyDeps {
 export async function syncTenant(deps: SyncDeps, tenant: Tenant): Promise<void> {
   const { name } = tenant;
   const isPaused = () => deps.isPaused(name);
-  if (isPaused()) return syncPaused(deps, tenant);
-  tenant.closing = undefined;
+  if (isPaused()) return closeTenant(deps, tenant);
   let fence: number;
   try {
     // Only compile the routes if writes are allowed.
@@ -55,7 +54,8 @@ export async function syncTenant(deps: SyncDeps, tenant: Tenant): Promise<void> 
     throw markFailed(deps, tenant, error);
   }
   await deps.prepare(name);
-  if (isPaused()) return syncPaused(deps, tenant);
+  if (isPaused()) return closeTenant(deps, tenant);
+  tenant.closing = undefined;
   const { seen, result: compiled } = await withVersions(deps.objectsOf(name), deps.compile(name, deps.nowMs()));
   const { compiled: had, failed, forgotten } = tenant;
   let written: Awaited<ReturnType<typeof write>>;
@@ -64,7 +64,7 @@ export async function syncTenant(deps: SyncDeps, tenant: Tenant): Promise<void> 
   } catch (error) {
     throw markFailed(deps, tenant, error);
   }
-  if (written === 'paused') return syncPaused(deps, tenant);
+  if (written === 'paused') return closeTenant(deps, tenant);
   tenant.compiled = compiled;
   tenant.seen = seen;
   if (written === 'nothing') return;
@@ -124,8 +124,11 @@ async function whileWriting<T>(tenant: Tenant, apply: () => Promise<T>): Promise
   }
 }
 
-/** Applies all changes that close a route. Anything else needs to wait for the pause to end. */
-async function syncPaused(deps: SyncDeps, tenant: Tenant): Promise<void> {
+/**
+ * Applies all changes that close a route. Anything else needs to wait for the pause to end, or for the Secrets that
+ * `prepare` could not read.
+ */
+export async function closeTenant(deps: SyncDeps, tenant: Tenant): Promise<void> {
   const { name, remembered, closing: had, forgotten } = tenant;
   // Once the pause is over, the routes and activations are read from Redis again in order to check everything.
   tenant.stored = undefined;

@@ -22,8 +22,8 @@ export interface Tenant {
   /** The versions of all objects used to compile the routes. */
   seen: ReadonlySet<string>;
   /**
-   * The routes that were closed during the pause. Undefined if the workspace is not paused, or if the data in Redis has
-   * not been read yet.
+   * The routes that were closed during the pause, or while the routes could not be compiled. Undefined if they have been
+   * compiled since, or if the data in Redis has not been read yet.
    */
   closing: Closing | undefined;
   /** The number of times that the routes in Redis have been marked as unknown. A run must not undo this. */

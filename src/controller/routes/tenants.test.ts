@@ -334,6 +334,29 @@ describe('tenants', () => {
     ]);
   });
 
+  test('that cannot be compiled without their Secrets can still be closed', async () => {
+    const { tenants, state } = start();
+    const deleted: AnyObject = { metadata: { name: 'orders', namespace: 'acme', uid: 'uid-x', resourceVersion: '1' } };
+    state.objects = [deleted];
+    state.knowsKeys = false;
+    state.onPrepare = () => {
+      throw new Error('the Secrets cannot be read');
+    };
+    await expect(tenants.sync('acme')).rejects.toThrow('cannot be read');
+    state.calls.length = 0;
+    // Syncs fail all the time, but they do not make it necessary to close the routes again.
+    await Promise.all([tenants.closedBy('acme', deleted), tenants.closedBy('acme', deleted)]);
+    await expect(tenants.sync('acme')).rejects.toThrow('cannot be read');
+    await tenants.closedBy('acme', deleted);
+    expect(state.calls).toEqual(['enlist', 'readTenant', 'closeParts']);
+    expect(tenants.isSynced('acme')).toBe(false);
+    state.onPrepare = () => {};
+    state.calls.length = 0;
+    await tenants.sync('acme');
+    expect(state.calls).toContain('readTenant');
+    expect(tenants.isSynced('acme')).toBe(true);
+  });
+
   test('that are paused are not written, and are read again after the pause', async () => {
     const { tenants, state } = start();
     await tenants.sync('acme');

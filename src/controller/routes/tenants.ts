@@ -9,7 +9,7 @@ import { type Clock, systemClock } from '../../time/clock.ts';
 import { inSlices } from '../../time/slices.ts';
 import type { InForce } from './closing.ts';
 import { type Drop, type Leaves, removeData } from './removal.ts';
-import { type SyncDeps, syncTenant } from './sync.ts';
+import { closeTenant, type SyncDeps, syncTenant } from './sync.ts';
 import { createTenant, forgetStored, isEmpty, isKnown, type Tenant } from './tenant.ts';
 import { versionOf } from './versions.ts';
 
@@ -46,8 +46,12 @@ export function createTenants(deps: TenantsDeps) {
     sync: (name: string): Promise<void> => run(of(name)),
     /** Waits until the routes for this version of the object have been applied. */
     inForce: (name: string, object: AnyObject): Promise<CompiledTenant> => awaitApplied(of(name), object, run),
-    /** Waits until the closing changes of this version have been applied during a pause. */
-    closedBy: (name: string, object: AnyObject): Promise<InForce> => awaitClosed(of(name), object, run),
+    /**
+     * Waits until the closing changes of this version have been applied, during a pause or while the routes can't be
+     * compiled.
+     */
+    closedBy: (name: string, object: AnyObject): Promise<InForce> =>
+      awaitClosed(of(name), object, deps.isPaused(name) ? run : tenant => closeOnce(syncDeps, tenant, object)),
     /** If the workspace is paused, this returns how the Subscription with this UID was closed. */
     closureOf: (name: string, uid: string) => tenants.get(name)?.closing?.closed.get(uid),
     /** Whether this leader has closed routes of the paused tenant. If so, Redis will accept its writes. */
@@ -116,11 +120,21 @@ async function awaitApplied(tenant: Tenant, object: AnyObject, run: Run): Promis
 }
 
 async function awaitClosed(tenant: Tenant, object: AnyObject, run: Run): Promise<InForce> {
-  const version = versionOf(object);
-  if (tenant.closing?.seen.has(version) !== true) await run(tenant);
+  if (!isClosedBy(tenant, object)) await run(tenant);
   const { closing } = tenant;
-  if (closing?.seen.has(version) !== true) throw cacheBehind(`what closes of ${tenant.name}`);
+  if (closing === undefined || !isClosedBy(tenant, object)) throw cacheBehind(`what closes of ${tenant.name}`);
   return { routes: closing.stored.routes, paused: closing.paused };
+}
+
+function isClosedBy({ closing }: Tenant, object: AnyObject): boolean {
+  return closing?.seen.has(versionOf(object)) === true;
+}
+
+/** Applies the closing changes, unless an earlier call has included this version of the object. */
+function closeOnce(deps: SyncDeps, tenant: Tenant, object: AnyObject): Promise<void> {
+  return tenant.runs.alone(async () => {
+    if (!isClosedBy(tenant, object)) await closeTenant(deps, tenant);
+  });
 }
 
 /** Creates a function that compiles the snapshot at the time of the call. */

@@ -111,7 +111,7 @@ export function createTestContext(
       },
       closedBy: async (tenant: string, { metadata }: AnyObject) => {
         inForce.push(`${tenant} ${metadata.name}, closed`);
-        return { paused: options.paused ?? new Map() };
+        return { paused: options.paused ?? new Map(), routes: { queues: {} } };
       },
       closureOf: () => options.closure,
     },

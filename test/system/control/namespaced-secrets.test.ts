@@ -13,7 +13,7 @@ import { type Installation, install } from '../support/installation.ts';
 import { makeSample } from '../support/publisher.ts';
 import { type Authorizer, openAuthorizer } from '../support/rights.ts';
 import { PRODUCER, QUEUE, type Running, SUBSCRIPTION, settle } from '../support/small-world.ts';
-import { apply, kubectl, stream, tenant } from '../support/world.ts';
+import { apply, integration, kubectl, stream, subscription, tenant } from '../support/world.ts';
 
 // The controller has the permissions in config/rbac with the component, so it can only access Secrets using
 // RoleBindings.
@@ -157,7 +157,8 @@ it('a workspace without a RoleBinding reports this, and others continue to work'
   const bind = { verb: 'create', resource: 'rolebindings.rbac.authorization.k8s.io', namespace: 'ada' };
   const isRevoked = async () => !(await authorizer.may(CONTROLLER, bind));
   await eventually('the right is gone', isRevoked, { withinMs: 60_000 });
-  await apply(installed.cluster, [...tenant('alone'), stream('alone', QUEUE)]);
+  const queue = [stream('alone', QUEUE), integration('alone', 'ada'), subscription('ada', 'alone', QUEUE, undefined)];
+  await apply(installed.cluster, [...tenant('alone'), ...queue]);
   await ready('alone', 'False/SecretsForbidden');
   const path = 'jsonpath={.status.conditions[?(@.type=="Ready")].message}';
   expect(await kubectl(installed.cluster, ['get', 'workspace', 'alone', '-o', path])).toMatch(
@@ -170,6 +171,10 @@ it('a workspace without a RoleBinding reports this, and others continue to work'
   await world.observer.until(['CatalogStream', 'another', PRODUCER, 'Ready', 'True/QueueReady']);
   await arrives('meanwhile', 'Bearer two');
   await ready('alone', 'False/SecretsForbidden');
+  // This does not have to wait for the Secrets of the producer.
+  await world.observer.remove('Subscription', `alone-${QUEUE}`, 'ada');
+  await world.observer.untilGone(['Subscription', `alone-${QUEUE}`, 'ada'], 30_000);
+  expect((await world.observer.events()).filter(event => event.includes('FinalizerRemoved'))).toEqual([]);
 
   const binding = ['create', 'rolebinding', ROLE, '-n', 'alone', `--clusterrole=${ROLE}`];
   await kubectl(installed.cluster, [...binding, '--serviceaccount=sluice-system:sluice-controller']);

@@ -2,12 +2,11 @@ import { CONDITION, REASON } from '../../../api/condition-reasons.ts';
 import { parseDurationMs } from '../../../api/durations.ts';
 import type { CatalogStreamStatus } from '../../../api/kinds/catalog-stream.ts';
 import { generationOf, tenantId } from '../../../core/ids/ids.ts';
-import { isKubeError } from '../../../kube/kube-error.ts';
 import type { AnyObject } from '../../../kube/object.ts';
 import { NAMESPACES } from '../../../kube/resource.ts';
 import type { Cached } from '../../caches/caches.ts';
 import { type Context, FINALIZER_TIMEOUT_MS, hasAdopted } from '../../context/context.ts';
-import { SecretsForbiddenError } from '../../context/secret-access.ts';
+import { isRemovedDespite } from '../../context/forced-removal.ts';
 import { findCondition } from '../../engine/conditions.ts';
 import { type Finalization, ReconcileError } from '../../engine/outcome.ts';
 import { planDraining, planStream, type StreamFacts } from './plan.ts';
@@ -108,9 +107,7 @@ export function finalizeStream(context: Context) {
         context.control.dropQueue(fence, tenant, name, generationOf(uid)),
       );
     } catch (error) {
-      // Without the Secrets of the workspace, or with an outdated cache, the events can still be delivered.
-      const isOther = error instanceof SecretsForbiddenError || isKubeError(error);
-      if (isOther || context.stuckForMs(stream) < FINALIZER_TIMEOUT_MS) throw context.explain(error);
+      if (!isRemovedDespite(error) || context.stuckForMs(stream) < FINALIZER_TIMEOUT_MS) throw context.explain(error);
       context.recordForcedRemoval('CatalogStream', stream);
     }
     return 'done';

@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { createTestContext, objectOf } from '../../../../test/support/controller/test-context.ts';
+import { KubeError } from '../../../kube/kube-error.ts';
 import type { Cached } from '../../caches/caches.ts';
-import { reconcileSubscription } from './reconcile.ts';
+import { finalizeSubscription, reconcileSubscription } from './reconcile.ts';
 
 const paused = objectOf<'Workspace'>(
   'acme',
@@ -58,5 +59,39 @@ describe('a subscription to a paused workspace', () => {
       const [first, , second] = await reasonsOf(integrations, subscription(generation, [ready, live]));
       expect([first, second]).toEqual(['Ready=Unknown/WaitingForGrant', 'Live=False/NotAdmitted']);
     }
+  });
+});
+
+describe('the deletion of a subscription', () => {
+  const inForceFails = (error: Error, more: { readonly knows?: boolean } = {}) => {
+    const test = createTestContext({}, { deletingForMs: 60_000 });
+    const dropped: string[] = [];
+    const tenants = {
+      ...test.context.tenants,
+      inForce: () => Promise.reject(error),
+      remove: async (name: string) => void dropped.push(name),
+    };
+    const secretAccess = { ...test.context.secretAccess, knows: () => more.knows ?? true };
+    return {
+      ...test,
+      context: { ...test.context, tenants, secretAccess, explain: (e: unknown) => e } as never,
+      dropped,
+    };
+  };
+  const deleted = subscription(1, [ready, live]);
+
+  test('closes its routes and removes its data even if the Secrets of the producer cannot be read', async () => {
+    const { context, inForce, dropped, forceRemoved } = inForceFails(new Error('forbidden'), { knows: false });
+    expect(await finalizeSubscription(context)(deleted)).toBe('done');
+    expect([inForce, dropped, forceRemoved]).toEqual([['acme acme-orders, closed'], ['acme'], []]);
+  });
+
+  test('waits for Redis for one minute, but does not blame Redis for a failure of the API server', async () => {
+    const redis = inForceFails(new Error('Redis is unavailable'));
+    expect(await finalizeSubscription(redis.context)(deleted)).toBe('done');
+    expect(redis.forceRemoved).toEqual(['acme-orders undefined']);
+    const api = inForceFails(new KubeError({ call: 'GET secrets', status: 500, reason: 'InternalError' }));
+    await expect(finalizeSubscription(api.context)(deleted)).rejects.toThrow('500 InternalError');
+    expect(api.forceRemoved).toEqual([]);
   });
 });

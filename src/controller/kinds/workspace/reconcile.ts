@@ -9,6 +9,7 @@ import { NAMESPACES } from '../../../kube/resource.ts';
 import { type Cached, projectNamespace } from '../../caches/caches.ts';
 import { type Context, FINALIZER_TIMEOUT_MS } from '../../context/context.ts';
 import { OUTAGE_REPORTED_AFTER_MS } from '../../context/data-plane.ts';
+import { isRemovedDespite } from '../../context/forced-removal.ts';
 import { findCondition } from '../../engine/conditions.ts';
 import { FAILURES_BEFORE_REPORT, reportFailure } from '../../engine/failure.ts';
 import { OutageError, type Outcome } from '../../engine/outcome.ts';
@@ -124,7 +125,7 @@ export function finalizeWorkspace(context: WorkspaceContext) {
     try {
       await context.tenants.inForce(workspace.metadata.name, workspace);
     } catch (error) {
-      if (context.deletingForMs(workspace) < FINALIZER_TIMEOUT_MS) throw error;
+      if (!isRemovedDespite(error) || context.deletingForMs(workspace) < FINALIZER_TIMEOUT_MS) throw error;
       context.recordForcedRemoval('Workspace', workspace);
     }
     context.quotas.forget(workspace.metadata.name);
