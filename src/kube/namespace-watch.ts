@@ -17,6 +17,12 @@ export type NamespaceAccess = 'closed' | 'pending' | 'readable' | 'forbidden';
 /** A namespace can be forbidden for a long time, and there will be a log message for each attempt. */
 const BACKOFF: Backoff = { firstMs: 200, mostMs: 60_000 };
 
+/**
+ * How long lists can fail before nobody waits for this namespace anymore, in milliseconds. The trouble of a namespace
+ * must not stop the others.
+ */
+const FAILING_AFTER_MS = 10_000;
+
 /** The values of an object, one for each view. */
 type Values = readonly unknown[];
 
@@ -28,9 +34,11 @@ export interface NamespaceWatch {
   readonly access: () => Exclude<NamespaceAccess, 'closed'>;
   /** Whether the objects in this namespace have been listed before. */
   readonly wasRead: () => boolean;
-  /** Resolves when the namespace has been listed, or if it is forbidden or closed. */
+  /** Returns the last error if all lists have failed for 10 seconds for another reason than a missing permission. */
+  readonly failure: () => unknown;
+  /** Resolves when the namespace has been listed, or if it is forbidden, failing, or closed. */
   readonly settled: Promise<void>;
-  /** Lists the objects in the namespace again. Resolves as well if this is forbidden, or the namespace is closed. */
+  /** Lists the objects in the namespace again. Resolves as well if this is forbidden or failing, or the namespace is closed. */
   readonly relist: () => Promise<void>;
   /** Undefined before the first message, or if there is no connection. */
   readonly lastHeardMs: () => number | undefined;
@@ -58,6 +66,7 @@ export function createNamespaceWatch(options: {
   /** Callers waiting for a list. */
   const waiting = new Set<() => void>();
   let forbidden = false;
+  let failure: unknown;
 
   function release(): void {
     settled.resolve();
@@ -73,9 +82,18 @@ export function createNamespaceWatch(options: {
     onAccess();
   }
 
+  /** @param error undefined if a list was successful */
+  function setFailure(error: unknown): void {
+    const turned = (failure === undefined) !== (error === undefined);
+    failure = error;
+    if (end.signal.aborted || error === undefined) return;
+    release();
+    if (turned) onAccess();
+  }
+
   const reflector = createReflector<AnyObject, Values>({
     ...connection,
-    client: noteAccess(options.client, setForbidden),
+    client: noteFailures(noteAccess(options.client, setForbidden), options.clock, setFailure),
     project: object => {
       const values = options.project(object);
       return values.some(value => value !== undefined) ? values : undefined;
@@ -94,6 +112,7 @@ export function createNamespaceWatch(options: {
   return {
     access: () => (forbidden ? 'forbidden' : reflector.hasSynced() ? 'readable' : 'pending'),
     wasRead: reflector.hasSynced,
+    failure: () => failure,
     settled: settled.promise,
     async relist() {
       const released = Promise.withResolvers<void>();
@@ -142,6 +161,32 @@ function noteAccess(
         }
       } catch (error) {
         throw noted(error);
+      }
+    },
+  };
+}
+
+/** Returns a client that reports the error if lists have been failing for too long, and undefined once one succeeds. */
+function noteFailures(
+  client: Pick<KubeClient, 'list' | 'watch'>,
+  { nowMs }: Pick<Clock, 'nowMs'>,
+  note: (error: unknown) => void,
+): Pick<KubeClient, 'list' | 'watch'> {
+  let sinceMs: number | undefined;
+  return {
+    watch: client.watch,
+    list: async (...args) => {
+      const beganMs = nowMs();
+      try {
+        const answer = await client.list(...args);
+        sinceMs = undefined;
+        note(undefined);
+        return answer;
+      } catch (error) {
+        if (isKubeError(error, 403)) sinceMs = undefined;
+        else sinceMs ??= beganMs;
+        if (sinceMs !== undefined && nowMs() - sinceMs >= FAILING_AFTER_MS) note(error);
+        throw error;
       }
     },
   };

@@ -9,6 +9,7 @@ import type { Resource } from './resource.ts';
 import type { WatchEvent } from './watch-stream.ts';
 
 const THINGS: Resource = { group: 'x', version: 'v1', kind: 'Thing', plural: 'things', namespaced: true };
+const BROKEN = new KubeError({ call: 'GET things', status: 500, reason: 'InternalError', detail: 'broken' });
 const FORBIDDEN = new KubeError({ call: 'GET things', status: 403, reason: 'Forbidden', detail: 'no' });
 
 type Thing = AnyObject & { readonly color: string };
@@ -21,12 +22,14 @@ const thing = (namespace: string, name: string, color: string, version = 1): Thi
 function start() {
   const things = new Map<string, Thing[]>();
   const forbidden = new Set<string>();
+  const broken = new Set<string>();
   const watches = new Map<string, { push: (event: WatchEvent<Thing>) => void; fail: (error: unknown) => void }>();
   const lists: string[] = [];
   const client = {
     list: async (_resource: Resource, project: (object: never) => unknown, { namespace = '' }: Selection) => {
       lists.push(namespace);
       if (forbidden.has(namespace)) throw FORBIDDEN;
+      if (broken.has(namespace)) throw BROKEN;
       return { items: (things.get(namespace) ?? []).map(item => project(item as never)), resourceVersion: '1' };
     },
     watch: async function* (_resource: Resource, options: Selection & { readonly signal?: AbortSignal }) {
@@ -58,7 +61,7 @@ function start() {
   const stop = new AbortController();
   const running = Promise.all([red.run(stop.signal), green.run(stop.signal)]);
   const end = () => (stop.abort(), running);
-  return { things, forbidden, watches, lists, clock, ready, views, red, green, changes, accesses, end };
+  return { things, forbidden, broken, watches, lists, clock, ready, views, red, green, changes, accesses, end };
 }
 
 test('keeps each object in its view, with one list for each namespace', async () => {
@@ -101,6 +104,31 @@ test('is synced when there is a response for each namespace, even if one is forb
   await server.red.synced;
   expect(server.accesses.toSorted()).toEqual(['a readable', 'b forbidden']);
   expect([server.views.wasRead('a'), server.views.wasRead('b')]).toEqual([true, false]);
+  await server.end();
+});
+
+test('only waits for 10 s for a namespace whose lists fail, and keeps trying to read it', async () => {
+  const server = start();
+  server.broken.add('b');
+  for (const namespace of ['a', 'b']) server.views.open(namespace);
+  server.ready.resolve();
+  await server.clock.advance(9_000);
+  expect([server.red.hasSynced(), server.views.failure('b')]).toEqual([false, undefined]);
+  await server.clock.advance(16_000);
+  expect([server.red.hasSynced(), server.views.failure('b'), server.views.failure('a')]).toEqual([
+    true,
+    BROKEN,
+    undefined,
+  ]);
+  expect([server.views.access('b'), server.views.wasRead('b')]).toEqual(['pending', false]);
+  expect(server.accesses).toEqual(['a readable', 'b pending']);
+  // This is how a new leader refreshes its caches.
+  const relisted = server.red.relist();
+  await server.clock.advance(60_000);
+  await relisted;
+  server.broken.clear();
+  await server.clock.advance(120_000);
+  expect([server.views.access('b'), server.views.failure('b')]).toEqual(['readable', undefined]);
   await server.end();
 });
 

@@ -25,11 +25,13 @@ export interface NamespacedViews<T extends AnyObject> {
   readonly access: (namespace: string) => NamespaceAccess;
   /** Whether the objects in this namespace have been listed since it was opened. */
   readonly wasRead: (namespace: string) => boolean;
-  /** Calls `handler` when the access to a namespace changes. Returns a function to unsubscribe. */
+  /** Returns the last error if the API server has failed to list this namespace for 10 seconds. */
+  readonly failure: (namespace: string) => unknown;
+  /** Calls `handler` when the access to a namespace changes, or when it begins to fail. Returns a function to unsubscribe. */
   readonly onAccess: (handler: (namespace: string) => void) => () => void;
   /**
    * Lists the objects in the namespace immediately, without waiting for the current backoff. Resolves as well if this
-   * is forbidden.
+   * is forbidden or fails.
    */
   readonly retry: (namespace: string) => Promise<void>;
 }
@@ -119,6 +121,7 @@ export function createNamespacedViews<T extends AnyObject>(options: {
     },
     access: namespace => opened.get(namespace)?.access() ?? 'closed',
     wasRead: namespace => opened.get(namespace)?.wasRead() === true,
+    failure: namespace => opened.get(namespace)?.failure(),
     onAccess(handler) {
       listeners.add(handler);
       return () => listeners.delete(handler);

@@ -14,7 +14,12 @@ const REFUSED = new KubeError({ call: 'PATCH rolebindings', status: 403, reason:
 
 /** Starts with the workspace `acme`, whose namespace returns the responses specified by `access`. */
 function start(access: NamespaceAccess) {
-  const state = { access, grants: true, refusal: undefined as Error | undefined };
+  const state = {
+    access,
+    grants: true,
+    refusal: undefined as Error | undefined,
+    failure: undefined as Error | undefined,
+  };
   const bound: object[] = [];
   const asked: string[] = [];
   const handlers = new Set<(namespace: string) => void>();
@@ -25,6 +30,7 @@ function start(access: NamespaceAccess) {
   const views = {
     access: () => state.access,
     wasRead: () => state.access === 'readable',
+    failure: () => state.failure,
     onAccess: (handler: (namespace: string) => void) => {
       handlers.add(handler);
       return () => handlers.delete(handler);
@@ -98,6 +104,19 @@ test('a controller that is not allowed to bind immediately reports which RoleBin
 test('routes are only held back until the Secrets have been read', () => {
   for (const access of ['closed', 'readable'] as const) start(access).secretAccess.assertRead('acme');
   expect(() => start('pending').secretAccess.assertRead('acme')).toThrow(/CacheBehind/);
+});
+
+test('a namespace whose Secrets the API server fails to list is reported as such', () => {
+  const { secretAccess, state } = start('pending');
+  state.failure = new KubeError({ call: 'GET secrets', status: 500, reason: 'InternalError', detail: 'broken' });
+  expect(() => secretAccess.assertRead('acme')).toThrow(
+    expect.objectContaining({
+      name: 'SecretsForbiddenError',
+      reason: 'ReconcileFailed',
+      message:
+        'Sluice cannot read the Secrets of namespace acme: GET secrets: 500 InternalError: broken. It keeps trying',
+    }),
+  );
 });
 
 test('a new leader binds all roles for which access is refused, and never fails', async () => {

@@ -17,7 +17,7 @@ import { ownsNamespace } from './context.ts';
 /** The number of namespaces to bind concurrently when a term begins. */
 const BOUND_AT_ONCE = 16;
 
-/** Thrown if the API server forbids reading the Secrets of a workspace's namespace. */
+/** Thrown if the API server forbids reading the Secrets of a workspace's namespace, or fails to list them. */
 export class SecretsForbiddenError extends ReconcileError {
   override readonly name = 'SecretsForbiddenError';
 }
@@ -78,6 +78,12 @@ function secretsForbidden(facts: { namespace: string; role: string; user: string
   const reason = isKubeError(cause) ? `: ${cause.message}` : '';
   const message = `Sluice cannot read the Secrets of namespace ${namespace}${reason}. Add a RoleBinding to this namespace that binds the ClusterRole ${role} to ${user}`;
   return new SecretsForbiddenError('SecretsForbidden', message, { cause });
+}
+
+/** Returns the error for Secrets that the API server fails to list. */
+function secretsUnread(namespace: string, cause: unknown): Error {
+  const message = `Sluice cannot read the Secrets of namespace ${namespace}: ${(cause as Error).message}. It keeps trying`;
+  return new SecretsForbiddenError('ReconcileFailed', message, { cause });
 }
 
 async function unbind(client: Pick<KubeClient, 'remove'>, name: ObjectName): Promise<void> {
@@ -161,7 +167,9 @@ export function createSecretAccess(deps: {
     },
     assertRead(workspace) {
       if (knows(workspace)) return;
-      throw views.access(workspace) === 'forbidden' ? refusal(workspace) : cacheBehind(`secrets of ${workspace}`);
+      if (views.access(workspace) === 'forbidden') throw refusal(workspace);
+      const failure = views.failure(workspace);
+      throw failure === undefined ? cacheBehind(`secrets of ${workspace}`) : secretsUnread(workspace, failure);
     },
     knows,
     wasRead: views.wasRead,
