@@ -74,12 +74,13 @@ export const RESOURCE_PROBLEMS = {
   stream_name_conflict: {
     status: 409,
     title: 'Another stream uses this key',
-    remedy: 'Choose a name with a different slug.',
+    remedy: 'Choose another name. The key of a stream is derived from its name.',
   },
   package_key_conflict: {
     status: 409,
     title: 'Another package uses this key',
-    remedy: 'Use the existing package, or choose a name with a different slug. Archived packages keep their keys.',
+    remedy:
+      'Use the existing package, or choose another name. The key of a package is derived from its name. Archived packages keep their keys.',
   },
   package_archived: {
     status: 409,

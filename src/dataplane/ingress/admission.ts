@@ -166,12 +166,13 @@ export function createAdmission(options: {
       }
       if (!TENANT_ID.test(tenant)) {
         const detail =
-          'The tenant in the path is not a valid workspace id. An id consists of "ten_" and 20 lowercase characters.';
+          'The tenant in the path is not a valid workspace id. An id consists of "ten_" and 20 lowercase characters. Copy the path from status.ingressPath of the CatalogStream, or from ingressPath of the REST API.';
         answers.sendProblem(reply, startedMs, 'not_found', { detail });
         return false;
       }
       if (!QUEUE_NAME.test(queue)) {
-        const detail = 'The queue in the path is not valid. Names have at most 63 lowercase letters, digits and "-".';
+        const detail =
+          'The queue in the path is not valid. Use the key of the stream, not its id. It has at most 63 lowercase letters, digits and "-".';
         answers.sendProblem(reply, startedMs, 'unknown_queue', { detail });
         return false;
       }

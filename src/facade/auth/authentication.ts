@@ -77,7 +77,7 @@ function refuseBadTarget(target: string, onRefused: AuthenticationOptions['onRef
   }
   if (carries) {
     onRefused?.('misplaced');
-    throw refuseMisplaced('You cannot send tokens in the query');
+    throw refuseMisplaced('Send the token in the Authorization header, not in the query');
   }
   try {
     decodeURI(target);

@@ -112,7 +112,7 @@ test('only one of two concurrent calls with different names for the same key suc
     const winner = JSON.stringify(names[reported.indexOf('made')]);
     const { detail } = replies[1 - reported.indexOf('made')]?.body ?? {};
     expect(detail).toContain(winner);
-    expect(detail).toContain('Choose a name with a different slug.');
+    expect(detail).toContain('Choose another name. The key of a stream is derived from its name.');
   }
 });
 

@@ -43,10 +43,12 @@ describe('a block', () => {
   });
 
   test.each([
-    [{ integrationExists: false }, 'integration globex does not exist in namespace acme yet'],
-    [{ targetExists: false }, 'Package sales does not exist in namespace acme yet'],
-  ])('the message for %j contains the namespace, which may be wrong', (change, words) => {
-    expect(planBlock({ ...facts, ...change }).conditions[0]?.message).toContain(words);
+    [{ integrationExists: false }, 'integration globex does not exist in namespace acme yet', 'spec.integration'],
+    [{ targetExists: false }, 'Package sales does not exist in namespace acme yet', 'spec.target'],
+  ])('the message for %j names what may be wrong, and says that nothing is blocked', (change, words, field) => {
+    const { message } = planBlock({ ...facts, ...change }).conditions[0] ?? {};
+    expect(message).toContain(`${words}, so nothing is blocked`);
+    expect(message).toContain(`check ${field} and the namespace`);
   });
 
   test('is enforced when it is applied together with its target, and reports the number of paused subscriptions', async () => {

@@ -30,8 +30,10 @@ export function planBlock(facts: BlockFacts): Outcome<BlockStatus> {
   }
   if (!facts.integrationExists || !facts.targetExists) {
     const missing = facts.integrationExists ? 'WaitingForTarget' : 'WaitingForIntegration';
-    const what = facts.integrationExists ? `${target.kind} ${target.name}` : `integration ${integration}`;
-    const message = `${what} does not exist in namespace ${namespace} yet. The block takes effect when you create it`;
+    const [what, field] = facts.integrationExists
+      ? [`${target.kind} ${target.name}`, 'spec.target']
+      : [`integration ${integration}`, 'spec.integration'];
+    const message = `${what} does not exist in namespace ${namespace} yet, so nothing is blocked. Create it, or check ${field} and the namespace`;
     const enforced = {
       type: condition.Enforced,
       status: 'Unknown',

@@ -36,7 +36,7 @@ function resolution({ streams, streamExists }: PackageFacts): DesiredCondition {
     type: condition.StreamsResolved,
     status: 'False',
     reason: reason.StreamsResolved.StreamsMissing,
-    message: `these streams do not exist yet and will be included when you create them: ${nameSome(missing)}`,
+    message: `some streams do not exist yet, so a Block on the package does not apply to them. Check the names in spec.streams, or create the streams: ${nameSome(missing)}`,
   };
 }
 

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { activationId } from '../../../core/ids/ids.ts';
 import { activationObjectNameOf } from '../../../core/ids/object-names.ts';
-import { Refusal } from '../../../http/refusal.ts';
+import { refuseBecause } from '../../../http/refusal.ts';
 import { publicIdField } from '../../contract/fields.ts';
 import { PageQuery, pageOf, paginate } from '../../contract/page.ts';
 import { type Answer, defineRoute } from '../../contract/route.ts';
@@ -154,7 +154,7 @@ const getActivation = defineRoute({
       first === undefined ||
       activationId(tenant.name, first.spec.integration, first.spec.groupKey) !== params.activation
     ) {
-      throw new Refusal('unknown_resource', 'The workspace does not have this activation.');
+      throw refuseBecause('unknown_resource', 'The workspace does not have this activation.');
     }
     return { status: 200, body: activationEntry([first, ...rest]) };
   },

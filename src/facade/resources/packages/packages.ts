@@ -66,7 +66,10 @@ function keyTaken(pkg: Cached<'Package'>): Refusal {
   const { key, status } = createdPackage(pkg);
   const leaving = pkg.metadata.deletionTimestamp === undefined ? '' : ', being deleted';
   const detail = `The key ${key} is used by ${packageId(pkg)}, ${JSON.stringify(packageName(pkg))} (${status}${leaving}).`;
-  return new Refusal('package_key_conflict', `${detail} Use this package, or choose a name with a different slug.`);
+  return new Refusal(
+    'package_key_conflict',
+    `${detail} Use this package, or choose another name. The key is derived from the name.`,
+  );
 }
 
 /**

@@ -1,9 +1,10 @@
 import { z } from 'zod';
 import { publicId } from '../../../core/ids/ids.ts';
+import { Refusal } from '../../../http/refusal.ts';
 import { publicIdField } from '../../contract/fields.ts';
 import type { Cached } from '../../objects/cached.ts';
 import type { Facade } from '../../objects/facade.ts';
-import { findOwned, unknownObject } from '../../objects/owned-objects.ts';
+import { findOwned } from '../../objects/owned-objects.ts';
 
 /** Public id or key of a stream. The key also serves as the queue name. */
 export const StreamChoice = z
@@ -32,7 +33,11 @@ export async function chooseStream(
   if (choice.startsWith('cat_')) return findOwned(facade.caches, 'CatalogStream', namespace, choice);
   const name = { namespace, name: choice };
   const stream = facade.caches.get('CatalogStream', name) ?? (await facade.caches.live('CatalogStream', name));
-  if (stream === undefined) throw unknownObject('CatalogStream');
+  if (stream === undefined) {
+    const detail =
+      'The workspace does not have a stream with this key. To find the keys of its streams, list the catalog.';
+    throw new Refusal('unknown_resource', detail);
+  }
   return stream;
 }
 

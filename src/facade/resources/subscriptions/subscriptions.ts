@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
 import { FIELD_MANAGER } from '../../../api/well-known.ts';
 import { integrationStatus } from '../../../core/routing/integration-state.ts';
-import { Refusal } from '../../../http/refusal.ts';
+import { Refusal, refuseBecause } from '../../../http/refusal.ts';
 import { publicIdField } from '../../contract/fields.ts';
 import { PageQuery, pageOf, paginate } from '../../contract/page.ts';
 import { defineRoute } from '../../contract/route.ts';
@@ -44,7 +44,7 @@ const SubscriptionChange = z
   })
   .meta({ id: 'SubscriptionChange' });
 
-const unknownSubscription = () => new Refusal('unknown_resource', 'The integration does not have this subscription.');
+const unknownSubscription = () => refuseBecause('unknown_resource', 'The integration does not have this subscription.');
 
 /** Looks up the subscription with a public id. Must belong to this integration. @throws Refusal 404 */
 export async function findSubscription(
