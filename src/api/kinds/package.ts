@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { statusFields } from '../conditions.ts';
-import { defineKind } from '../kind.ts';
+import { conditionColumn, defineKind } from '../kind.ts';
 import { atomicList } from '../lists.ts';
 import { immutableOnceSet, oneWay, withTransitions } from '../rules.ts';
 import { displayName, objectName, text } from '../strings.ts';
@@ -77,6 +77,7 @@ export const Package = defineKind({
       jsonPath: '.status.streamCount',
       description: 'The number of streams in the list.',
     },
+    conditionColumn('Resolved', 'StreamsResolved', 'status', 'Whether all streams in the list exist.'),
     {
       name: 'Archived',
       type: 'boolean',

@@ -57,7 +57,7 @@ describe('a Package', () => {
     await world.observer.until([...resolved, 'False/StreamsMissing']);
     expect(await messageOf('StreamsResolved')).toMatch(/: a-missing, b-missing$/);
     const printed = await kubectl(world.cluster, ['get', 'pkg/sales', '-n', PRODUCER, '--no-headers']);
-    expect(printed.trim().split(/\s+/).slice(0, 2)).toEqual(['sales', '3']);
+    expect(printed.trim().split(/\s+/).slice(0, 3)).toEqual(['sales', '3', 'False']);
     await apply(world.cluster, [stream(PRODUCER, 'a-missing'), stream(PRODUCER, 'b-missing')]);
     await world.observer.until([...resolved, 'True/AllFound']);
     await world.observer.remove('CatalogStream', 'b-missing', PRODUCER);
