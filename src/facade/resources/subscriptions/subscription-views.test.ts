@@ -66,6 +66,25 @@ test('an entry contains the defaults, and no header values', () => {
   expect(JSON.stringify(entry)).not.toContain('hidden');
 });
 
+test('a subscription whose endpoint has failed since its first attempt is Live, and has the result of the last attempt', () => {
+  const spec = {
+    producer: 'shop',
+    integration: 'ada',
+    stream: 'orders',
+    ordering: 'None',
+    deletionPolicy: 'Retain',
+  } as const;
+  const metadata = { name: 'orders', namespace: 'ada', uid: 'u', resourceVersion: '1' };
+  const conditions = [condition('Live', 'True', 'Live')];
+  const delivery = { lastAttempt: 'HttpError', lastAttemptSince: '2026-01-01T00:00:00Z' } as const;
+  expect(subscriptionEntry({ metadata, spec, status: { conditions, delivery } }, false)).toMatchObject({
+    status: 'Live',
+    ...delivery,
+  });
+  const unused = subscriptionEntry({ metadata, spec, status: { conditions } }, false);
+  expect(unused).toMatchObject({ lastAttempt: null, lastAttemptSince: null });
+});
+
 test.each([
   ['True', 'FailingOneDay', 'about FailingOneDay'],
   ['False', 'Recovered', null],

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { CONDITION, REASON } from '../../../api/condition-reasons.ts';
+import { DeliveryStatus } from '../../../api/delivery-status.ts';
 import { ENDPOINT_DEFAULTS, Endpoint, EndpointHeader } from '../../../api/endpoint.ts';
 import { publicId } from '../../../core/ids/ids.ts';
 import { publicIdField } from '../../contract/fields.ts';
@@ -111,6 +112,15 @@ export const SubscriptionEntry = z
       description:
         'Details about endpoint failures, including the time of the first failure and the time at which the endpoint will be disabled. This is null until there have been no successful attempts for a whole day.',
     }),
+    lastAttempt: DeliveryStatus.shape.lastAttempt.unwrap().nullable().meta({
+      description:
+        'The result of the most recent attempt, or null if there was none. Succeeded means a status from 200 to 299. It may be delayed if many endpoints change at the same time. To get the responses of your endpoint, retrieve an event that is retried (state=retrying).',
+      example: 'Succeeded',
+    }),
+    lastAttemptSince: z.string().nullable().meta({
+      format: 'date-time',
+      description: 'The time (RFC 3339) of the first attempt that had this result, or null if there was none.',
+    }),
     createdAt: z
       .string()
       .nullable()
@@ -148,7 +158,7 @@ function endpointWarning({ status }: Subscription): string | null {
 
 /** Returns a subscription as shown to its owner. @param closed is true if the integration has ended */
 export function subscriptionEntry(subscription: Subscription, closed: boolean): z.output<typeof SubscriptionEntry> {
-  const { metadata, spec } = subscription;
+  const { metadata, spec, status } = subscription;
   const { url, timeoutSeconds, maxPerSecond, retrySchedule, headers = [] } = spec.endpoint ?? {};
   return {
     publicId: publicId('Subscription', metadata.namespace ?? '', metadata.name),
@@ -169,6 +179,8 @@ export function subscriptionEntry(subscription: Subscription, closed: boolean): 
     suspended: spec.suspended === true,
     ...subscriptionStatus(subscription, closed),
     endpointWarning: endpointWarning(subscription),
+    lastAttempt: status?.delivery?.lastAttempt ?? null,
+    lastAttemptSince: status?.delivery?.lastAttemptSince ?? null,
     createdAt: metadata.creationTimestamp ?? null,
   };
 }
