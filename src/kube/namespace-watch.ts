@@ -66,7 +66,6 @@ export function createNamespaceWatch(options: {
   /** Callers waiting for a list. */
   const waiting = new Set<() => void>();
   let forbidden = false;
-  let failure: unknown;
 
   function release(): void {
     settled.resolve();
@@ -82,18 +81,15 @@ export function createNamespaceWatch(options: {
     onAccess();
   }
 
-  /** @param error undefined if a list was successful */
-  function setFailure(error: unknown): void {
-    const turned = (failure === undefined) !== (error === undefined);
-    failure = error;
-    if (end.signal.aborted || error === undefined) return;
+  const noted = noteFailures(noteAccess(options.client, setForbidden), options.clock, isFirst => {
+    if (end.signal.aborted) return;
     release();
-    if (turned) onAccess();
-  }
+    if (isFirst) onAccess();
+  });
 
   const reflector = createReflector<AnyObject, Values>({
     ...connection,
-    client: noteFailures(noteAccess(options.client, setForbidden), options.clock, setFailure),
+    client: noted.client,
     project: object => {
       const values = options.project(object);
       return values.some(value => value !== undefined) ? values : undefined;
@@ -112,7 +108,7 @@ export function createNamespaceWatch(options: {
   return {
     access: () => (forbidden ? 'forbidden' : reflector.hasSynced() ? 'readable' : 'pending'),
     wasRead: reflector.hasSynced,
-    failure: () => failure,
+    failure: noted.failure,
     settled: settled.promise,
     async relist() {
       const released = Promise.withResolvers<void>();
@@ -166,28 +162,33 @@ function noteAccess(
   };
 }
 
-/** Returns a client that reports the error if lists have been failing for too long, and undefined once one succeeds. */
+/**
+ * Returns a client that calls `onFailing` for each failed list after lists have been failing for too long, and the last of
+ * these errors. A missing permission is not included.
+ */
 function noteFailures(
   client: Pick<KubeClient, 'list' | 'watch'>,
   { nowMs }: Pick<Clock, 'nowMs'>,
-  note: (error: unknown) => void,
-): Pick<KubeClient, 'list' | 'watch'> {
+  onFailing: (isFirst: boolean) => void,
+): { readonly client: Pick<KubeClient, 'list' | 'watch'>; readonly failure: () => unknown } {
   let sinceMs: number | undefined;
-  return {
-    watch: client.watch,
-    list: async (...args) => {
-      const beganMs = nowMs();
-      try {
-        const answer = await client.list(...args);
-        sinceMs = undefined;
-        note(undefined);
-        return answer;
-      } catch (error) {
-        if (isKubeError(error, 403)) sinceMs = undefined;
-        else sinceMs ??= beganMs;
-        if (sinceMs !== undefined && nowMs() - sinceMs >= FAILING_AFTER_MS) note(error);
-        throw error;
-      }
-    },
+  let failure: unknown;
+  function note(beganMs: number, error: unknown): void {
+    sinceMs = error === undefined || isKubeError(error, 403) ? undefined : (sinceMs ?? beganMs);
+    const isFirst = failure === undefined;
+    failure = sinceMs !== undefined && nowMs() - sinceMs >= FAILING_AFTER_MS ? error : undefined;
+    if (failure !== undefined) onFailing(isFirst);
+  }
+  const list: KubeClient['list'] = async (...args) => {
+    const beganMs = nowMs();
+    try {
+      const answer = await client.list(...args);
+      note(beganMs, undefined);
+      return answer;
+    } catch (error) {
+      note(beganMs, error);
+      throw error;
+    }
   };
+  return { client: { list, watch: client.watch }, failure: () => failure };
 }

@@ -80,8 +80,9 @@ function secretsForbidden(facts: { namespace: string; role: string; user: string
   return new SecretsForbiddenError('SecretsForbidden', message, { cause });
 }
 
-/** Returns the error for Secrets that the API server fails to list. */
+/** Returns the error for Secrets that have not been listed yet, or that the API server fails to list. */
 function secretsUnread(namespace: string, cause: unknown): Error {
+  if (cause === undefined) return cacheBehind(`secrets of ${namespace}`);
   const message = `Sluice cannot read the Secrets of namespace ${namespace}: ${(cause as Error).message}. It keeps trying`;
   return new SecretsForbiddenError('ReconcileFailed', message, { cause });
 }
@@ -168,8 +169,7 @@ export function createSecretAccess(deps: {
     assertRead(workspace) {
       if (knows(workspace)) return;
       if (views.access(workspace) === 'forbidden') throw refusal(workspace);
-      const failure = views.failure(workspace);
-      throw failure === undefined ? cacheBehind(`secrets of ${workspace}`) : secretsUnread(workspace, failure);
+      throw secretsUnread(workspace, views.failure(workspace));
     },
     knows,
     wasRead: views.wasRead,
