@@ -46,7 +46,7 @@ export function undeliveredByStatus(objects: readonly HeldObject[]): string[] {
   return [...streams].toSorted();
 }
 
-const nameOf = (instance: string): string =>
+export const nameOf = (instance: string): string =>
   instance === DEFAULT_INSTANCE ? 'the installation without a name' : `the installation ${instance}`;
 
 /**

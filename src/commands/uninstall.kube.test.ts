@@ -6,8 +6,9 @@ import { temporaryFolder } from '../../test/support/temporary-folder.ts';
 import { KINDS } from '../api/kinds/kinds.ts';
 import { FINALIZER, INSTANCE_LABEL } from '../api/well-known.ts';
 import { connect, type KubeClient } from '../kube/client.ts';
+import { leaseLabels } from '../kube/lease.ts';
 import type { AnyObject } from '../kube/object.ts';
-import { NAMESPACES, resourceOf } from '../kube/resource.ts';
+import { LEASES, NAMESPACES, resourceOf } from '../kube/resource.ts';
 import { uninstall } from './uninstall.ts';
 
 const NAME = `held-${process.pid}`;
@@ -33,6 +34,27 @@ test('a namespace without the label of a workspace belongs to the installation w
   expect(await uninstall([], env)).toBe(0);
   expect(write.mock.calls.join('')).toContain('There is nothing to do.');
   write.mockRestore();
+  expect((await client.get<AnyObject>(STREAMS, stream))?.metadata.finalizers).toEqual([FINALIZER]);
+});
+
+test("another installation's Lease is not taken over", async () => {
+  const name = { namespace: NAME, name: 'sluice-controller' };
+  await client.remove(LEASES, name);
+  const spec = { holderIdentity: 'its-leader', leaseDurationSeconds: 15 };
+  await client.create(LEASES, name, { metadata: { labels: leaseLabels('blue') }, spec });
+  onTestFinished(async () => void (await client.remove(LEASES, name)));
+  const write = vi.spyOn(process.stdout, 'write').mockReturnValue(true);
+  const env = { KUBECONFIG: inject('kubeconfig'), SLUICE_NAMESPACE: NAME };
+  expect(await uninstall([], { ...env, SLUICE_INSTANCE: 'blu' })).toBe(0);
+  const printed = write.mock.calls.join('');
+  write.mockRestore();
+  expect(await client.get(LEASES, name)).toMatchObject({ spec: { holderIdentity: 'its-leader' } });
+  expect(printed).toContain(
+    `The Lease sluice-controller in namespace ${NAME} belongs to the installation blue, so it was not changed.`,
+  );
+  // The stream of the first test belongs to the installation without a name.
+  await expect(uninstall(['--ignore-undelivered'], env)).rejects.toThrow('belongs to the installation blue');
+  expect(await client.get(LEASES, name)).toMatchObject({ spec: { holderIdentity: 'its-leader' } });
   expect((await client.get<AnyObject>(STREAMS, stream))?.metadata.finalizers).toEqual([FINALIZER]);
 });
 

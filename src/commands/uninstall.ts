@@ -9,7 +9,7 @@ import { type Command, parseCommandLine, print } from './command-line.ts';
 import { listHeldObjects, removeFinalizers, removeRoleBindings } from './held-objects.ts';
 import { takeLease } from './lease-takeover.ts';
 import { findUndelivered } from './undelivered.ts';
-import { describeNothing, planUninstall } from './uninstall-plan.ts';
+import { describeNothing, nameOf, planUninstall } from './uninstall-plan.ts';
 import { readUninstallSettings, type UninstallSettings } from './uninstall-settings.ts';
 
 const USAGE = 'sluice uninstall [--ignore-undelivered]';
@@ -34,14 +34,19 @@ export const uninstall: Command = async (argv, env) => {
     const held = all.get(instance) ?? [];
     const name = { namespace: leaseNamespace(namespace, client.namespace), name: LEASE_NAME };
     const leases = createLeaseStore(client, name);
-    const isLeaseElsewhere = namespace === undefined && (await leases.get(signal)) === undefined;
+    const lease = await leases.get(signal);
+    const isLeaseElsewhere = namespace === undefined && lease === undefined;
+    const owner = lease?.instance;
+    const isLeaseOfOther = owner !== undefined && owner !== instance;
     if (held.length === 0) {
-      if (!isLeaseElsewhere) await takeLease(leases, systemClock, signal, false);
+      if (!isLeaseElsewhere && !isLeaseOfOther) await takeLease(leases, systemClock, signal, false);
       print(describeNothing(instance, all));
+      if (isLeaseOfOther) print([leaseOfOther(name, owner)]);
       print(await unbind(client, settings, signal));
       return 0;
     }
     if (isLeaseElsewhere) throw new ConfigError(leaseMissing(name));
+    if (isLeaseOfOther) throw new ConfigError(`SLUICE_INSTANCE, SLUICE_NAMESPACE: ${leaseOfOther(name, owner)}`);
     const undelivered = await findUndelivered(held, redis && { ...redis, instance }, redisProblems, log);
     const { proceeds, lines } = planUninstall(held, undelivered, options['ignore-undelivered']);
     print(lines);
@@ -60,6 +65,14 @@ export const uninstall: Command = async (argv, env) => {
 /** Returns the message for a namespace that has never had a leader. */
 function leaseMissing({ namespace, name }: { readonly namespace: string; readonly name: string }): string {
   return `SLUICE_NAMESPACE: not set, and namespace ${namespace} has no Lease ${name}. Set SLUICE_NAMESPACE to the namespace of the controller even if the namespace was deleted`;
+}
+
+/** Returns the message for a Lease that is not taken over, because this would stop another installation. */
+function leaseOfOther(
+  { namespace, name }: { readonly namespace: string; readonly name: string },
+  owner: string,
+): string {
+  return `The Lease ${name} in namespace ${namespace} belongs to ${nameOf(owner)}, so it was not changed. Set SLUICE_INSTANCE and SLUICE_NAMESPACE to the name and the namespace of the installation to remove. If its controller was renamed, delete the Lease.`;
 }
 
 /** Removes all controller RoleBindings. Returns the lines to print. */

@@ -33,6 +33,8 @@ export type Lease = {
   readonly spec: LeaseSpec;
   /** The id of the Redis that the last leader has written to, if known. */
   readonly store?: string | undefined;
+  /** The installation of the last leader, if known. */
+  readonly instance?: string | undefined;
 };
 
 /** What a Lease contains in addition to its spec. */
@@ -81,6 +83,7 @@ export function createLeaseStore(
     resourceVersion: metadata.resourceVersion,
     spec,
     store: metadata.annotations?.[STORE_ANNOTATION],
+    instance: metadata.labels?.[INSTANCE_LABEL],
   });
   const marksOf = (last?: string, transitions?: number): object => {
     if (marks === undefined) return {};
