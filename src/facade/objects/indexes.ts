@@ -27,13 +27,13 @@ const byOwner = {
 const MOST_IDS = 20_000;
 const integrationIds = new Map<string, string>();
 
-/** Returns an integration's public id. Ids are kept because thousands of objects can belong to an integration. */
-function integrationId(object: { metadata: { namespace?: string | undefined }; spec: { integration: string } }) {
-  const key = `${spaceOf(object)}/${object.spec.integration}`;
+/** Returns the public id of an integration. Ids are kept because thousands of objects can belong to an integration. */
+export function integrationIdOf(producer: string, integration: string): string {
+  const key = `${producer}/${integration}`;
   let id = integrationIds.get(key);
   if (id === undefined) {
     if (integrationIds.size >= MOST_IDS) integrationIds.clear();
-    integrationIds.set(key, (id = publicId('Integration', spaceOf(object), object.spec.integration)));
+    integrationIds.set(key, (id = publicId('Integration', producer, integration)));
   }
   return id;
 }
@@ -77,17 +77,18 @@ export const INDEXES: { readonly [K in KindName]: Indexes<K> } = {
   Activation: {
     ...byNamespace,
     publicId: object => [activationId(spaceOf(object), object.spec.integration, object.spec.groupKey)],
-    integrationId: object => [integrationId(object)],
+    integrationId: object => [integrationIdOf(spaceOf(object), object.spec.integration)],
   },
   Block: {
     ...byNamespace,
     publicId: object => [
       blockId(spaceOf(object), object.spec.integration, object.spec.target.kind, object.spec.target.name),
     ],
-    integrationId: object => [integrationId(object)],
+    integrationId: object => [integrationIdOf(spaceOf(object), object.spec.integration)],
   },
   Subscription: {
     ...hashed('Subscription'),
     integration: ({ spec }) => [`${spec.producer}/${spec.integration}`],
+    integrationId: ({ spec }) => [integrationIdOf(spec.producer, spec.integration)],
   },
 };

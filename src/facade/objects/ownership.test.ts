@@ -19,7 +19,10 @@ function worldOf(objects: Objects, late: Objects = {}) {
   const caches = {
     get: (kind: string, { name }: { name: string }) => objects[`${kind}/${name}`],
     live: async (kind: string, { name }: { name: string }) => late[`${kind}/${name}`] ?? objects[`${kind}/${name}`],
-    by: (_kind: string, index: string, id: string) => (index === 'publicId' && objects[id] ? [objects[id]] : []),
+    by: (kind: string, index: string, id: string) => {
+      const found = objects[index === 'publicId' ? id : `${kind}/${index}/${id}`];
+      return found === undefined ? [] : [found];
+    },
     findLive: async (kind: string, id: string) => {
       lookedFor.push(`${kind} ${id}`);
       return late[id] ?? objects[id];
@@ -95,6 +98,33 @@ test('an integration that is not accepted has no owner; one that was just accept
   expect(await codeOf(pending.integration(person('bob'), INTEGRATION))).toBe('forbidden');
   const accepted = worldOf({ [INTEGRATION]: integration(), ...workspaces }, { [INTEGRATION]: integration('globex') });
   expect((await accepted.integration(person('bob'), INTEGRATION)).recipient.name).toBe('globex');
+});
+
+test.each<[string, Objects]>([
+  ['deleted', {}],
+  ['granted to another workspace', { [INTEGRATION]: integration('acme') }],
+])('after an integration was %s, a partner still reaches it through an admitted subscription', async (_, objects) => {
+  const subscription = (namespace: string, admittedAt?: string) => ({
+    [`Subscription/integrationId/${INTEGRATION}`]: {
+      metadata: { namespace },
+      spec: { producer: 'shop', integration: 'int-1' },
+      status: { admittedAt },
+    },
+  });
+  const workspaces = { 'Workspace/globex': workspace('globex', 'bob'), 'Workspace/acme': workspace('acme', 'eve') };
+  const left = worldOf({ ...objects, ...workspaces, ...subscription('globex', '2026-01-01T00:00:00Z') });
+  expect(await left.integration(person('bob'), INTEGRATION)).toMatchObject({
+    publicId: INTEGRATION,
+    producer: 'shop',
+    name: 'int-1',
+    object: { spec: { workspace: 'globex', revoked: true } },
+    recipient: { name: 'globex' },
+  });
+  // Both cases cost the same.
+  expect([charged, lookedFor.length]).toEqual([['bob'], 1]);
+  expect(await codeOf(left.integration(person('mallory'), INTEGRATION))).toBe('forbidden');
+  const never = worldOf({ ...objects, ...workspaces, ...subscription('globex') });
+  expect(await codeOf(never.integration(person('bob'), INTEGRATION))).toBe('forbidden');
 });
 
 test('an account belongs to its owners', async () => {

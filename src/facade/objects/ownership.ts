@@ -5,6 +5,8 @@ import type { Identity } from '../auth/identity.ts';
 import { mayActFor, mayActForAccount, type Role } from '../auth/ownership.ts';
 import type { Cached } from './cached.ts';
 import type { Caches } from './caches.ts';
+import { endedGrant, type Grant } from './grants.ts';
+import { spaceOf } from './indexes.ts';
 
 /** Replaces an id with an id that does not exist. */
 const NO_ID = '-';
@@ -28,7 +30,7 @@ export interface OwnedIntegration {
   readonly producer: string;
   readonly producerPublicId: string;
   readonly name: string;
-  readonly object: Cached<'Integration'>;
+  readonly object: Grant;
   /** Receiving workspace. */
   readonly recipient: OwnedTenant;
 }
@@ -68,6 +70,17 @@ export interface Ownership {
 }
 
 type Reads = Pick<Caches, 'get' | 'by' | 'findLive' | 'live'>;
+
+function integrationOf(producer: string, name: string, object: Grant, recipient: OwnedTenant): OwnedIntegration {
+  return {
+    publicId: publicId('Integration', producer, name),
+    producer,
+    producerPublicId: tenantId(producer),
+    name,
+    object,
+    recipient,
+  };
+}
 
 /** Creates lookups that are charged to the caller unless the object is in the cache and belongs to the caller. */
 function createPaidLookups(caches: Reads) {
@@ -122,6 +135,22 @@ export function createOwnership(caches: Reads): Ownership {
     return { publicId: tenantId(name), name, workspace, role };
   }
 
+  /**
+   * Returns the Integration that a subscription of the caller was admitted to. The producer has deleted it since, or has
+   * granted it to another workspace. The response doesn't depend on which of the two is the case.
+   */
+  async function leftBy(identity: Identity, id: string): Promise<OwnedIntegration | undefined> {
+    const admitted = caches
+      .by('Subscription', 'integrationId', id)
+      .filter(({ status }) => status?.admittedAt !== undefined);
+    const bySpace = new Map(admitted.map(each => [spaceOf(each), each.spec]));
+    for (const [namespace, { producer, integration }] of bySpace) {
+      const recipient = await owned(identity, await present('Workspace', namespace));
+      if (recipient !== undefined) return integrationOf(producer, integration, endedGrant(namespace), recipient);
+    }
+    return undefined;
+  }
+
   return {
     roleFor,
     async tenant(caller, id) {
@@ -132,12 +161,9 @@ export function createOwnership(caches: Reads): Ownership {
     },
     async integration(caller, id) {
       let known = isCached('Integration', id);
-      const found = await find(caller, 'Integration', id);
-      if (found === undefined) throw await forbidden(caller, 'Integration', id, known);
-      let object: typeof found | undefined = found;
-      const { namespace = '', name } = object.metadata;
+      let object = await find(caller, 'Integration', id);
       // The cache may not contain the acceptance yet.
-      if (object.spec.workspace === undefined && known) {
+      if (object !== undefined && object.spec.workspace === undefined && known) {
         caller.chargeLookup();
         known = false;
         object = await caches.findLive('Integration', id);
@@ -145,15 +171,13 @@ export function createOwnership(caches: Reads): Ownership {
       const granted = object?.spec.workspace;
       const receiver = granted === undefined ? undefined : await present('Workspace', granted);
       const recipient = await owned(caller.identity, receiver);
-      if (object === undefined || recipient === undefined) throw await forbidden(caller, 'Integration', id, known);
-      return {
-        publicId: publicId('Integration', namespace, name),
-        producer: namespace,
-        producerPublicId: tenantId(namespace),
-        name,
-        object,
-        recipient,
-      };
+      if (object !== undefined && recipient !== undefined) {
+        return integrationOf(object.metadata.namespace ?? '', object.metadata.name, object, recipient);
+      }
+      const refusal = await forbidden(caller, 'Integration', id, known);
+      const ended = await leftBy(caller.identity, id);
+      if (ended === undefined) throw refusal;
+      return ended;
     },
     async account(caller, id) {
       const known = isCached('Account', id);

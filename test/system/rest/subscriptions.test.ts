@@ -371,5 +371,49 @@ test('a revoked integration does not accept subscriptions', async () => {
     expect([reply.status, reply.body.code]).toEqual([409, 'integration_not_active']);
   }
   expect((await eve.get<Entry>(path)).body.status).toBe('Closed');
+});
+
+test('after the producer has deleted an integration, its partner can still list, read, and delete the subscription', async () => {
+  const { cluster } = world.installation;
+  const name = nameOf('visits', 'eve');
+  const path = `${receiving('eve')}/subscriptions/${publicId('Subscription', 'eve', name)}`;
+  const listed = async () =>
+    (await eve.get<{ data: Record<string, string>[] }>('/waas/integrations')).body.data.map(
+      ({ publicId: id, status }) => [id, status],
+    );
+  const refusals = async () => {
+    const calls = [
+      eve.get(`${receiving('eve')}/catalog`),
+      eve.post(`${receiving('eve')}/subscriptions`, { catalogEntryPublicId: cat('orders') }),
+      eve.put(path, { suspended: true }),
+      eve.post(`${path}/test`),
+    ];
+    return (await Promise.all(calls)).map(each => (each as Problem).body.code);
+  };
+  const closed = { publicId: publicId('Subscription', 'eve', name), status: 'Closed', reason: 'IntegrationClosed' };
+  await kubectl(cluster, ['delete', 'integration', 'eve', '-n', 'shop']);
+  const asSeen = async () => {
+    const { body } = await eve.get<{ data: Entry[] }>(`${receiving('eve')}/subscriptions`);
+    expect(body.data).toEqual([expect.objectContaining(closed)]);
+    expect((await eve.get<Entry>(path)).body).toMatchObject(closed);
+    expect((await eve.get<{ status: string }>(receiving('eve'))).body.status).toBe('Revoked');
+    expect(await listed()).toEqual([[intg('eve'), 'Revoked']]);
+    expect(await refusals()).toEqual(Array.from({ length: 4 }, () => 'integration_not_active'));
+  };
+  await eventually('the facade sees the deletion', async () => (await ada.get(receiving('eve'))).status === 403, {
+    withinMs: 60_000,
+  });
+  await asSeen();
+  // The name is used for another partner now. The former partner does not notice.
+  await apply(cluster, [integration('shop', 'eve', { workspace: 'ada' })]);
+  await eventually('the other partner has access', async () => (await ada.get(receiving('eve'))).status === 200, {
+    withinMs: 60_000,
+  });
+  await asSeen();
   expect((await eve.remove(path)).status).toBe(204);
+  expect(await read('subscription', '{.items[*].metadata.name}', 'eve')).toBe('');
+  await eventually('the integration is gone', async () => (await eve.get(receiving('eve'))).status === 403, {
+    withinMs: 60_000,
+  });
+  expect(await listed()).toEqual([]);
 });

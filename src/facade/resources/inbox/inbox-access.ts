@@ -7,6 +7,7 @@ import type { InboxRef } from '../../../plane/inbox-ref.ts';
 import type { ReplayRefusal } from '../../../plane/replay-prices.ts';
 import type { Cached } from '../../objects/cached.ts';
 import type { Facade } from '../../objects/facade.ts';
+import { isGrantedTo } from '../../objects/grants.ts';
 import type { OwnedIntegration } from '../../objects/ownership.ts';
 import { coveringInCaches } from '../subscriptions/live-coverage.ts';
 import { subscriptionStatus } from '../subscriptions/subscription-views.ts';
@@ -86,7 +87,8 @@ export function inboxRefusal(
     case 'GONE': {
       const { producer, integration } = subscription.spec;
       const grant = caches.get('Integration', { namespace: producer, name: integration });
-      return grant !== undefined && integrationStatus(grant, wallMs()) === 'Active'
+      return isGrantedTo(grant, subscription.metadata.namespace ?? '') &&
+        integrationStatus(grant, wallMs()) === 'Active'
         ? new Refusal(
             'subscription_not_live',
             'The subscription does not have an inbox yet. For the reason, see its status.',

@@ -1,6 +1,7 @@
 import { integrationStatus } from '../../../core/routing/integration-state.ts';
 import { refuseBecause } from '../../../http/refusal.ts';
 import type { Facade } from '../../objects/facade.ts';
+import { isGrantedTo } from '../../objects/grants.ts';
 import type { OwnedIntegration } from '../../objects/ownership.ts';
 
 /**
@@ -10,10 +11,10 @@ import type { OwnedIntegration } from '../../objects/ownership.ts';
  */
 export async function assertActive(
   { caches, wallMs }: Pick<Facade, 'caches' | 'wallMs'>,
-  { object, producer, name }: Pick<OwnedIntegration, 'object' | 'producer' | 'name'>,
+  { object, producer, name, recipient }: Pick<OwnedIntegration, 'object' | 'producer' | 'name' | 'recipient'>,
 ): Promise<void> {
   if (integrationStatus(object, wallMs()) === 'Active') return;
   const live = await caches.live('Integration', { namespace: producer, name });
-  const status = live === undefined ? 'gone' : integrationStatus(live, wallMs());
+  const status = isGrantedTo(live, recipient.name) ? integrationStatus(live, wallMs()) : 'gone';
   if (status !== 'Active') throw refuseBecause('integration_not_active', `The integration is ${status}.`);
 }

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { publicId, tenantId } from '../../../core/ids/ids.ts';
+import { tenantId } from '../../../core/ids/ids.ts';
 import { isReceiverOf } from '../../../core/ids/invitation-names.ts';
 import { integrationStatus } from '../../../core/routing/integration-state.ts';
 import { publicIdField } from '../../contract/fields.ts';
@@ -7,7 +7,8 @@ import { PageQuery, pageOf, paginate } from '../../contract/page.ts';
 import { defineRoute } from '../../contract/route.ts';
 import type { Cached } from '../../objects/cached.ts';
 import type { Caches } from '../../objects/caches.ts';
-import { publicIdOf } from '../../objects/indexes.ts';
+import { endedGrant, type Grant, isGrantedTo } from '../../objects/grants.ts';
+import { integrationIdOf } from '../../objects/indexes.ts';
 import { workspacesOf } from '../../objects/objects-of-caller.ts';
 import { IntegrationStatus } from '../integrations/integration-entry.ts';
 
@@ -20,35 +21,52 @@ const PartnerIntegration = z
   })
   .meta({ id: 'PartnerIntegration' });
 
-/** Returns an integration as it is shown to the partner. `recipient` is the receiving workspace's name. */
+/** An integration of a producer, with its receiving workspace. */
+interface Received {
+  readonly producer: string;
+  readonly name: string;
+  readonly object: Grant;
+  readonly recipient: string;
+}
+
+/** Returns an integration as it is shown to the partner. */
 function partnerIntegration(
-  { metadata, spec, status }: Cached<'Integration'>,
-  recipient: string,
+  { producer, name, object, recipient }: Received,
   nowMs: number,
 ): z.output<typeof PartnerIntegration> {
-  const { namespace = '', name } = metadata;
   return {
-    publicId: publicId('Integration', namespace, name),
-    producerTenantPublicId: tenantId(namespace),
+    publicId: integrationIdOf(producer, name),
+    producerTenantPublicId: tenantId(producer),
     receivingTenantPublicId: tenantId(recipient),
-    status: integrationStatus({ spec, status }, nowMs),
+    status: integrationStatus(object, nowMs),
   };
 }
 
 /**
  * Returns the integrations of a receiving workspace that its owner has agreed to, by accepting an invitation or by
- * subscribing. Anyone can create an Integration with the workspace's name.
+ * subscribing. Anyone can create an Integration with the name of the workspace. An integration that the producer has
+ * deleted is included for as long as a subscription that it has admitted exists.
  */
 function agreedIntegrations(
-  caches: Pick<Caches, 'by' | 'list'>,
-  { metadata: { name }, spec: { account } }: Cached<'Workspace'>,
-): Cached<'Integration'>[] {
-  const used = new Set(caches.list('Subscription', name).map(({ spec }) => `${spec.producer}/${spec.integration}`));
-  return caches.by('Integration', 'workspace', name).filter(({ metadata }) => {
-    const { namespace = '', name: integration, deletionTimestamp } = metadata;
-    if (deletionTimestamp !== undefined) return false;
-    return used.has(`${namespace}/${integration}`) || isReceiverOf(name, namespace, integration, account);
+  caches: Pick<Caches, 'by' | 'get' | 'list'>,
+  { metadata: { name: recipient }, spec: { account } }: Cached<'Workspace'>,
+): Received[] {
+  const subscriptions = caches.list('Subscription', recipient);
+  const used = new Set(subscriptions.map(({ spec }) => `${spec.producer}/${spec.integration}`));
+  const granted = caches.by('Integration', 'workspace', recipient).flatMap((object): Received[] => {
+    const { namespace: producer = '', name, deletionTimestamp } = object.metadata;
+    if (deletionTimestamp !== undefined) return [];
+    const isAgreed = used.has(`${producer}/${name}`) || isReceiverOf(recipient, producer, name, account);
+    return isAgreed ? [{ producer, name, object, recipient }] : [];
   });
+  const ended = new Map<string, Received>();
+  for (const { spec, status } of subscriptions) {
+    const { producer, integration: name } = spec;
+    if (status?.admittedAt === undefined) continue;
+    if (isGrantedTo(caches.get('Integration', { namespace: producer, name }), recipient)) continue;
+    ended.set(`${producer}/${name}`, { producer, name, object: endedGrant(recipient), recipient });
+  }
+  return [...granted, ...ended.values()];
 }
 
 const listPartnerIntegrations = defineRoute({
@@ -60,18 +78,17 @@ const listPartnerIntegrations = defineRoute({
   tag: 'Receiving',
   summary: 'List the integrations of your receiving workspaces',
   description:
-    'This includes integrations that you have accepted, even after they have ended. Integrations with a direct grant are only included while a subscription of your receiving workspace uses them, because producers can grant access to any workspace. To subscribe, use the id that the producer gives you.',
+    'This includes integrations that you have accepted, even after they have ended. If the producer has deleted an integration, its status is Revoked, and it is included until you have deleted its subscriptions. Integrations with a direct grant are only included while a subscription of your receiving workspace uses them, because producers can grant access to any workspace. To subscribe, use the id that the producer gives you.',
   query: PageQuery,
   answers: { 200: { description: 'A list of integrations, sorted by public id.', schema: pageOf(PartnerIntegration) } },
   problems: ['malformed_cursor'],
   async handle({ caches, wallMs }, { identity, query }) {
     const nowMs = wallMs();
-    const integrations = workspacesOf(caches, identity).flatMap(([workspace]) =>
-      agreedIntegrations(caches, workspace).map(each => [each, workspace.metadata.name] as const),
-    );
-    const { data, nextCursor } = paginate(integrations, ([each]) => publicIdOf('Integration', each), query);
-    const entries = data.map(([each, recipient]) => partnerIntegration(each, recipient, nowMs));
-    return { status: 200, body: { data: entries, nextCursor } };
+    const integrations = workspacesOf(caches, identity).flatMap(([workspace]) => agreedIntegrations(caches, workspace));
+    // The same integration could have been granted to several workspaces of the caller, one after the other.
+    const keyOf = ({ producer, name, recipient }: Received) => `${integrationIdOf(producer, name)} ${recipient}`;
+    const { data, nextCursor } = paginate(integrations, keyOf, query);
+    return { status: 200, body: { data: data.map(each => partnerIntegration(each, nowMs)), nextCursor } };
   },
 });
 
@@ -84,8 +101,8 @@ const getPartnerIntegration = defineRoute({
   tag: 'Receiving',
   summary: 'Retrieve an integration as its partner',
   answers: { 200: { description: 'The requested integration.', schema: PartnerIntegration } },
-  async handle({ wallMs }, { integration: { object, recipient } }) {
-    return { status: 200, body: partnerIntegration(object, recipient.name, wallMs()) };
+  async handle({ wallMs }, { integration: { producer, name, object, recipient } }) {
+    return { status: 200, body: partnerIntegration({ producer, name, object, recipient: recipient.name }, wallMs()) };
   },
 });
 

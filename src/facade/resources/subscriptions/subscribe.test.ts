@@ -24,7 +24,12 @@ const existing = object('mine', 'ada', {
   stream: 'orders',
   ordering: 'ByGroupKey',
 });
-const integration = { producer: 'shop', name: 'ada', object: grant, recipient: { name: 'ada' } } as OwnedIntegration;
+const integration = {
+  producer: 'shop',
+  name: 'ada',
+  object: grant,
+  recipient: { name: 'ada' },
+} as unknown as OwnedIntegration;
 
 /** Returns the value of a field such as `spec.target.name`. */
 const fieldOf = (each: object, path: string): unknown =>
