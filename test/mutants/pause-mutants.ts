@@ -48,13 +48,22 @@ export const PAUSE_MUTANTS: readonly Mutant[] = [
   ...pauseMutantsOf(`${WAIT}.ts`, `${WAIT}.test.ts`, [
     [
       'a call waits although its workspace is paused',
-      "if (isNew) return reject(new Refusal('workspace_paused', PAUSED_MEANWHILE));",
+      "if (reason === READY.WorkspacePaused && isNew) return reject(new Refusal('workspace_paused', PAUSED_MEANWHILE));",
       '',
     ],
-    ['a call is refused because of a pause that has ended', 'if (isNew) return reject(', 'return reject('],
+    [
+      'a call is refused because of a pause that has ended',
+      'reason === READY.WorkspacePaused && isNew',
+      'reason === READY.WorkspacePaused',
+    ],
     [
       'a call that closes something is refused during a pause',
-      "if (whilePaused === 'closed') return resolve(object);",
+      "if (unlessReady === 'closed' && reason !== undefined && CLOSED_AS_WELL.has(reason)) return resolve(object);",
+      '',
+    ],
+    [
+      'a call that closes something is refused while the namespace is not adopted',
+      '  READY.NamespaceNotAdopted,\n',
       '',
     ],
   ]),

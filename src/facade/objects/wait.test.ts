@@ -162,6 +162,20 @@ describe('a pause that the facade did not know of', () => {
   });
 });
 
+test.each([
+  ['NamespaceNotAdopted', true],
+  ['NamespaceTerminating', false],
+  ['WaitingForAccount', true],
+])('%s is no obstacle for changes that only close', async (reason, isStalled) => {
+  const stalled: Said[] = isStalled ? [['Stalled', 'True', 2, reason]] : [];
+  const object = block('u1', 2, ['Ready', 'False', 2, reason], ...stalled);
+  const { clock, see, wait } = setUp();
+  const closed = wait('Block', block('u1', 2), 'Ready', 'closed').catch((error: { code: string }) => error.code);
+  see(object);
+  await clock.advance(5_000);
+  expect(await closed).toBe(object);
+});
+
 test('a failure that requires a change of the object returns immediately, with the reason', async () => {
   const { see, wait } = setUp();
   const promise = wait('Block', block('u1', 2));

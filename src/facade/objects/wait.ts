@@ -17,12 +17,24 @@ const PAUSED_MEANWHILE = `The workspace was paused. The change has been stored, 
 
 const GONE = 'The object was deleted before the change was in force. If you still want it to exist, repeat the call.';
 
+const READY = REASON.Workspace.Ready;
+/**
+ * The reasons why a Workspace is not ready although everything that a change closes is closed: its keys are applied, or
+ * ingress does not accept any events.
+ */
+const CLOSED_AS_WELL: ReadonlySet<string> = new Set([
+  READY.WorkspacePaused,
+  READY.NamespaceNotAdopted,
+  READY.NamespaceTerminating,
+  READY.WaitingForAccount,
+]);
+
 /**
  * Waits until the controller has set `condition` on the applied object and then returns the object. The uid must be the
  * same, and the condition must be for the applied generation or later.
  *
- * @param whilePaused what to do if the workspace was paused. The default is to refuse the call. With `closed`, this
- *   returns the object, because everything that the change closes is closed
+ * @param unlessReady what to do if the workspace is paused or has an error. The default is to refuse the call. With
+ *   `closed`, this returns the object if everything that the change closes is closed
  * @throws Refusal 409 `not_reconcilable` if the object must be edited, 409 `changed_meanwhile` if it is deleted, 409
  *   `workspace_paused`, or 503 `not_in_force` after 5 s. In the latter two cases, the change was stored and the call
  *   can safely be repeated
@@ -31,7 +43,7 @@ export type WaitFor = <K extends KindName>(
   kind: K,
   applied: Cached<K>,
   condition?: string,
-  whilePaused?: 'refused' | 'closed',
+  unlessReady?: 'refused' | 'closed',
 ) => Promise<Cached<K>>;
 
 /**
@@ -47,7 +59,7 @@ export function conditionFor(
 }
 
 export function createWaits(caches: Pick<Caches, 'get' | 'reflector' | 'live'>, clock: Clock): WaitFor {
-  return <K extends KindName>(kind: K, applied: Cached<K>, condition = 'Ready', whilePaused = 'refused') => {
+  return <K extends KindName>(kind: K, applied: Cached<K>, condition = 'Ready', unlessReady = 'refused') => {
     const { metadata } = applied;
     const name = { namespace: metadata.namespace, name: metadata.name };
     const key = keyOf(name);
@@ -60,10 +72,9 @@ export function createWaits(caches: Pick<Caches, 'get' | 'reflector' | 'live'>, 
     function look(object: Cached<K> | undefined, isNew = true): void {
       if (object === undefined || object.metadata.uid !== metadata.uid) return;
       if (conditionFor(object, condition, generation)?.status === 'True') return resolve(object);
-      if (conditionFor(object, 'Ready', generation)?.reason === REASON.Workspace.Ready.WorkspacePaused) {
-        if (whilePaused === 'closed') return resolve(object);
-        if (isNew) return reject(new Refusal('workspace_paused', PAUSED_MEANWHILE));
-      }
+      const reason = conditionFor(object, 'Ready', generation)?.reason;
+      if (unlessReady === 'closed' && reason !== undefined && CLOSED_AS_WELL.has(reason)) return resolve(object);
+      if (reason === READY.WorkspacePaused && isNew) return reject(new Refusal('workspace_paused', PAUSED_MEANWHILE));
       const stalled = conditionFor(object, 'Stalled', generation);
       // Missing references aren't final: the object will be reconciled once they exist.
       if (stalled?.status === 'True' && !stalled.reason.startsWith('WaitingFor')) {

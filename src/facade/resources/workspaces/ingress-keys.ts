@@ -153,7 +153,7 @@ const deleteKey = defineRoute({
   tag: 'Ingress keys',
   summary: 'Delete an ingress key',
   description:
-    'Deletes an ingress key, even if the workspace is paused. Ingress caches keys, so it may accept the deleted key for another 5 s. You can safely repeat this request. Remove a key that another field manager owns, such as Git, where it is managed.',
+    'Deletes an ingress key, even if the workspace is paused or its namespace is missing its label. Ingress caches keys, so it may accept the deleted key for another 5 s. You can safely repeat this request. Remove a key that another field manager owns, such as Git, where it is managed.',
   closes: true,
   answers: { 204: { description: 'The key has been deleted or did not exist.' } },
   async handle(facade, { tenant, params }) {
