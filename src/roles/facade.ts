@@ -53,6 +53,7 @@ export async function startFacade(parts: Parts): Promise<Running> {
     keys,
     mails: createMailReader(redis),
     mailsPerDay: ({ spec }) => limitsOf(spec, config.limits).invitationMailsPerDay,
+    issuers: (config.oidc as OidcConfig).issuers,
     requireInvitedEmail: config.requireInvitedEmail,
     headerSeals: createHeaderSeals(keys, systemClock.wallMs),
     instance: config.instance,

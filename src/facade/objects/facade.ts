@@ -59,6 +59,8 @@ export interface Facade {
   readonly readStoredBytes: (account: string) => Promise<number>;
   /** Root keys. Object names are derived from the oldest key. */
   readonly keys: KeyRing;
+  /** The issuers whose access tokens are accepted. */
+  readonly issuers: readonly string[];
   /** Whether invitations can only be answered by callers with the invited email address. */
   readonly requireInvitedEmail: boolean;
   /** Encrypts the endpoint header values. */

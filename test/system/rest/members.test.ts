@@ -79,6 +79,14 @@ test('an Owner adds members, whose permissions are limited to their role', async
   expect((await (grace as RestClient).get<Members>(path)).body).toEqual(added.body);
 });
 
+test('a member of an issuer that is not configured is refused, with the configured issuers', async () => {
+  const { members } = (await (grace as RestClient).get<Members>(path)).body;
+  const refused = await put(grace, [...members, { issuer: `${issuer}/`, subject: 'eve' }]);
+  const errors = [{ pointer: `/members/${members.length}/issuer`, detail: expect.stringContaining(issuer) }];
+  expect(refused).toMatchObject({ status: 422, body: { code: 'invalid_request', errors } });
+  expect((await (grace as RestClient).get<Members>(path)).body.members).toEqual(members);
+});
+
 test('a Viewer of the account can read its workspaces, but not change anything', async () => {
   const [workspace] = (
     await (vera as RestClient).get<{ data: { publicId: string; role: string }[] }>('/waas/workspaces')

@@ -3,7 +3,7 @@ import type { Owner } from '../../../api/owner.ts';
 import type { Identity } from '../../auth/identity.ts';
 import type { Route } from '../../contract/route.ts';
 import type { Facade } from '../../objects/facade.ts';
-import { checkMembers, MEMBER_ROUTES, membersOf, WantedMembers } from './members.ts';
+import { checkIssuers, checkMembers, MEMBER_ROUTES, membersOf, WantedMembers } from './members.ts';
 
 const issuer = 'https://login.example.com';
 const ada: Identity = { issuer, subject: 'ada', groups: ['ops'], client: undefined, scopes: new Set() };
@@ -32,6 +32,24 @@ test.each<[string, Owner[], boolean]>([
   const check = () => checkMembers(ada, wanted);
   if (accepted) expect(check).not.toThrow();
   else expect(check).toThrow(expect.objectContaining({ code: 'invalid_request' }));
+});
+
+test('a new member requires a configured issuer, and existing members are kept', () => {
+  const elsewhere = owner({ subject: 'eve', issuer: 'https://login.example.com/' });
+  const wanted = [owner({ subject: 'ada' }), { ...elsewhere, role: 'Viewer' as const }];
+  expect(() => checkIssuers([issuer], wanted, [elsewhere])).not.toThrow();
+  expect(() => checkIssuers([issuer, elsewhere.issuer], wanted, [])).not.toThrow();
+  let refused: unknown;
+  try {
+    checkIssuers([issuer, 'https://sso.example.com'], wanted, [owner({ subject: 'ada' })]);
+  } catch (error) {
+    refused = error;
+  }
+  const detail = expect.stringContaining(`Use ${issuer} or https://sso.example.com`);
+  expect(refused).toMatchObject({
+    code: 'invalid_request',
+    facts: { errors: [{ pointer: '/members/1/issuer', detail }] },
+  });
 });
 
 test.each<[string, unknown[], boolean]>([

@@ -4,6 +4,7 @@ import { instanceFields } from '../../../api/instance.ts';
 import type { AccountSpec } from '../../../api/kinds/account.ts';
 import { Owner } from '../../../api/owner.ts';
 import { FIELD_MANAGER } from '../../../api/well-known.ts';
+import type { ProblemError } from '../../../core/problems/problem.ts';
 import { entityTagOf, matchesStrongly } from '../../../http/entity-tag.ts';
 import { Refusal } from '../../../http/refusal.ts';
 import { ownedPart } from '../../../kube/managed-fields.ts';
@@ -32,7 +33,10 @@ function areDifferent(members: readonly Owner[]): boolean {
 
 const Member = z
   .strictObject({
-    issuer: issuer.meta({ example: 'https://login.example.com' }),
+    issuer: issuer.meta({
+      description: `${issuer.description} New members must have an issuer that is configured by the operator.`,
+      example: 'https://login.example.com',
+    }),
     subject,
     group: group.meta({ example: 'admins' }),
     client,
@@ -92,6 +96,23 @@ export function checkMembers(identity: Identity, wanted: readonly Owner[]): void
   );
 }
 
+/**
+ * Checks that new members can sign in. Members who are already in the list are kept even if their issuer is no longer
+ * configured.
+ *
+ * @throws Refusal 422
+ */
+export function checkIssuers(issuers: readonly string[], wanted: readonly Owner[], current: readonly Owner[]): void {
+  const known = new Set(current.map(memberKey));
+  const detail = `is not an issuer whose access tokens are accepted, so this member could never sign in. Use ${issuers.join(' or ')}, byte by byte, or ask the operator to add the issuer`;
+  const errors = wanted.flatMap((member, i): ProblemError[] =>
+    issuers.includes(member.issuer) || known.has(memberKey(member))
+      ? []
+      : [{ pointer: `/members/${i}/issuer`, detail }],
+  );
+  if (errors.length > 0) throw new Refusal('invalid_request', { errors });
+}
+
 /** Returns the response with these members, and their entity tag. */
 function answerWith(owners: readonly Owner[]) {
   const members = membersOf(owners);
@@ -102,15 +123,16 @@ const tagOf = (members: ListedMembers) => entityTagOf(JSON.stringify(members));
 
 /**
  * @throws Refusal 403 if the caller is no longer an Owner, 409 `field_managed` if another manager has the list, 409
- *   `being_deleted`, or 412 `precondition_failed` if the list has another entity tag than `ifMatch`
+ *   `being_deleted`, 422 if a new member can't sign in, or 412 `precondition_failed` if the list has another entity tag than `ifMatch`
  */
 async function replaceMembers(
-  { caches, writer, instance }: Facade,
+  { caches, writer, instance, issuers }: Facade,
   identity: Identity,
   name: string,
-  wanted: ListedMembers,
+  members: readonly Owner[],
   ifMatch: string | undefined,
 ) {
+  const wanted = membersOf(members);
   return writer.edit(async () => {
     const before = await caches.live('Account', { name });
     // If another Owner has changed the caller's role, the cache may not contain this change yet.
@@ -125,6 +147,7 @@ async function replaceMembers(
     const current = membersOf(before.spec.owners);
     if (isDeepStrictEqual(current, wanted)) return before;
     if (ifMatch !== undefined && !matchesStrongly(ifMatch, tagOf(current))) throw new Refusal('precondition_failed');
+    checkIssuers(issuers, members, current);
     // Keeps the limits set when an invitation was accepted.
     const { limits }: Partial<AccountSpec> = ownedPart(before, FIELD_MANAGER.facade);
     return writer.apply(
@@ -174,7 +197,7 @@ const putMembers = defineRoute({
   answers: { 200: { description: 'The members are now in force.', schema: Members, headers: { ETag: TAG_MEANING } } },
   async handle(facade, { identity, account, body, ifMatch }) {
     checkMembers(identity, body.members);
-    const applied = await replaceMembers(facade, identity, account.name, membersOf(body.members), ifMatch);
+    const applied = await replaceMembers(facade, identity, account.name, body.members, ifMatch);
     await facade.writer.waitFor('Account', applied);
     return { ...answerWith(applied.spec.owners), about: { kind: 'Account', name: account.name } };
   },
