@@ -232,7 +232,10 @@ const getReplay = defineRoute({
   async handle(facade, { integration, params }) {
     const found = await fromRedis(facade.replays.read(payerOf(integration), integration.publicId, params.replay));
     if (found === undefined) {
-      throw new Refusal('unknown_resource', 'The integration does not have a replay with this id.');
+      throw new Refusal(
+        'unknown_resource',
+        'The integration does not have a replay with this id. Check the id, which is the replayId of the response that started it. Replays are kept for 30 days.',
+      );
     }
     return { status: 200, body: replayEntry(found.inbox.sub, found.replay) };
   },

@@ -3,7 +3,11 @@ import type { Facade } from '../../objects/facade.ts';
 
 type Caches = Pick<Facade, 'caches'>;
 
-const noStream = () => new Refusal('unknown_resource', 'The producer does not have this stream.');
+const noStream = () =>
+  new Refusal(
+    'unknown_resource',
+    'The producer does not have this stream. Choose a stream of its catalog, or ask the producer to create the stream again.',
+  );
 
 /**
  * Checks that a stream exists. Otherwise, a subscription to this stream would never take effect. @throws Refusal 404
