@@ -12,8 +12,11 @@ import { startIssuer, type TestIssuer } from '../../test/support/facade/issuer.t
 import { exchange } from '../../test/support/facade/raw-exchange.ts';
 import { ROUTE_PRICES } from '../../test/support/facade/route-prices.ts';
 import { createManualClock } from '../../test/support/manual-clock.ts';
+import type { KubeClient } from '../kube/client.ts';
+import { createLogger } from '../telemetry/log.ts';
 import { BYTES_PER_POINT } from './contract/rate-limit.ts';
 import { bodyLimitOf } from './contract/route.ts';
+import { createCaches } from './objects/caches.ts';
 import { ROUTES } from './routes.ts';
 
 /** Enough for a busy machine. */
@@ -94,6 +97,30 @@ test('a call costs at least 1 point for every 128 KiB of its body, and is charge
   left.push(leftAfter(await put(['Content-Length: 99999999'])));
   left.push(leftAfter(await put(['Transfer-Encoding: chunked'], '2\r\n{}\r\n0\r\n\r\n')));
   expect(left).toEqual(['999', '997', '989', '981', '973']);
+});
+
+test('an id that has to be looked up inside of an own workspace costs 20 more points', async () => {
+  let lists = 0;
+  const list = async () => {
+    lists++;
+    return { items: [], resourceVersion: '1' };
+  };
+  const workspace = { metadata: { name: 'shop', uid: 'w', resourceVersion: '1' }, spec: { account: 'shop' } };
+  const client = { list, get: async () => workspace } as unknown as KubeClient;
+  const caches = createCaches(client, createManualClock(), createLogger({ level: 'silent' }));
+  await start({ caches: { ...caches, assertCurrent: () => undefined } });
+  const get = async (path: string) =>
+    exchange(facade.port, await facades.request(`GET /waas/producer/${TENANT}${path}`, [], ''));
+  const unknown = await get(`/packages/pkg_0123456789abcdefghjk`);
+  expect([problemOf(unknown), leftAfter(unknown), lists]).toEqual(['404 unknown_resource', '979', 1]);
+  // Deleting an unknown object succeeds, and costs the same.
+  const removed = await exchange(
+    facade.port,
+    await facades.request(`DELETE /waas/integrations/${INTEGRATION}/subscriptions/${SUBSCRIPTION}`, [], ''),
+  );
+  expect([removed.status, leftAfter(removed), lists]).toEqual([204, '958', 2]);
+  // Listing costs what it says, because it only uses the cache.
+  expect(leftAfter(await get('/packages'))).toBe('957');
 });
 
 test.each([true, false])('searching a range to replay costs 90 more points (dryRun: %s)', async dryRun => {

@@ -17,6 +17,7 @@ import { isPathParameter, validate, validatePath } from './contract/validate.ts'
 import { messageOfUnknown } from './contract/validation-messages.ts';
 import { createWaiter, createWaitingCalls, type WaitingCalls } from './contract/waiting-calls.ts';
 import type { Facade } from './objects/facade.ts';
+import { payForLookups } from './objects/paid-lookups.ts';
 import { useShareOf } from './objects/redis-shares.ts';
 import type { RunningCalls } from './running-calls.ts';
 
@@ -149,7 +150,7 @@ async function perform(
   };
   const handle = (seed?: string) =>
     useShareOf({ account: accountOf(inside), signal, closes: route.closes === true }, async () =>
-      route.handle(facade, { ...call, ...inside, ...more, seed } as typeof call),
+      payForLookups(chargeLookup, () => route.handle(facade, { ...call, ...inside, ...more, seed } as typeof call)),
     );
   const keyed = keyedCallOf(route, call, inside.tenant ?? inside.integration);
   return collectChanges(seen.changes, () =>

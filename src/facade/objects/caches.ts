@@ -14,6 +14,7 @@ import { INDEXES, type Indexes, type NamespacedKind, spaceOf } from './indexes.t
 import { CALL_WITHIN_MS, kubeRefusal } from './kube-failures.ts';
 import { createLiveLists, type ListLive } from './live-lists.ts';
 import { createLookups, type LookupIndex } from './lookups.ts';
+import { chargeLookup } from './paid-lookups.ts';
 
 /**
  * Caches contains all objects watched by the facade, including functions to look them up. Objects that another
@@ -29,12 +30,13 @@ export interface Caches {
   readonly list: <K extends NamespacedKind>(kind: K, namespace: string) => Cached<K>[];
   /**
    * Looks for the object with a public id. If the object is not in the cache, the API server needs to be queried,
-   * because it may just have been created by another replica. Use `namespace` to limit the search.
+   * because it may just have been created by another replica. The current call pays for that, because ids can be guessed
+   * faster than looked up. Use `namespace` to limit the search.
    */
   readonly find: <K extends KindName>(kind: K, id: string, namespace?: string) => Promise<Cached<K> | undefined>;
-  /** Same as `find`, but always queries the API server. */
+  /** Same as `find`, but always queries the API server, and doesn't charge anything. */
   readonly findLive: <K extends KindName>(kind: K, id: string) => Promise<Cached<K> | undefined>;
-  /** Same as `find`, but uses a different unique index. */
+  /** Same as `find`, but uses a different unique index, and doesn't charge anything. */
   readonly findBy: <K extends KindName>(kind: K, index: LookupIndex, value: string) => Promise<Cached<K> | undefined>;
   /** Reads an object from the API server, including its managed fields. @throws Refusal 503 */
   readonly live: <K extends KindName>(kind: K, name: ObjectName) => Promise<Cached<K> | undefined>;
@@ -164,7 +166,9 @@ export function createCaches(client: KubeClient, clock: Clock, log: Logger, inst
     find: async (kind, id, namespace) => {
       const known = reflectorOf(kind).store.byIndex('publicId', id);
       const found = known.find(object => namespace === undefined || object.metadata.namespace === namespace);
-      return found ?? (await findLive(kind, id, namespace));
+      if (found !== undefined) return found;
+      chargeLookup();
+      return findLive(kind, id, namespace);
     },
     findLive: (kind, id) => findLive(kind, id),
     findBy: async (kind, index, value) =>
