@@ -220,6 +220,38 @@ describe('client', () => {
     expect(client.refusals()).toBe(0);
   });
 
+  it('is the user, with the groups and fields, that its kubeconfig impersonates', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'impersonation-'));
+    const config = parse(await readFile(inject('kubeconfig'), 'utf8')) as { users: { user: object }[] };
+    const as = {
+      as: 'ada',
+      'as-uid': '7',
+      'as-groups': ['one', 'two'],
+      'as-user-extra': { 'acme.com/team': ['a', 'b'] },
+    };
+    config.users = config.users.map(each => ({ ...each, user: { ...each.user, ...as } }));
+    await writeFile(join(folder, 'config'), JSON.stringify(config));
+    const other = connect({ kubeconfig: join(folder, 'config') });
+    const resource: Resource = {
+      group: 'authentication.k8s.io',
+      version: 'v1',
+      kind: 'SelfSubjectReview',
+      plural: 'selfsubjectreviews',
+      namespaced: false,
+    };
+    const { status } = await other.create<{ readonly status: object }>(resource, { name: '' }, {});
+    expect(status).toEqual({
+      userInfo: {
+        username: 'ada',
+        uid: '7',
+        groups: ['one', 'two', 'system:authenticated'],
+        extra: { 'acme.com/team': ['a', 'b'] },
+      },
+    });
+    await other.close();
+    await rm(folder, { recursive: true });
+  });
+
   it('uses the same connection for consecutive calls', async () => {
     const single = connect({ kubeconfig: inject('kubeconfig') });
     for (let i = 0; i < 20; i++) await single.get(NAMESPACES, { name: 'default' });

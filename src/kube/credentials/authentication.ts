@@ -1,13 +1,13 @@
 import { readFileSync } from 'node:fs';
 import type { RequestOptions } from 'node:https';
-import type { KubeContext, Material, OtherUser, PlainUser } from './kubeconfig.ts';
+import type { Headers, KubeContext, Material, OtherUser, PlainUser } from './kubeconfig.ts';
 
 /** The data that is used to authenticate the API server to us, and us to the API server. */
 export interface Authentication {
   /** The options for a TLS connection: ca, cert, key, servername, and rejectUnauthorized, if set. */
   readonly tls: Readonly<Record<string, unknown>>;
   /** The names are in lowercase. */
-  readonly headers: Readonly<Record<string, string>>;
+  readonly headers: Headers;
 }
 
 /**
@@ -15,8 +15,12 @@ export interface Authentication {
  * only run after its credentials have expired.
  */
 export function createAuthentication(context: KubeContext): () => Promise<Authentication> {
-  const { user } = context;
-  return 'kubeconfig' in user ? createOther(user) : async () => readPlain(context, user);
+  const { user, impersonation } = context;
+  const authenticate = 'kubeconfig' in user ? createOther(user) : async () => readPlain(context, user);
+  return async () => {
+    const { tls, headers } = await authenticate();
+    return { tls, headers: { ...headers, ...impersonation } };
+  };
 }
 
 /**
@@ -58,7 +62,7 @@ function readMaterial(material: Material | undefined): Buffer | undefined {
   return 'file' in material ? readFileSync(material.file) : Buffer.from(material.data, 'base64');
 }
 
-/** Leaves exec plugins, auth providers, and impersonation to client-node. */
+/** Leaves exec plugins and auth providers to client-node. */
 function createOther({ kubeconfig }: OtherUser): () => Promise<Authentication> {
   // This is only loaded if required, because it contains models of all Kubernetes kinds, and uses about 40 MiB of
   // memory.

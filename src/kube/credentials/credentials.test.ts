@@ -90,11 +90,28 @@ test('other users are authenticated by client-node', async () => {
     tls: { ca: Buffer.from('the ca'), cert: 'cert', key: 'key' },
     headers: { authorization: 'Bearer from-the-plugin' },
   });
-  expect((await authenticate({ token: 't', as: 'someone' })).headers).toEqual({
-    authorization: 'Bearer t',
+  expect((await authenticate({ exec, as: 'someone', 'as-groups': ['one', 'two'] })).headers).toEqual({
+    authorization: 'Bearer from-the-plugin',
     'impersonate-user': 'someone',
+    'impersonate-group': ['one', 'two'],
   });
   await expect(authenticate({ exec: { command: 'false' } })).rejects.toThrow();
+});
+
+test('a user can impersonate another one, as with kubectl', async () => {
+  const authenticate = (user: object) =>
+    createAuthentication(readKubeContext({ kubeconfig: writeKubeconfig(user, {}) }))();
+  const tokenFile = write('impersonating', 'from-the-file\n');
+  const extra = { 'acme.com/Project': ['a', 'b'] };
+  expect((await authenticate({ tokenFile, as: 'someone', 'as-uid': '7', 'as-user-extra': extra })).headers).toEqual({
+    authorization: 'Bearer from-the-file',
+    'impersonate-user': 'someone',
+    'impersonate-uid': '7',
+    'impersonate-extra-acme.com%2fproject': ['a', 'b'],
+  });
+  expect(() => authenticate({ token: 't', 'as-groups': ['one'] })).toThrow(
+    'user u: as-groups, as-uid, and as-user-extra need as, the name of the user to impersonate',
+  );
 });
 
 describe('credentials', () => {

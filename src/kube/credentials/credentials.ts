@@ -2,7 +2,7 @@ import { createSecureContext, type SecureContext, type TLSSocket } from 'node:tl
 import { Agent, buildConnector, type Dispatcher, Pool, ProxyAgent } from 'undici';
 import { withDeadline } from '../../time/deadline.ts';
 import { createAuthentication } from './authentication.ts';
-import { type KubeSource, readKubeContext } from './kubeconfig.ts';
+import { type Headers, type KubeSource, readKubeContext } from './kubeconfig.ts';
 
 /**
  * The maximum number of connections shared by all requests, not counting watches. Each watch uses a separate
@@ -33,7 +33,7 @@ const FRESH_MS = 10_000;
 const READ_WITHIN_MS = 60_000;
 
 /** Connections to the API server, along with the headers needed to authenticate. */
-export type Access = Dispatchers & { readonly headers: Readonly<Record<string, string>> };
+export type Access = Dispatchers & { readonly headers: Headers };
 
 export type Credentials = {
   /** The server URL in the format `https://host:port`, without a trailing slash. */

@@ -88,7 +88,6 @@ describe('a kubeconfig', () => {
   test.each([
     { exec: { command: 'aws', args: ['token'] } },
     { 'auth-provider': { name: 'oidc', config: {} } },
-    { token: 't', as: 'someone' },
     { token: 't', 'a-field-of-tomorrow': true },
   ])('requires client-node for a user with other fields than values and files: %o', user => {
     const all = { ...user, 'client-key': 'tls.key' };

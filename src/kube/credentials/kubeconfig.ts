@@ -38,6 +38,9 @@ export interface OtherUser {
   readonly kubeconfig: string;
 }
 
+/** A header with several values is sent several times. */
+export type Headers = Readonly<Record<string, string | readonly string[]>>;
+
 /** Cluster, user, and namespace of the current context. */
 export interface KubeContext {
   /** The server URL in the format `https://host:port`, without a trailing slash. */
@@ -50,6 +53,8 @@ export interface KubeContext {
   /** The URL of the HTTP proxy to use. */
   readonly proxy?: string | undefined;
   readonly user: PlainUser | OtherUser;
+  /** The headers that impersonate another user. The names are in lowercase. */
+  readonly impersonation?: Headers | undefined;
 }
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -64,6 +69,10 @@ const PLAIN = new Set([
   'tokenFile',
   'username',
   'password',
+  'as',
+  'as-uid',
+  'as-groups',
+  'as-user-extra',
 ]);
 
 const PATHS = ['certificate-authority', 'client-certificate', 'client-key', 'tokenFile'];
@@ -149,6 +158,7 @@ function parseContext(paths: string, files: readonly Fields[]): KubeContext {
     ...parseCluster(`${the}, cluster ${clusterName}`, cluster),
     namespace: text(context.namespace)?.trim() || undefined,
     user: isPlain(user) ? parseUser(user) : { kubeconfig: singleContext(cluster, user) },
+    impersonation: parseImpersonation(`${the}, user ${userName}`, user),
   };
 }
 
@@ -184,6 +194,30 @@ function parseUser(user: Fields): PlainUser {
     username: text(user.username),
     password: text(user.password),
   };
+}
+
+/** Returns the same headers as client-go. client-node only supports `as`. */
+function parseImpersonation(the: string, user: Fields): Headers | undefined {
+  const name = text(user.as);
+  const uid = text(user['as-uid']);
+  const groups = textsOf(user['as-groups']);
+  const extra = Object.entries(fieldsOf(user['as-user-extra']));
+  if (name === undefined) {
+    if (uid === undefined && groups.length + extra.length === 0) return undefined;
+    throw new Error(`${the}: as-groups, as-uid, and as-user-extra need as, the name of the user to impersonate`);
+  }
+  return {
+    'impersonate-user': name,
+    ...(uid === undefined ? {} : { 'impersonate-uid': uid }),
+    ...(groups.length === 0 ? {} : { 'impersonate-group': groups }),
+    ...Object.fromEntries(
+      extra.map(([key, values]) => [`impersonate-extra-${encodeURIComponent(key).toLowerCase()}`, textsOf(values)]),
+    ),
+  };
+}
+
+function textsOf(values: unknown): string[] {
+  return (Array.isArray(values) ? values : []).flatMap(each => text(each) ?? []);
 }
 
 function singleContext(cluster: Fields, user: Fields): string {

@@ -120,7 +120,9 @@ it('the controller cannot read Secrets in other namespaces, or bind itself there
     const options = { fieldManager: 'test', force: true };
     return refusal(client.apply(ROLE_BINDINGS, { namespace, name }, { roleRef, subjects: [subject] }, options));
   };
-  expect(await bind('elsewhere', ROLE, ROLE)).toMatch(/^403 .*only bind roles in namespaces with the label/);
+  expect(await bind('elsewhere', ROLE, ROLE)).toMatch(
+    /^403 .*only bind roles in namespaces with the sluice.dev.workspace=/,
+  );
   expect(await bind('elsewhere', 'another', ROLE)).toMatch(/^403 .*cannot (create|patch) resource "rolebindings"/);
   const other = { ...ACCOUNT, name: 'sluice-facade' };
   expect(await bind('ada', ROLE, ROLE, other)).toMatch(/^403 .*only bind roles to its own service account/);
