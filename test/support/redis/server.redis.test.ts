@@ -1,3 +1,5 @@
+import { stat, truncate } from 'node:fs/promises';
+import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import { expect, onTestFinished, test } from 'vitest';
 import { startRedis } from './server.ts';
@@ -16,6 +18,24 @@ test('acknowledged data survives SIGKILL and a restart on the same port', async 
   expect(redis.url).toBe(url);
   expect(redis.pid).not.toBe(pid);
   expect(await redis.command('GET', 'kept')).toBe('yes');
+});
+
+test('does not apply a part of a transaction that was not completely written before SIGKILL', async () => {
+  const redis = await startRedis({ appendonly: true });
+  onTestFinished(redis.stop);
+  const SET_TWO = "redis.call('SET', KEYS[1], '') redis.call('SET', KEYS[2], '')";
+  await redis.command('EVAL', SET_TWO, 2, 'torn1', 'torn2');
+  const [, dir] = (await redis.command('CONFIG', 'GET', 'dir')) as [string, string];
+  await redis.kill();
+  const file = join(dir, 'appendonlydir', 'appendonly.aof.1.incr.aof');
+  // EXEC has 14 bytes, so this is in the middle of the second SET.
+  await truncate(file, (await stat(file)).size - 24);
+
+  await redis.restart();
+  await redis.command('EVAL', SET_TWO, 2, 'later1', 'later2');
+  await redis.restart();
+
+  expect(await redis.command('MGET', 'torn1', 'torn2', 'later1', 'later2')).toEqual([null, null, '', '']);
 });
 
 test('without an append-only file, a restart removes all data', async () => {
