@@ -115,9 +115,7 @@ export function createDeliveryWatch(deps: DeliveryWatchDeps) {
       if (!working) return;
       for (const [sub, fields] of found) compare(sub, fields.inc, fields, 'audit');
     },
-    /**
-     * Returns the delivery state that should be written to the status. An inbox that was removed contains no events.
-     */
+    /** Returns the delivery state to write to the status. An inbox that was removed contains no events. */
     statusOf(subscription: Cached<'Subscription'>): DeliveryStatus {
       const shown = shownOf(subscription);
       if (deps.hasStream(subscription)) return shown;
