@@ -95,6 +95,12 @@ describe('subscription', () => {
     );
   });
 
+  test('the message of a header whose Secret is missing or cannot be used says what to create', () => {
+    const verdict = { ready: 'Admitted', live: 'WaitingForSecret', detail: 'secret_missing', about: 'a' } as const;
+    const { message } = planSubscription({ ...facts, verdict }).conditions.at(-1) ?? {};
+    expect(message).toMatch(/its type is for credentials of the cluster or of Sluice\. Create a Secret of type Opaque/);
+  });
+
   test('the message of a signing secret without a root key contains the key and what to do', () => {
     const about = 'root key AAAAAAAAAA';
     const verdict = { ready: 'Admitted', live: 'SigningKeyMissing', detail: 'root_key_missing', about } as const;

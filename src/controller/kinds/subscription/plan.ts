@@ -94,7 +94,8 @@ const DETAIL_MESSAGE: Readonly<Record<string, string>> = {
     'its port is not allowed by the operator (SLUICE_ALLOWED_PORTS). Use a different port, or contact the operator',
   plain_http_refused:
     'http is only allowed for addresses in allowed networks, and not for host names. Use https instead',
-  secret_missing: 'the Secret does not exist in this namespace, or its type is not allowed',
+  secret_missing:
+    'the Secret does not exist in this namespace, or its type is for credentials of the cluster or of Sluice. Create a Secret of type Opaque',
   key_missing: 'the Secret does not contain this key',
   secret_unread: 'the controller cannot read the Secret and will retry',
   seal_not_opened:
