@@ -172,6 +172,11 @@ export const REFUSALS: readonly (readonly [name: string, values: ValueSet, sente
   ['a section that is null', { ...REQUIRED, uninstall: null }, /missing property 'uninstall'/],
   ['a choice that is null', { ...REQUIRED, secrets: { access: null } }, /at '\/secrets': missing property 'access'/],
   ['a switch that is null', { ...REQUIRED, uninstall: { enabled: null } }, /'\/uninstall': missing property 'enabled'/],
+  [
+    'a label of a pod that its Deployment selects by',
+    { ...REQUIRED, ingress: { podLabels: { 'app.kubernetes.io/component': 'web' } } },
+    /ingress\.podLabels contains app\.kubernetes\.io\/component, which the chart sets. Choose another label/,
+  ],
   // Without ports, the rule would allow every connection.
   ['ports that are null', { ...REQUIRED, networkPolicy: { smtpPorts: null } }, /missing property 'smtpPorts'/],
   ['a number that is null', { ...REQUIRED, limits: { ingressPerKey: null } }, /missing property 'ingressPerKey'/],
