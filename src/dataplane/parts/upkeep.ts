@@ -10,6 +10,8 @@ import type { NoteFailure } from '../dispatcher/part-failures.ts';
 const TIMES = {
   /** How often the part counts are added to its account and to the series. */
   foldMs: 5_000,
+  /** The same if there are only a few of them. */
+  mostFoldMs: 30_000,
   /** How long to wait until a part is swept after its settings or its subscriptions have changed. */
   sweepMs: 10_000,
   /** How often an active part is swept. Nothing that is stored in the meantime is removed earlier than this. */
@@ -23,6 +25,10 @@ const TIMES = {
 };
 /** The interval for reporting a waiting part to the controller. */
 const ALARM_MS = 30_000;
+/** There are only a few counts if there were fewer messages and exchanges than this, and fewer tokens. */
+const FEW = 100;
+/** This is also the maximum change of the stored bytes. */
+const FEW_BYTES = 262_144;
 const RETRY_MS = 1_000;
 /** How long to wait between two slices of a sweep, because there is other work for the part. */
 const BETWEEN_SLICES_MS = 5;
@@ -54,6 +60,9 @@ export interface Activity {
   readonly hold?: string | undefined;
   /** The version of its rows. */
   readonly version?: string;
+  /** Of a message: its events, and the lanes with events that wait. If there are none, any number of events was stored. */
+  readonly events?: readonly unknown[];
+  readonly behind?: readonly unknown[];
 }
 
 export interface Upkeep {
@@ -124,21 +133,76 @@ function createJob(run: () => Promise<number | undefined>, onError: (error: unkn
 }
 
 /**
+ * Decides how long the counts of a part may wait. The first ones after a quiet time wait for `foldMs`. As long as there
+ * are only a few, this is doubled up to `mostFoldMs`.
+ */
+function createPace(foldMs: number, mostFoldMs: number) {
+  let gapMs = foldMs;
+  let begunMs = Number.NEGATIVE_INFINITY;
+  let wokenMs = Number.NEGATIVE_INFINITY;
+  /** Since the last count began, and before that. */
+  let wakes = 0;
+  let isMuch = false;
+  let before = { wakes, isMuch };
+  let last: { readonly used: number; readonly bytes: number } | undefined;
+
+  return {
+    /** Returns how long this activity may wait. `isUnknown`: nobody knows yet how much there is to be counted. */
+    note(isUnknown: boolean): number {
+      const nowMs = performance.now();
+      if (wakes === 0 && nowMs > begunMs + gapMs) gapMs = foldMs;
+      wokenMs = nowMs;
+      wakes++;
+      isMuch ||= isUnknown || wakes >= FEW;
+      if (isMuch) gapMs = foldMs;
+      return Math.max(foldMs, begunMs + gapMs - nowMs);
+    },
+    /** Call this before the counts are read. */
+    begin() {
+      begunMs = performance.now();
+      before = { wakes, isMuch };
+      wakes = 0;
+      isMuch = false;
+    },
+    /** Returns how long to wait until they are read again, if there may be more. */
+    end(found: { readonly used: number; readonly bytes: number; readonly isLow: boolean }): number | undefined {
+      const isFew =
+        last !== undefined &&
+        before.wakes > 0 &&
+        !before.isMuch &&
+        !isMuch &&
+        !found.isLow &&
+        found.used - last.used < FEW &&
+        Math.abs(found.bytes - last.bytes) <= FEW_BYTES;
+      gapMs = isFew ? Math.min(2 * gapMs, mostFoldMs) : foldMs;
+      last = found;
+      // For events that are routed to nobody, only one message is sent in this time (`notified` in log/ingest.lua). The
+      // others are counted at its end.
+      const endMs = wokenMs + foldMs;
+      if (begunMs >= endMs) return undefined;
+      // Timers can be a millisecond early.
+      return Math.max(0, Math.ceil(Math.max(endMs, begunMs + gapMs) - performance.now()) + 1);
+    },
+    /** Whether something has waited for more than `foldMs`. */
+    isLate: () => wakes > 0 && performance.now() - begunMs > foldMs,
+  };
+}
+
+/**
  * Runs the background tasks for a part. It removes expired data, adds the counts to the account and the series, records
  * the stored bytes, and requests tokens. A single process is enough for each part, but it is safe if there are several.
  * In an idle part, only expired data causes commands.
  */
 export function createUpkeep(deps: UpkeepDeps, part: Part): Upkeep {
   const { nowMs } = deps;
-  const { foldMs, sweepMs, sweepActiveMs, shortMs, waitedMs, clockMs } = { ...TIMES, ...deps.times };
+  const { foldMs, mostFoldMs, sweepMs, sweepActiveMs, shortMs, waitedMs, clockMs } = { ...TIMES, ...deps.times };
+  const pace = createPace(foldMs, mostFoldMs);
   const state: SweepState = {};
   const source = { ...part, meta: partKeys(part).meta };
   let folded: string | undefined;
   let noted: Awaited<ReturnType<NoteStored>> | undefined;
   /** The reason why the part had to wait for tokens when it was checked last. */
   let waiting: 'no' | 'asked' | 'short' = 'no';
-  /** The time of the last activity, using the monotonic clock. */
-  let wokenMs = Number.NEGATIVE_INFINITY;
   let alarmedMs = Number.NEGATIVE_INFINITY;
   let version: string | undefined;
   let isStopping = false;
@@ -167,9 +231,8 @@ export function createUpkeep(deps: UpkeepDeps, part: Part): Upkeep {
     deps.alarm(`a:${payer}`);
   }
 
-  const counting = createJob(async () => {
-    // Before the counts are read.
-    const begunMs = performance.now();
+  async function count(): Promise<number | undefined> {
+    pace.begin();
     const settled = await deps.tokens.settle(part, nowMs());
     if (settled.answer === 'GONE') return undefined;
     if (settled.answer === 'OK') {
@@ -180,16 +243,16 @@ export function createUpkeep(deps: UpkeepDeps, part: Part): Upkeep {
       alarmOf(settled.payer, waiting !== 'short');
       waiting = 'short';
     }
-    const { payer, counts } = settled;
+    const { payer, counts, used, isLow } = settled;
     folded = await deps.traffic.fold({ ...source, counts: counts.traffic }, nowMs(), folded);
     noted = await deps.noteStored(part, { payer, bytes: counts.bytes }, noted);
+    const nextMs = pace.end({ used, bytes: counts.bytes, isLow: isLow || waiting !== 'no' });
     if (waiting !== 'no') return waiting === 'asked' ? waitedMs : shortMs;
-    // For events that are routed to nobody, only one message is sent in this time (`notified` in log/ingest.lua). The
-    // others are counted at its end.
-    const endMs = wokenMs + foldMs;
-    // Timers can be a millisecond early.
-    return begunMs < endMs ? Math.max(0, Math.ceil(endMs - performance.now()) + 1) : undefined;
-  }, fail('cannot report the counts of a part'));
+    return nextMs;
+  }
+
+  const countsFailed = fail('cannot report the counts of a part');
+  const counting = createJob(count, countsFailed);
 
   return {
     start() {
@@ -197,16 +260,19 @@ export function createUpkeep(deps: UpkeepDeps, part: Part): Upkeep {
       counting.within(0);
     },
     wake(seen) {
-      wokenMs = performance.now();
-      // While it waits it is looked at often enough.
-      counting.within(seen.hold === 'tokens' && waiting === 'no' ? 0 : foldMs);
       const isChanged = seen.version !== undefined && seen.version !== version;
       if (isChanged) version = seen.version;
+      const isUnknown = seen.behind?.length === 0 && seen.events?.length === 0;
+      const withinMs = pace.note(isChanged || isUnknown || seen.hold !== undefined);
+      // While it waits it is looked at often enough.
+      counting.within(seen.hold === 'tokens' && waiting === 'no' ? 0 : withinMs);
       sweeping.within(isChanged ? sweepMs : sweepActiveMs);
     },
     async stop() {
       isStopping = true;
       await Promise.all([sweeping.stop(), counting.stop()]);
+      // Nobody may take over the part for some time.
+      if (pace.isLate()) await count().catch(countsFailed);
     },
   };
 }

@@ -61,7 +61,7 @@ export function createNoteStored(redis: ScriptClient, nowMs = () => performance.
   };
 }
 
-/** Reads all parts that have stored events. An active dispatcher records the parts it is responsible for every 5 s. */
+/** Reads all parts that have stored events. Active dispatchers record their parts every 5 s, or 30 s if there are few events. */
 export async function readStored(redis: Pick<RedisClient, 'readHash'>): Promise<StoredEvents[]> {
   const stored: StoredEvents[] = [];
   for (const [name, entry] of Object.entries(await redis.readHash(CLUSTER_KEYS.stored))) {

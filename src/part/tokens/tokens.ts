@@ -13,6 +13,10 @@ interface Read {
   /** Empty if there is no account. */
   readonly payer: string;
   readonly counts: PartCounts;
+  /** The tokens that were charged to its ledger. */
+  readonly used: number;
+  /** It has a limit, and has used almost all of its tokens. */
+  readonly isLow: boolean;
 }
 
 export type Settlement =
@@ -60,14 +64,14 @@ export function createTokens(redis: ScriptClient): Tokens {
     for (;;) {
       const reported = await settleAllEnded(part, nowMs, terms);
       if (reported === undefined) return { answer: 'GONE' };
-      const { payer, plan, left, counts } = reported;
-      const read = { payer, counts };
+      const { payer, plan, left, total, counts } = reported;
       const waited = reported.need > 0;
+      const isLow = left !== '' && reported.need === 0 && Number(left) < LOW_TOKENS && total !== '0';
+      const read = { payer, counts, used: Number(total), isLow };
       if (payer === '')
         return waited ? { answer: 'CLOSED', ...read } : { answer: 'OK', ...read, cleared: false, waited };
       // Redis keeps the balance of a deleted account, but its tokens must not be used.
       const hasPlan = plan !== '';
-      const isLow = left !== '' && reported.need === 0 && Number(left) < LOW_TOKENS && reported.total !== '0';
       const need = isLow ? Number(left) + 1 : reported.need;
       const asked = { ...reported, need: hasPlan ? need : 0, waits: !isLow };
       const [word, ...rest] = await reportToAccount(payer, part, nowMs, asked, terms);

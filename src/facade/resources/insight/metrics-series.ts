@@ -90,7 +90,7 @@ const getMetricsSeries = defineRoute({
   tag: 'Metrics',
   summary: 'Retrieve traffic over time',
   description:
-    'Returns the traffic for all streams and integrations of the producer, divided into buckets aligned to UTC. Events are counted when they are accepted, deliveries and failed attempts are counted when they end, and tokens and `notRouted` are counted when the event is routed. The counts are exact, but they may be delayed by a few seconds, or longer after a crash. Delayed counts are always added to the correct bucket. Replays, test events, and sandbox events are not included.',
+    'Returns the traffic for all streams and integrations of the producer, divided into buckets aligned to UTC. Events are counted when they are accepted, deliveries and failed attempts are counted when they end, and tokens and `notRouted` are counted when the event is routed. The counts are exact, but they may be delayed by up to 30 s, or longer after a crash. Delayed counts are always added to the correct bucket. Replays, test events, and sandbox events are not included.',
   query: z.strictObject({ history: HistoryChoice }),
   cost: 5,
   answers: { 200: { description: 'The requested time series.', schema: MetricsSeries } },

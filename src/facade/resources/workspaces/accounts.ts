@@ -31,7 +31,8 @@ const TokenBalance = z
       example: 10_000,
     }),
     usedTokens: z.int().min(0).meta({
-      description: 'The number of tokens used for distribution and replays. This may be delayed by a few seconds.',
+      description:
+        'The number of tokens used for distribution and replays. This may be delayed by up to 30 s, or longer after a crash.',
       example: 250,
     }),
     remainingTokens: z.int().min(0).nullable().meta({
