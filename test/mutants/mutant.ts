@@ -7,13 +7,22 @@ export interface Mutant {
   /** A text that occurs exactly once, and its replacement. */
   readonly from: string;
   readonly to: string;
-  /** The test file that detects the mutant. By default, the quick tests of all parts are run. */
+  /** The test file that detects the mutant. By default, the tests in its folder and the quick tests of all parts. */
   readonly test?: string;
 }
 
 type Change = readonly [name: string, from: string, to: string, test?: string];
 
-/** Returns the mutants of a file. If a mutant does not have a test, the quick tests of all parts are run. */
-export function mutantsOf(file: string, changes: readonly Change[]): Mutant[] {
-  return changes.map(([name, from, to, test]) => ({ name, file, from, to, ...(test === undefined ? {} : { test }) }));
+/**
+ * Returns the mutants of a file.
+ * @param test the test file that detects those without one
+ */
+export function mutantsOf(file: string, changes: readonly Change[], test?: string): Mutant[] {
+  return changes.map(([name, from, to, own = test]) => ({
+    name,
+    file,
+    from,
+    to,
+    ...(own === undefined ? {} : { test: own }),
+  }));
 }

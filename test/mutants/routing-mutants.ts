@@ -3,6 +3,11 @@ import { type Mutant, mutantsOf } from './mutant.ts';
 const PART = 'src/part/';
 const COMPILE = 'src/core/routing/compile-routes.ts';
 const APPLY = 'src/controller/routes/apply.ts';
+const REPLICAS = 'src/redis/replicas.redis.test.ts';
+const CONTROL_STORE = 'src/record/control-store.redis.test.ts';
+const MAIL_RECORD = 'src/record/mail-record.redis.test.ts';
+const REPLAY_SWEEP = 'src/dataplane/dispatcher/replay-sweep.redis.test.ts';
+const REPLAYS = 'src/part/owner/replays.redis.test.ts';
 const script = (name: string) => `src/redis/scripts/${name}.lua`;
 
 /** Mutants of the code that compiles routes, applies them to Redis, and decides who may write. */
@@ -66,51 +71,77 @@ export const ROUTING_MUTANTS: readonly Mutant[] = [
       'for (const groupKey of []) await',
     ],
   ]),
-  ...mutantsOf('src/redis/connection/replicas.ts', [
-    ['fewer replicas are sufficient', 'Number(confirmed) >= replicas', 'Number(confirmed) >= 0'],
-    ['a write joins a WAIT that has already started', '      master.next = undefined;\n', ''],
-    ["another master's replicas confirm a write", 'if (writtenTo !== confirmedBy) {', 'if (false) {'],
-    ['a write that was already executed is not confirmed', "redis.call('ping')", 'undefined'],
-  ]),
-  ...mutantsOf('src/redis/evaluation.ts', [
-    ['writes are not confirmed', '    await confirming.confirm(master);\n', ''],
-    ['reads wait for replicas', 'onlyReads(source) || ', ''],
-    ['results wait for replicas', ' || UNCONFIRMED.test(source)', ''],
-  ]),
-  ...mutantsOf(script('act'), [
+  ...mutantsOf(
+    'src/redis/connection/replicas.ts',
     [
-      'a repeated activation changes its time',
-      "if tonumber(redis.call('HGET', KEYS[2], ARGV[2]) or '') then return 'SAME' end",
-      '',
+      ['fewer replicas are sufficient', 'Number(confirmed) >= replicas', 'Number(confirmed) >= 0'],
+      ['a write joins a WAIT that has already started', '      master.next = undefined;\n', ''],
+      ["another master's replicas confirm a write", 'if (writtenTo !== confirmedBy) {', 'if (false) {'],
+      ['a write that was already executed is not confirmed', "redis.call('ping')", 'undefined'],
     ],
-    ['a deposed controller opens a gate', "if have > fence then return 'FENCED' end", ''],
-  ]),
-  ...mutantsOf(script('mail'), [
-    ['a deposed controller sends emails', "if have > fence then return { 'FENCED' } end", ''],
+    REPLICAS,
+  ),
+  ...mutantsOf(
+    'src/redis/evaluation.ts',
     [
-      'an address receives an email for each invitation',
-      "if sent and by ~= uid and by ~= uid .. '+' then",
-      'if false then',
+      ['writes are not confirmed', '    await confirming.confirm(master);\n', ''],
+      ['reads wait for replicas', 'onlyReads(source) || ', ''],
+      ['results wait for replicas', ' || UNCONFIRMED.test(source)', ''],
     ],
-    ['an account can send any number of emails', 'if most and not sent and count >= most then', 'if false then'],
+    REPLICAS,
+  ),
+  ...mutantsOf(
+    script('act'),
     [
-      'an email is counted forever',
-      "local old = redis.call('ZRANGEBYSCORE', KEYS[2], '-inf', text(now - period), 'LIMIT', 0, 1000)",
-      'local old = {}',
+      [
+        'a repeated activation changes its time',
+        "if tonumber(redis.call('HGET', KEYS[2], ARGV[2]) or '') then return 'SAME' end",
+        '',
+      ],
+      ['a deposed controller opens a gate', "if have > fence then return 'FENCED' end", ''],
     ],
-  ]),
-  ...mutantsOf(script('patch'), [
-    ['a deposed controller writes routes', "if have > fence then return 'FENCED' end", ''],
-  ]),
-  ...mutantsOf('src/accounts/replays.ts', [
+    CONTROL_STORE,
+  ),
+  ...mutantsOf(
+    script('mail'),
     [
-      'only the first chunk of a replay is delivered',
-      'filter(field => /^c\\d+$/.test(field))',
-      "filter(field => field === 'c0')",
+      ['a deposed controller sends emails', "if have > fence then return { 'FENCED' } end", ''],
+      [
+        'an address receives an email for each invitation',
+        "if sent and by ~= uid and by ~= uid .. '+' then",
+        'if false then',
+      ],
+      ['an account can send any number of emails', 'if most and not sent and count >= most then', 'if false then'],
+      [
+        'an email is counted forever',
+        "local old = redis.call('ZRANGEBYSCORE', KEYS[2], '-inf', text(now - period), 'LIMIT', 0, 1000)",
+        'local old = {}',
+      ],
     ],
-    ['the tokens of delivered replays are refunded', 'else refund += tokens;', 'refund += tokens;'],
-  ]),
-  ...mutantsOf(script('debit'), [['a replay is not limited by the plan', "if m[1] ~= 'Metered' and", 'if false and']]),
+    MAIL_RECORD,
+  ),
+  ...mutantsOf(
+    script('patch'),
+    [['a deposed controller writes routes', "if have > fence then return 'FENCED' end", '']],
+    CONTROL_STORE,
+  ),
+  ...mutantsOf(
+    'src/accounts/replays.ts',
+    [
+      [
+        'only the first chunk of a replay is delivered',
+        'filter(field => /^c\\d+$/.test(field))',
+        "filter(field => field === 'c0')",
+      ],
+      ['the tokens of delivered replays are refunded', 'else refund += tokens;', 'refund += tokens;'],
+    ],
+    REPLAY_SWEEP,
+  ),
+  ...mutantsOf(
+    script('debit'),
+    [['a replay is not limited by the plan', "if m[1] ~= 'Metered' and", 'if false and']],
+    REPLAYS,
+  ),
   ...mutantsOf('src/controller/routes/sync.ts', [
     [
       'a pause does not hold anything',
@@ -118,14 +149,18 @@ export const ROUTING_MUTANTS: readonly Mutant[] = [
       'const isPaused = () => name === undefined;',
     ],
   ]),
-  ...mutantsOf(script('lead'), [
+  ...mutantsOf(
+    script('lead'),
     [
-      'the data of another installation is taken over',
-      "if (m[1] or m[3]) and (m[4] or '') ~= ARGV[6] then",
-      'if false then',
+      [
+        'the data of another installation is taken over',
+        "if (m[1] or m[3]) and (m[4] or '') ~= ARGV[6] then",
+        'if false then',
+      ],
+      ['each term changes the name of the Redis', "'HSETNX', KEYS[1], 'store'", "'HSET', KEYS[1], 'store'"],
     ],
-    ['each term changes the name of the Redis', "'HSETNX', KEYS[1], 'store'", "'HSET', KEYS[1], 'store'"],
-  ]),
+    CONTROL_STORE,
+  ),
   ...mutantsOf('src/kube/instances/responsibility.ts', [
     [
       'all namespaces belong to the installation',

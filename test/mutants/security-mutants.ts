@@ -41,7 +41,12 @@ export const SECURITY_MUTANTS: readonly Mutant[] = [
       '? [first, key] : [key, previousKey]',
       '? [first, key] : [first, key]',
     ],
-    ['a secret is derived without its root key', "missing && (missing.id ?? 'oldest')", 'missing?.id'],
+    [
+      'a secret is derived without its root key',
+      "missing && (missing.id ?? 'oldest')",
+      'missing?.id',
+      'src/core/routing/endpoint-secrets.test.ts',
+    ],
     ['the previous secret changes with the next one', 'each === version ? key : previousKey', 'key'],
   ]),
   ...mutantsOf('src/controller/kinds/subscription/salt.ts', [

@@ -1,8 +1,9 @@
 import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
+import { globSync } from 'node:fs';
 import { readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { failureOf, type VitestReport } from '../support/suites/tally.ts';
 
 /** The project and the paths of tests that are run together. */
@@ -28,6 +29,14 @@ export function projectOf(file: string): 'unit' | 'slow' | 'redis' | 'kube' {
 /** Returns a stage for each project of these files. */
 export function stagesOf(files: readonly string[]): readonly Stage[] {
   return [...Map.groupBy(files, projectOf)].map(([project, paths]) => [project, ...paths]);
+}
+
+/** Returns the stages of the tests in the folder of a file. Unit tests do not run Lua scripts. */
+export function stagesBeside(root: string, file: string): readonly Stage[] {
+  const beside = `${dirname(file)}/`;
+  const projects = new Set(globSync(`${beside}**/*.test.ts`, { cwd: root }).map(projectOf));
+  const run = file.endsWith('.lua') ? (['redis'] as const) : (['unit', 'slow', 'redis'] as const);
+  return run.filter(project => projects.has(project)).map(project => [project, beside]);
 }
 
 /** @param report undefined if there is none */

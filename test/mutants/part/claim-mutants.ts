@@ -74,7 +74,12 @@ export const CLAIM_MUTANTS: readonly Mutant[] = [
   ]),
   ...mutantsOf(`${PART}claims/completing.lua`, [
     ['failed attempts exceed the limit', 'while openCost(longer) > before do longer = withoutOldest(longer) end', ''],
-    ['a successful delivery still uses the quota as an open one', 'addBytes(-OPEN_COST * count)', ''],
+    [
+      'a successful delivery still uses the quota as an open one',
+      'addBytes(-OPEN_COST * count)',
+      '',
+      'src/part/stored/open-bytes.redis.test.ts',
+    ],
   ]),
   ...mutantsOf(`${PART}owner/enqueue.lua`, [
     ['results of delivered replays stay that nobody can read', "takeRecord(at, name, ARG_SLOT, 'd')", 'nil'],
@@ -175,6 +180,7 @@ export const CLAIM_MUTANTS: readonly Mutant[] = [
       'a lost push is not detected',
       'if (count.read(push.pushed, push.bytes, claims)) loop',
       'if (count.read(push.pushed, push.bytes, claims) && false) loop',
+      'src/dataplane/parts/part-faults.redis.test.ts',
     ],
     ['a crashed dispatcher keeps its claims', '    for (const lapsed of answer.lapsed) evict(lapsed);\n', ''],
     ['the dispatcher does not wake up for a retry', '    if (answer.dueMs !== undefined) wakeAt(answer.dueMs);\n', ''],
