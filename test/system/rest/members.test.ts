@@ -79,7 +79,7 @@ test('an Owner adds members, whose permissions are limited to their role', async
   expect((await (grace as RestClient).get<Members>(path)).body).toEqual(added.body);
 });
 
-test('a member of an issuer that is not configured is refused, with the configured issuers', async () => {
+test('a member of an issuer that is not configured is refused, and the answer names the issuer of the caller', async () => {
   const { members } = (await (grace as RestClient).get<Members>(path)).body;
   const refused = await put(grace, [...members, { issuer: `${issuer}/`, subject: 'eve' }]);
   const errors = [{ pointer: `/members/${members.length}/issuer`, detail: expect.stringContaining(issuer) }];

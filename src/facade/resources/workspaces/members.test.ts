@@ -37,19 +37,20 @@ test.each<[string, Owner[], boolean]>([
 test('a new member requires a configured issuer, and existing members are kept', () => {
   const elsewhere = owner({ subject: 'eve', issuer: 'https://login.example.com/' });
   const wanted = [owner({ subject: 'ada' }), { ...elsewhere, role: 'Viewer' as const }];
-  expect(() => checkIssuers([issuer], wanted, [elsewhere])).not.toThrow();
-  expect(() => checkIssuers([issuer, elsewhere.issuer], wanted, [])).not.toThrow();
+  expect(() => checkIssuers({ identity: ada, issuers: [issuer] }, wanted, [elsewhere])).not.toThrow();
+  expect(() => checkIssuers({ identity: ada, issuers: [issuer, elsewhere.issuer] }, wanted, [])).not.toThrow();
   let refused: unknown;
   try {
-    checkIssuers([issuer, 'https://sso.example.com'], wanted, [owner({ subject: 'ada' })]);
+    checkIssuers({ identity: ada, issuers: [issuer, 'https://sso.example.com'] }, wanted, [owner({ subject: 'ada' })]);
   } catch (error) {
     refused = error;
   }
-  const detail = expect.stringContaining(`Use ${issuer} or https://sso.example.com`);
+  const detail = expect.stringContaining(`yours is ${ada.issuer}`);
   expect(refused).toMatchObject({
     code: 'invalid_request',
     facts: { errors: [{ pointer: '/members/1/issuer', detail }] },
   });
+  expect(JSON.stringify(refused)).not.toContain('sso.example.com');
 });
 
 test.each<[string, unknown[], boolean]>([

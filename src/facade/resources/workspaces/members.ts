@@ -98,13 +98,17 @@ export function checkMembers(identity: Identity, wanted: readonly Owner[]): void
 
 /**
  * Checks that new members can sign in. Members who are already in the list are kept even if their issuer is no longer
- * configured.
+ * configured. The other issuers are not listed, because they may belong to other customers.
  *
  * @throws Refusal 422
  */
-export function checkIssuers(issuers: readonly string[], wanted: readonly Owner[], current: readonly Owner[]): void {
+export function checkIssuers(
+  { identity, issuers }: { readonly identity: Identity; readonly issuers: readonly string[] },
+  wanted: readonly Owner[],
+  current: readonly Owner[],
+): void {
   const known = new Set(current.map(memberKey));
-  const detail = `is not an issuer whose access tokens are accepted, so this member could never sign in. Use ${issuers.join(' or ')}, byte by byte, or ask the operator to add the issuer`;
+  const detail = `is not an issuer whose access tokens are accepted, so this member could never sign in. Use the iss claim of the member's access tokens (yours is ${identity.issuer}), byte by byte, or ask the operator to add the issuer`;
   const errors = wanted.flatMap((member, i): ProblemError[] =>
     issuers.includes(member.issuer) || known.has(memberKey(member))
       ? []
@@ -147,7 +151,7 @@ async function replaceMembers(
     const current = membersOf(before.spec.owners);
     if (isDeepStrictEqual(current, wanted)) return before;
     if (ifMatch !== undefined && !matchesStrongly(ifMatch, tagOf(current))) throw new Refusal('precondition_failed');
-    checkIssuers(issuers, members, current);
+    checkIssuers({ identity, issuers }, members, current);
     // Keeps the limits set when an invitation was accepted.
     const { limits }: Partial<AccountSpec> = ownedPart(before, FIELD_MANAGER.facade);
     return writer.apply(
