@@ -55,6 +55,12 @@ test('each REST call in a runbook has the parameters that its route requires', (
   }
 });
 
+test('the links of the runbooks in the chart work without the other pages', () => {
+  const { text } = renderAlerts().find(({ path }) => path === 'charts/sluice/files/runbooks.md') ?? { text: '' };
+  expect(text).toContain('](https://sluice.dev/install#monitoring)');
+  expect(text.match(/\]\((?!https:|#)[^)]*\)/g)).toBeNull();
+});
+
 test('the runbooks do not contain templates of Prometheus', () => {
   expect(renderRunbooks()).not.toContain('{{');
 });

@@ -7,6 +7,9 @@ import { select } from '../promql.ts';
 import type { AlertRule } from './alert-rule.ts';
 import { ALERT_GROUPS, ALERT_RULES } from './alert-rules.ts';
 
+/** The address of the documentation. */
+const SITE = 'https://sluice.dev';
+
 const ORIGIN = '# Generated from tools/generate/alerts by tools/generate/generate.ts. Change it there.\n';
 
 /** Matchers for the rules of the chart, which are replaced with the release's matchers. */
@@ -22,7 +25,7 @@ export function renderRule({ name, expr, for: duration, severity, summary, impac
     annotations: {
       summary,
       description: impact,
-      runbook_url: `https://sluice.dev/runbooks#${name.toLowerCase()}`,
+      runbook_url: `${SITE}/runbooks#${name.toLowerCase()}`,
     },
   };
 }
@@ -47,8 +50,11 @@ export function renderAlerts(): GeneratedFile[] {
     { path: 'config/alerts/sluice.yaml', text: ORIGIN + write({ groups }) },
     { path: 'config/alerts/prometheus-rule.yaml', text: ORIGIN + write(object) },
     { path: 'charts/sluice/files/alerts.yaml', text: ORIGIN + write({ groups: groupsOf(chartRule) }) },
-    // This release's runbooks, for users who can't access the URL.
-    { path: 'charts/sluice/files/runbooks.md', text: `${renderRunbooks()}\n` },
+    // This release's runbooks, for users who can't access the URL. The chart does not contain the other pages.
+    {
+      path: 'charts/sluice/files/runbooks.md',
+      text: `${renderRunbooks().replaceAll(/\]\(([a-z-]+)\.md(?=[)#])/g, `](${SITE}/$1`)}\n`,
+    },
   ];
 }
 
