@@ -2,7 +2,7 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { ProjectCopy } from './copy.ts';
 import type { Mutant } from './mutant.ts';
-import { type Stage, stagesBeside, stagesOf } from './stage.ts';
+import { type Result, type Stage, stagesBeside, stagesOf } from './stage.ts';
 
 /** A mutant is detected if the tests take this many times longer than without a change. */
 const PATIENCE = 5;
@@ -62,11 +62,23 @@ export async function judge(copy: ProjectCopy, mutant: Mutant, baselines: Baseli
   const stages = mutant.test === undefined ? defaultStages(copy.path, mutant.file) : stagesOf([mutant.test]);
   for (const stage of stages) {
     const patienceMs = await patienceOf(copy, stage, baselines);
-    await writeFile(path, changed);
-    const { outcome, failure } = await copy.run(stage, patienceMs).finally(() => writeFile(path, original));
+    const { outcome, failure } = await runChanged({ path, original, changed }, () => copy.run(stage, patienceMs));
     if (outcome === 'fail') return `detected by ${failure?.replace(`${copy.path}/`, '')}`;
     if (outcome === 'take too long') return 'detected (the tests take too long)';
     if (outcome === 'could not be run') return 'prevents the tests from being run';
   }
   return 'survived';
+}
+
+/** Runs the tests while a file is changed. */
+async function runChanged(
+  { path, original, changed }: { readonly path: string; readonly original: string; readonly changed: string },
+  run: () => Promise<Result>,
+): Promise<Result> {
+  await writeFile(path, changed);
+  try {
+    return await run();
+  } finally {
+    await writeFile(path, original);
+  }
 }

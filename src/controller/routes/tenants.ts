@@ -46,10 +46,7 @@ export function createTenants(deps: TenantsDeps) {
     sync: (name: string): Promise<void> => run(of(name)),
     /** Waits until the routes for this version of the object have been applied. */
     inForce: (name: string, object: AnyObject): Promise<CompiledTenant> => awaitApplied(of(name), object, run),
-    /**
-     * Waits until the closing changes of this version have been applied, during a pause or while the routes can't be
-     * compiled.
-     */
+    /** Waits until the closing changes of this version have been applied, in a pause or if nothing can be compiled. */
     closedBy: (name: string, object: AnyObject): Promise<InForce> =>
       awaitClosed(of(name), object, deps.isPaused(name) ? run : tenant => closeOnce(syncDeps, tenant, object)),
     /** If the workspace is paused, this returns how the Subscription with this UID was closed. */

@@ -28,7 +28,7 @@ export function createIssuers(options: {
       read: () => readKeySet(issuer, limits),
       limits,
       nowMs,
-      onFailure: error => warn(log, 'warn', { issuer, err: error }, "failed to read the issuer's keys"),
+      onFailure: error => warn(log, 'warn', { issuer, err: error }, 'failed to read the keys of the issuer'),
     });
   };
   const all = new Map(options.issuers.map(issuer => [issuer, create(issuer)]));

@@ -217,7 +217,7 @@ export const facade: AlertGroup = {
       summary: 'The facade cannot verify access tokens, because an identity provider does not respond.',
       impact: 'Users of this identity provider receive a 503 response from the REST API. Events continue to flow.',
       steps: [
-        `Run \`${logsOf('facade')}\` to find the message \`failed to read the issuer's keys\`, which contains the identity provider and the error.`,
+        `Run \`${logsOf('facade')}\` to find the message \`failed to read the keys of the issuer\`, which contains the identity provider and the error.`,
         'If the identity provider uses a private CA, set `trust.configMap` in the chart values or set `NODE_EXTRA_CA_CERTS`.',
       ],
     },
