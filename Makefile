@@ -65,7 +65,7 @@ test-repeat: setup ## run a test file repeatedly to find flaky tests: FILE=part/
 test-scale: setup ## test 100,000 activations, 10,000 subscriptions, 500 draining streams, and neighbours: SCALE=1 (35 minutes) or less
 	@SCALE='$(or $(SCALE),1)' CHANGES=4000 $(NODE) node_modules/vitest/vitest.mjs run --project scale --project large test/scale/tenant test/scale/turns test/scale/draining test/system/failure/barrier
 
-test-limits: setup ## create objects and store events through several replicas at the same time, and check that no limit is exceeded: ROUNDS=1000 SEED=1 (3 minutes)
+test-limits: setup ## create objects and store events through several replicas at the same time, and check that no limit is exceeded: ROUNDS=1000 SEED=1 (30 s)
 	@ROUNDS='$(or $(ROUNDS),1000)' SEED='$(SEED)' $(NODE) node_modules/vitest/vitest.mjs run --project slow src/facade/objects/limit-guard-replicas
 	@ROUNDS='$(or $(ROUNDS),1000)' SEED='$(SEED)' $(NODE) node_modules/vitest/vitest.mjs run --project redis src/part/space/space-rounds
 
