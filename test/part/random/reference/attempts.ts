@@ -50,8 +50,9 @@ function complete(of: Reference, completion: Completion, by: string, of_: Outcom
   if (isHeld && claim.ended) {
     of.claims.delete(lane);
     of_.entries.add(claim.delivery.entry);
-    const { record } = claim.delivery;
-    if (record !== undefined && latencyMs !== undefined) {
+    const { record, forgotten } = claim.delivery;
+    // If the record has been removed along with the event, there is nothing to which the attempt could be added.
+    if (record !== undefined && !forgotten && latencyMs !== undefined) {
       claim.delivery.record = { ...record, attempts: record.attempts + 1 };
       addFailed(claim.delivery);
       if (outcome !== 'delivered' && isFirst(claim.delivery)) of.traffic.failed++;
