@@ -180,6 +180,7 @@ export const ROUTING_MUTANTS: readonly Mutant[] = [
       'a tenant keeps its turn until it has no more work',
       'const tenant = tenants.take();',
       'const tenant = [...keysOf.keys()][0];',
+      'src/controller/engine/turns.test.ts',
     ],
     ['deletions come last', "['deletion', 'change', 'background']", "['change', 'background', 'deletion']"],
   ]),
