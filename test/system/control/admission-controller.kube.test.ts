@@ -62,7 +62,9 @@ describe('every kind', () => {
     const { metadata } = await at.make(kind, SPECS[kind], { finalizers: ['example.com/theirs'] });
     const patch = (finalizers: string[]) => at.controller.mergePatch(of(kind), metadata, { metadata: { finalizers } });
     await patch(['example.com/theirs', FINALIZER]);
-    expect(await refusal(patch([FINALIZER]))).toMatch(/^403 .*can only set and remove the sluice.dev\/finalizer finalizer/);
+    expect(await refusal(patch([FINALIZER]))).toMatch(
+      /^403 .*can only set and remove the sluice.dev\/finalizer finalizer/,
+    );
     expect(await refusal(patch(['example.com/theirs', FINALIZER, 'example.com/mine']))).toMatch(
       /^403 .*can only set and remove the sluice.dev\/finalizer finalizer/,
     );
