@@ -34,6 +34,8 @@ export interface NamespaceWatch {
   readonly access: () => Exclude<NamespaceAccess, 'closed'>;
   /** Whether the objects in this namespace have been listed before. */
   readonly wasRead: () => boolean;
+  /** Same as `wasRead`, but false after a `relist` that has failed, until the objects have been listed again. */
+  readonly isCurrent: () => boolean;
   /** Returns the last error if all lists have failed for 10 seconds for another reason than a missing permission. */
   readonly failure: () => unknown;
   /** Resolves when the namespace has been listed, or if it is forbidden, failing, or closed. */
@@ -63,14 +65,12 @@ export function createNamespaceWatch(options: {
   const { onChange, onAccess, ...connection } = options;
   const end = new AbortController();
   const settled = Promise.withResolvers<void>();
-  /** Callers waiting for a list. */
-  const waiting = new Set<() => void>();
+  const relists = createRelists(onAccess);
   let forbidden = false;
 
   function release(): void {
     settled.resolve();
-    for (const resolve of waiting) resolve();
-    waiting.clear();
+    relists.release();
   }
 
   function setForbidden(is: boolean): void {
@@ -108,14 +108,10 @@ export function createNamespaceWatch(options: {
   return {
     access: () => (forbidden ? 'forbidden' : reflector.hasSynced() ? 'readable' : 'pending'),
     wasRead: reflector.hasSynced,
+    isCurrent: () => reflector.hasSynced() && !relists.isMissing(),
     failure: noted.failure,
     settled: settled.promise,
-    async relist() {
-      const released = Promise.withResolvers<void>();
-      waiting.add(released.resolve);
-      await Promise.race([released.promise, reflector.relist().catch(() => {})]);
-      waiting.delete(released.resolve);
-    },
+    relist: () => relists.wait(reflector.relist(), noted.failure),
     lastHeardMs: () => (forbidden ? undefined : reflector.lastHeardMs()),
     stop: () => {
       end.abort();
@@ -125,6 +121,37 @@ export function createNamespaceWatch(options: {
       end.abort();
       release();
       for (const key of reflector.store.keys()) onChange(key, reflector.store.get(key), undefined);
+    },
+  };
+}
+
+/**
+ * Tracks the callers waiting for a list, and whether one of them was released without it because the lists fail. `onRead`
+ * is called when this list has been read after all.
+ */
+function createRelists(onRead: () => void) {
+  const waiting = new Set<() => void>();
+  let isMissing = false;
+  return {
+    isMissing: () => isMissing,
+    release(): void {
+      for (const resolve of waiting) resolve();
+      waiting.clear();
+    },
+    async wait(list: Promise<void>, failure: () => unknown): Promise<void> {
+      const released = Promise.withResolvers<void>();
+      waiting.add(released.resolve);
+      const read = list.then(
+        () => {
+          const wasMissing = isMissing;
+          isMissing = false;
+          if (wasMissing) onRead();
+        },
+        () => {},
+      );
+      await Promise.race([released.promise, read]);
+      waiting.delete(released.resolve);
+      if (failure() !== undefined) isMissing = true;
     },
   };
 }

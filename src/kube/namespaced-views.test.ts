@@ -132,6 +132,27 @@ test('only waits for 10 s for a namespace whose lists fail, and keeps trying to 
   await server.end();
 });
 
+test('after a relist that has failed, the objects are outdated until they have been listed again', async () => {
+  const server = start();
+  server.things.set('a', [thing('a', 'rose', 'red')]);
+  for (const namespace of ['a', 'b']) server.views.open(namespace);
+  await server.clock.advance(0);
+  const isCurrent = () => ['a', 'b'].map(server.views.isCurrent);
+  expect(isCurrent()).toEqual([true, true]);
+  // The watch has missed this change.
+  server.things.set('a', []);
+  server.broken.add('a');
+  const relisted = server.red.relist();
+  await server.clock.advance(60_000);
+  await relisted;
+  expect([isCurrent(), server.views.wasRead('a'), server.red.store.size()]).toEqual([[false, true], true, 1]);
+  server.accesses.length = 0;
+  server.broken.clear();
+  await server.clock.advance(120_000);
+  expect([isCurrent(), server.accesses, server.red.store.size()]).toEqual([[true, true], ['a readable'], 0]);
+  await server.end();
+});
+
 test('a relist does not wait for a forbidden namespace, and detects granted access', async () => {
   const server = start();
   server.forbidden.add('a');

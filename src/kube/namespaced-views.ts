@@ -25,6 +25,8 @@ export interface NamespacedViews<T extends AnyObject> {
   readonly access: (namespace: string) => NamespaceAccess;
   /** Whether the objects in this namespace have been listed since it was opened. */
   readonly wasRead: (namespace: string) => boolean;
+  /** Same as `wasRead`, but false after a `relist` that has failed, until the objects have been listed again. */
+  readonly isCurrent: (namespace: string) => boolean;
   /** Returns the last error if the API server has failed to list this namespace for 10 seconds. */
   readonly failure: (namespace: string) => unknown;
   /** Calls `handler` when the access to a namespace changes, or when it begins to fail. Returns a function to unsubscribe. */
@@ -121,6 +123,7 @@ export function createNamespacedViews<T extends AnyObject>(options: {
     },
     access: namespace => opened.get(namespace)?.access() ?? 'closed',
     wasRead: namespace => opened.get(namespace)?.wasRead() === true,
+    isCurrent: namespace => opened.get(namespace)?.isCurrent() === true,
     failure: namespace => opened.get(namespace)?.failure(),
     onAccess(handler) {
       listeners.add(handler);

@@ -30,6 +30,7 @@ function start(access: NamespaceAccess) {
   const views = {
     access: () => state.access,
     wasRead: () => state.access === 'readable',
+    isCurrent: () => state.access === 'readable' && state.failure === undefined,
     failure: () => state.failure,
     onAccess: (handler: (namespace: string) => void) => {
       handlers.add(handler);
@@ -106,18 +107,21 @@ test('routes are only held back until the Secrets have been read', () => {
   expect(() => start('pending').secretAccess.assertRead('acme')).toThrow(/CacheBehind/);
 });
 
-test('a namespace whose Secrets the API server fails to list is reported as such', () => {
-  const { secretAccess, state } = start('pending');
-  state.failure = new KubeError({ call: 'GET secrets', status: 500, reason: 'InternalError', detail: 'broken' });
-  expect(() => secretAccess.assertRead('acme')).toThrow(
-    expect.objectContaining({
-      name: 'SecretsForbiddenError',
-      reason: 'ReconcileFailed',
-      message:
-        'Sluice cannot read the Secrets of namespace acme: GET secrets: 500 InternalError: broken. It keeps trying',
-    }),
-  );
-});
+test.each(['pending', 'readable'] as const)(
+  'if the API server fails to list the Secrets, this is reported (%s)',
+  access => {
+    const { secretAccess, state } = start(access);
+    state.failure = new KubeError({ call: 'GET secrets', status: 500, reason: 'InternalError', detail: 'broken' });
+    expect(() => secretAccess.assertRead('acme')).toThrow(
+      expect.objectContaining({
+        name: 'SecretsForbiddenError',
+        reason: 'ReconcileFailed',
+        message:
+          'Sluice cannot read the Secrets of namespace acme: GET secrets: 500 InternalError: broken. It keeps trying',
+      }),
+    );
+  },
+);
 
 test('a new leader binds all roles for which access is refused, and never fails', async () => {
   const { secretAccess, state, bound } = start('forbidden');

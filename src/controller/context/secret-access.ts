@@ -35,7 +35,10 @@ export interface SecretAccess {
   readonly watchBindings: (over: AbortSignal) => void;
   /** Removes access to a workspace if it is being deleted. */
   readonly revoke: (workspace: string) => Promise<void>;
-  /** Throws the same errors as `ensure` if the workspace's Secrets have never been read. */
+  /**
+   * Throws the same errors as `ensure` if the workspace's Secrets have never been read, or could not be read again when
+   * this was necessary.
+   */
   readonly assertRead: (workspace: string) => void;
   /** Whether `assertRead` does not throw an error. */
   readonly knows: (workspace: string) => boolean;
@@ -146,7 +149,8 @@ export function createSecretAccess(deps: {
     await views.retry(namespace);
   }
 
-  const knows = (workspace: string) => views.access(workspace) === 'closed' || views.wasRead(workspace);
+  // A new leader must not add an ingress key again that the previous one has removed.
+  const knows = (workspace: string) => views.access(workspace) === 'closed' || views.isCurrent(workspace);
 
   return {
     async ensure(namespace) {
