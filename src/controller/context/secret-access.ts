@@ -36,8 +36,8 @@ export interface SecretAccess {
   /** Removes access to a workspace if it is being deleted. */
   readonly revoke: (workspace: string) => Promise<void>;
   /**
-   * Throws the same errors as `ensure` if the workspace's Secrets have never been read, or could not be read again when
-   * this was necessary.
+   * Throws the same errors as `ensure` if the workspace's Secrets have never been read, or if a new leader could not read
+   * them again. It must not add an ingress key again that the previous leader has removed.
    */
   readonly assertRead: (workspace: string) => void;
   /** Whether `assertRead` does not throw an error. */
@@ -149,7 +149,6 @@ export function createSecretAccess(deps: {
     await views.retry(namespace);
   }
 
-  // A new leader must not add an ingress key again that the previous one has removed.
   const knows = (workspace: string) => views.access(workspace) === 'closed' || views.isCurrent(workspace);
 
   return {
