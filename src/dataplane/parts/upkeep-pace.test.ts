@@ -94,6 +94,7 @@ describe('the counts of a part', () => {
   test.each([
     ['many messages', PUSHED, 100],
     ['a message that any number of events was stored', STORED, 1],
+    ['large events', { ...PUSHED, events: [{ size: 100_000 }] }, 3],
   ])('are added within 5 s after %s, even if there were only a few before', async (_what, seen, messages) => {
     const { run, wake } = await startUpkeep();
     const trickle = () => wake(PUSHED);

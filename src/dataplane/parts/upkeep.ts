@@ -27,7 +27,7 @@ const TIMES = {
 const ALARM_MS = 30_000;
 /** There are only a few counts if there were fewer messages and exchanges than this, and fewer tokens. */
 const FEW = 100;
-/** This is also the maximum change of the stored bytes. */
+/** This is also the maximum change of the stored bytes, and of the bytes of events in messages. */
 const FEW_BYTES = 262_144;
 const RETRY_MS = 1_000;
 /** How long to wait between two slices of a sweep, because there is other work for the part. */
@@ -61,7 +61,7 @@ export interface Activity {
   /** The version of its rows. */
   readonly version?: string;
   /** Of a message: its events, and the lanes with events that wait. If there are none, any number of events was stored. */
-  readonly events?: readonly unknown[];
+  readonly events?: readonly { readonly size?: number | undefined }[];
   readonly behind?: readonly unknown[];
 }
 
@@ -132,6 +132,11 @@ function createJob(run: () => Promise<number | undefined>, onError: (error: unkn
   };
 }
 
+/** Returns the bytes of the events that a message says were stored. Those in an exchange were stored before. */
+function storedBytesOf({ events = [], behind }: Activity): number {
+  return behind === undefined ? 0 : events.reduce((sum, { size = 0 }) => sum + size, 0);
+}
+
 /**
  * Decides how long the counts of a part may wait. The first ones after a quiet time wait for `foldMs`. As long as there
  * are only a few, this is doubled up to `mostFoldMs`.
@@ -142,18 +147,25 @@ function createPace(foldMs: number, mostFoldMs: number) {
   let wokenMs = Number.NEGATIVE_INFINITY;
   /** Since the last count began, and before that. */
   let wakes = 0;
+  let wokenBytes = 0;
   let isMuch = false;
   let before = { wakes, isMuch };
   let last: { readonly used: number; readonly bytes: number } | undefined;
 
   return {
-    /** Returns how long this activity may wait. `isUnknown`: nobody knows yet how much there is to be counted. */
-    note(isUnknown: boolean): number {
+    /**
+     * Returns how long this activity may wait.
+     *
+     * @param isUnknown nobody knows yet how much there is to be counted
+     * @param bytes of its events
+     */
+    note(isUnknown: boolean, bytes: number): number {
       const nowMs = performance.now();
       if (wakes === 0 && nowMs > begunMs + gapMs) gapMs = foldMs;
       wokenMs = nowMs;
       wakes++;
-      isMuch ||= isUnknown || wakes >= FEW;
+      wokenBytes += bytes;
+      isMuch ||= isUnknown || wakes >= FEW || wokenBytes > FEW_BYTES;
       if (isMuch) gapMs = foldMs;
       return Math.max(foldMs, begunMs + gapMs - nowMs);
     },
@@ -162,6 +174,7 @@ function createPace(foldMs: number, mostFoldMs: number) {
       begunMs = performance.now();
       before = { wakes, isMuch };
       wakes = 0;
+      wokenBytes = 0;
       isMuch = false;
     },
     /** Returns how long to wait until they are read again, if there may be more. */
@@ -263,7 +276,7 @@ export function createUpkeep(deps: UpkeepDeps, part: Part): Upkeep {
       const isChanged = seen.version !== undefined && seen.version !== version;
       if (isChanged) version = seen.version;
       const isUnknown = seen.behind?.length === 0 && seen.events?.length === 0;
-      const withinMs = pace.note(isChanged || isUnknown || seen.hold !== undefined);
+      const withinMs = pace.note(isChanged || isUnknown || seen.hold !== undefined, storedBytesOf(seen));
       // While it waits it is looked at often enough.
       counting.within(seen.hold === 'tokens' && waiting === 'no' ? 0 : withinMs);
       sweeping.within(isChanged ? sweepMs : sweepActiveMs);
