@@ -13,7 +13,7 @@ const THOROUGH = { STEPS: '3000', SEEDS: '20', HISTORIES: '120', RUNS: '40', SHR
 /** A copy of the project, in which files can be changed. */
 export type ProjectCopy = {
   readonly path: string;
-  /** Runs the tests of a stage, one stage at a time. */
+  /** Runs the tests of a stage, one stage at a time. @throws if the copy has been removed */
   readonly run: (stage: Stage, patienceMs: number) => Promise<Result>;
   /** Ends the tests and removes the copy. */
   readonly remove: () => Promise<void>;
@@ -43,15 +43,18 @@ async function startServers(): Promise<Servers> {
  */
 function freshServers() {
   let next: Promise<Servers> | undefined;
+  let isStopped = false;
   const take = async (): Promise<Servers> => {
     const waiting = next ?? startServers();
     next = undefined;
     const servers = await waiting;
+    if (isStopped) return servers;
     next = startServers();
     next.catch(() => {});
     return servers;
   };
   const stop = async () => {
+    isStopped = true;
     await next?.then(
       servers => servers.stop(),
       () => {},
@@ -67,14 +70,18 @@ export async function copyProject(): Promise<ProjectCopy> {
   await symlink(join(ROOT, 'node_modules'), join(path, 'node_modules'));
   const servers = freshServers();
   let stopTests = () => {};
-  const run = (stage: Stage, patienceMs: number, env: NodeJS.ProcessEnv = {}) =>
-    runStage(path, stage, {
+  let isRemoved = false;
+  const run = async (stage: Stage, patienceMs: number, env: NodeJS.ProcessEnv = {}) => {
+    // It may have been removed while the tests were waiting for Redis.
+    if (isRemoved) throw new Error('the copy of the project was removed');
+    return runStage(path, stage, {
       patienceMs,
       env: { ...THOROUGH, ...env },
       onStart: stop => {
         stopTests = stop;
       },
     });
+  };
   return {
     path,
     run: async (stage, patienceMs) => {
@@ -87,6 +94,7 @@ export async function copyProject(): Promise<ProjectCopy> {
       }
     },
     remove: async () => {
+      isRemoved = true;
       stopTests();
       await servers.stop();
       await remove();

@@ -40,7 +40,15 @@ describe('a mutant', () => {
 
   test('is not judged by tests that fail without it', async () => {
     const missing = mutant('Math.max(scheduledMs, askedMs)', 'askedMs', 'src/core/delivery/none.test.ts');
-    await expect(judge(copy, missing, new Map())).rejects.toThrow('could not be run without any changes');
+    const baselines = new Map();
+    await expect(judge(copy, missing, baselines)).rejects.toThrow('could not be run without any changes');
+    // The next mutant runs them again.
+    expect(baselines.size).toBe(0);
+  });
+
+  test('starts no tests after its copy has been removed', async () => {
+    await copy.remove();
+    await expect(copy.run(['unit', 'src/core/delivery/backoff.test.ts'], 30_000)).rejects.toThrow('was removed');
   });
 });
 

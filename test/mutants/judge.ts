@@ -39,11 +39,17 @@ async function baselineOf(copy: ProjectCopy, stage: Stage): Promise<number> {
   return Math.max(LEAST_PATIENCE_MS, PATIENCE * (performance.now() - started));
 }
 
-/** Runs a stage without a mutant once, in any of the copies. Returns how long it can take with a mutant. */
+/**
+ * Runs a stage without a mutant once, in any of the copies. Returns how long it can take with a mutant. If its tests fail,
+ * which may be because of other work on the machine, they are run again for the next mutant.
+ */
 function patienceOf(copy: ProjectCopy, stage: Stage, baselines: Baselines): Promise<number> {
   const name = stage.join(' ');
-  const baseline = baselines.get(name) ?? baselineOf(copy, stage);
+  const known = baselines.get(name);
+  if (known !== undefined) return known;
+  const baseline = baselineOf(copy, stage);
   baselines.set(name, baseline);
+  baseline.catch(() => baselines.delete(name));
   return baseline;
 }
 
