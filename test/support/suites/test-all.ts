@@ -21,9 +21,9 @@ import { UNHANDLED_FILE } from './unhandled-errors.ts';
 
 /**
  * Runs the specified suites (or all suites) sequentially, except for suites that run at the same time as others: see
- * `BESIDE`. `all` means all suites except for `node`, the short version of `make test-node`. It is run if there are no
- * failures, and the machine is able to run a node. The last line is the sum: `N passed, N failed`. The exit code is
- * only 0 if there were no failures.
+ * `BESIDE`. `all` means all suites except for `node`, the short version of `make test-node`. It is run if there were no
+ * failures before it starts, and the machine is able to run a node. The last line is the sum: `N passed, N failed`. The
+ * exit code is only 0 if there were no failures.
  */
 
 const ROOT = join(import.meta.dirname, '..', '..', '..');
@@ -51,7 +51,7 @@ const SHORT_NODE = 'test/node/install.test.ts';
  * Suites that start together with the first of these other suites and are printed in their own order. `types` uses one
  * core. `waiting` uses only a small part of the machine. `chart` and `kube` wait for their API servers, and `image` and
  * `site` use the machine in the meantime. `node` waits for a kubelet and for Pods. `redis` contains tests that need
- * most of the machine, such as the failover of a Cluster, and `scale` requires all of it.
+ * most of the machine, such as the failover of a Cluster.
  */
 const BESIDE: Readonly<Record<string, readonly string[]>> = {
   lint: ['types'],
@@ -61,6 +61,9 @@ const BESIDE: Readonly<Record<string, readonly string[]>> = {
   site: ['chart'],
   node: ['system'],
 };
+
+/** The suite that requires the whole machine. It waits until those beside others have ended. */
+const ALONE = 'scale';
 
 const LONGER =
   'Longer, on demand: make bench, make test-api, make test-chaos, make test-gitops, make test-hostile, make test-limits, make test-model, make test-mutants, make test-node, make test-outages, make test-scale';
@@ -180,13 +183,16 @@ stopOnSignal(async () => {
 });
 /** Suites running at the same time as others, and functions that wait for them. */
 const begun = new Map<string, () => Promise<Result>>();
+const unseen: Promise<unknown>[] = [];
 const tallies: Tally[] = [];
 for (const [i, name] of wanted.entries()) {
   for (const [suite, others] of Object.entries(BESIDE)) {
     if (!others.includes(name) || begun.has(suite) || wanted.indexOf(suite) < i) continue;
     const ended = runUnseen(suite);
+    unseen.push(ended);
     begun.set(suite, async () => (await ended)());
   }
+  if (name === ALONE) await Promise.all(unseen);
   tallies.push(await runSuite(name));
 }
 await folder.remove();
