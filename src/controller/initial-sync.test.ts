@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { tenantId } from '../core/ids/ids.ts';
 import { cacheBehind } from '../kube/kube-error.ts';
 import { SecretsForbiddenError } from './context/secret-access.ts';
 import { OutageError } from './engine/outcome.ts';
@@ -11,6 +12,7 @@ const away = new OutageError('RedisUnavailable', 'Redis does not answer');
 /** Applies tenants, each of which fails with the given error. */
 function syncAll(failures: Readonly<Record<string, Error | undefined>>) {
   const enqueued: string[] = [];
+  const marked: string[] = [];
   const state: TermState = {
     term: { signal: new AbortController().signal } as TermState['term'],
     over: new AbortController().signal,
@@ -22,7 +24,10 @@ function syncAll(failures: Readonly<Record<string, Error | undefined>>) {
   };
   const deps = {
     terms: { fence: () => 1 },
-    control: { markClusterReady: async () => {} },
+    control: {
+      enlist: async (_fence: number, tenant: string) => void marked.push(tenant),
+      markClusterReady: async () => void marked.push('ready'),
+    },
     tenants: {
       sync: async (name: string) => {
         if (failures[name] !== undefined) throw failures[name];
@@ -36,7 +41,7 @@ function syncAll(failures: Readonly<Record<string, Error | undefined>>) {
     state,
     new Set(Object.keys(failures)),
   );
-  return { done, enqueued, state };
+  return { done, enqueued, marked, state };
 }
 
 test('a term starts even if no tenant has readable Secrets, and tries them again', async () => {
@@ -44,6 +49,12 @@ test('a term starts even if no tenant has readable Secrets, and tries them again
   await done;
   expect(enqueued).toEqual(['a', 'b']);
   expect(state.applied).toBe(true);
+});
+
+test('tenants without readable Secrets are listed first, so that ingress does not take them for unknown', async () => {
+  const { done, marked } = syncAll({ a: forbidden, b: cacheBehind('secrets of b'), c: away, d: undefined });
+  await done;
+  expect(marked).toEqual([tenantId('a'), tenantId('b'), 'ready']);
 });
 
 test('a term does not start if all tenants fail, some of them because of Redis', async () => {

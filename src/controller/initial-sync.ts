@@ -1,3 +1,4 @@
+import { tenantId } from '../core/ids/ids.ts';
 import { isStale } from '../kube/kube-error.ts';
 import type { ControlStore } from '../record/control-store.ts';
 import type { Logger } from '../telemetry/log.ts';
@@ -19,7 +20,7 @@ const TENANTS_AT_ONCE = 16;
 export async function syncEveryTenant(
   deps: {
     readonly terms: Pick<Terms, 'fence'>;
-    readonly control: Pick<ControlStore, 'markClusterReady'>;
+    readonly control: Pick<ControlStore, 'enlist' | 'markClusterReady'>;
     readonly tenants: Pick<Tenants, 'sync'>;
     readonly enqueueTenant: (name: string) => void;
     readonly log: Pick<Logger, 'error'>;
@@ -46,8 +47,13 @@ export async function syncEveryTenant(
   await Promise.race([Promise.all(Array.from({ length: TENANTS_AT_ONCE }, work)), aborted(over)]);
   over.throwIfAborted();
   // If the Secrets of a tenant can't be read, this does not indicate a problem with Redis.
-  const ofRedis = [...failed.values()].filter(error => !isStale(error) && !(error instanceof SecretsForbiddenError));
+  const isUnread = (error: unknown) => isStale(error) || error instanceof SecretsForbiddenError;
+  const ofRedis = [...failed.values()].filter(error => !isUnread(error));
   if (ofRedis.length > 0 && failed.size === names.size) throw ofRedis[0];
+  // Otherwise, after Redis has lost its data, ingress would refuse their keys instead of asking to send the event again.
+  for (const [name, error] of failed) {
+    if (isUnread(error)) await deps.control.enlist(deps.terms.fence(), tenantId(name));
+  }
   await deps.control.markClusterReady(deps.terms.fence());
   over.throwIfAborted();
   markApplied(state);
