@@ -70,7 +70,7 @@ describe('the service account of mode=all', () => {
     [
       'keep an object with a finalizer of others',
       () => applying(at('kept'), { metadata: { finalizers: ['example.com/mine'] }, spec: {} }),
-      /^403 .*can only set and remove the finalizer/,
+      /^403 .*can only set and remove the sluice\.dev\/finalizer finalizer/,
     ],
     [
       'give an object an owner',
