@@ -277,7 +277,7 @@ test('a subscription whose stream has been deleted is not live, and does not ask
     );
     expect([refused.status, refused.body.detail], path).toEqual([
       409,
-      'The producer does not have the stream of this subscription. It may have been deleted.',
+      "The producer does not have this subscription's stream. It may have been deleted.",
     ]);
   }
 });
