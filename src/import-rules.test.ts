@@ -116,7 +116,8 @@ const RULES: Readonly<Record<string, Rule>> = {
     rooms: 'core/ids core/routing time telemetry kube redis record controller/*',
   },
   controller: {
-    rooms: 'api/kinds core/delivery core/limits core/routing time telemetry mail kube redis plane record controller/*',
+    rooms:
+      'api/kinds core/ids core/delivery core/limits core/routing time telemetry mail kube redis plane record controller/*',
   },
 
   'facade/auth': {
