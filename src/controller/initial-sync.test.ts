@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest';
 import { tenantId } from '../core/ids/ids.ts';
 import { cacheBehind } from '../kube/kube-error.ts';
-import { SecretsForbiddenError } from './context/secret-access.ts';
+import { SecretsUnreadableError } from './context/secret-access.ts';
 import { OutageError } from './engine/outcome.ts';
 import { syncEveryTenant } from './initial-sync.ts';
 import type { TermState } from './term.ts';
 
-const forbidden = new SecretsForbiddenError('SecretsForbidden', 'no binding');
+const forbidden = new SecretsUnreadableError('SecretsForbidden', 'no binding');
 const away = new OutageError('RedisUnavailable', 'Redis does not answer');
 
 /** Applies tenants, each of which fails with the given error. */

@@ -3,7 +3,7 @@ import { isStale } from '../kube/kube-error.ts';
 import type { ControlStore } from '../record/control-store.ts';
 import type { Logger } from '../telemetry/log.ts';
 import { aborted } from '../time/clock.ts';
-import { SecretsForbiddenError } from './context/secret-access.ts';
+import { SecretsUnreadableError } from './context/secret-access.ts';
 import type { Tenants } from './routes/tenants.ts';
 import { markApplied, type TermState, type Terms } from './term.ts';
 
@@ -47,7 +47,7 @@ export async function syncEveryTenant(
   await Promise.race([Promise.all(Array.from({ length: TENANTS_AT_ONCE }, work)), aborted(over)]);
   over.throwIfAborted();
   // If the Secrets of a tenant can't be read, this does not indicate a problem with Redis.
-  const isUnread = (error: unknown) => isStale(error) || error instanceof SecretsForbiddenError;
+  const isUnread = (error: unknown) => isStale(error) || error instanceof SecretsUnreadableError;
   const ofRedis = [...failed.values()].filter(error => !isUnread(error));
   if (ofRedis.length > 0 && failed.size === names.size) throw ofRedis[0];
   // Otherwise, after Redis has lost its data, ingress would refuse their keys instead of asking to send the event again.

@@ -17,7 +17,7 @@ import { isPathParameter, validate, validatePath } from './contract/validate.ts'
 import { messageOfUnknown } from './contract/validation-messages.ts';
 import { createWaiter, createWaitingCalls, type WaitingCalls } from './contract/waiting-calls.ts';
 import type { Facade } from './objects/facade.ts';
-import { payForLookups } from './objects/paid-lookups.ts';
+import { payForLookups } from './objects/lookups.ts';
 import { useShareOf } from './objects/redis-shares.ts';
 import type { RunningCalls } from './running-calls.ts';
 

@@ -70,7 +70,7 @@ describe('client', () => {
     expect(client.namespace).toBe('home');
   });
 
-  it('treats an object as missing only if the API server says so', async () => {
+  it('treats a 404 as a missing object only if its body is a Status with the reason NotFound', async () => {
     let body = '{"kind": "Status", "reason": "NotFound"}';
     const { client } = await serve((_request, response) => response.writeHead(404).end(body));
     expect(await client.get(NAMESPACES, NAME)).toBeUndefined();

@@ -4,7 +4,7 @@ import type { AnyObject } from '../../kube/object.ts';
 import { resourceOf } from '../caches/caches.ts';
 import type { EventRecorder } from '../engine/event-recorder.ts';
 import type { Context } from './context.ts';
-import { SecretsForbiddenError } from './secret-access.ts';
+import { SecretsUnreadableError } from './secret-access.ts';
 
 const NOTES = {
   redis: {
@@ -30,7 +30,7 @@ export type ForcedRemoval = keyof typeof NOTES;
  * cache, Redis still contains the routes, so that events would be delivered for an object that no longer exists.
  */
 export function isRemovedDespite(error: unknown): boolean {
-  return !(error instanceof SecretsForbiddenError || isKubeError(error));
+  return !(error instanceof SecretsUnreadableError || isKubeError(error));
 }
 
 /** Returns a function that records an Event when an object's finalizer is removed early. */

@@ -6,7 +6,7 @@ import type { NamespacedViews } from '../../kube/namespaced-views.ts';
 import { createStore } from '../../kube/store.ts';
 import type { Caches } from '../caches/caches.ts';
 import type { SecretObject } from '../caches/secret-caches.ts';
-import { createSecretAccess, SecretsForbiddenError } from './secret-access.ts';
+import { createSecretAccess, SecretsUnreadableError } from './secret-access.ts';
 
 const USER = 'system:serviceaccount:sluice-system:sluice-controller';
 const ROLE = 'sluice-workspace-secrets';
@@ -87,7 +87,7 @@ test('a binding has 5 s to take effect before the refusal is reported', async ()
   await expect(secretAccess.ensure('acme')).rejects.toMatchObject({ reason: 'CacheBehind' });
   expect(() => secretAccess.assertRead('acme')).toThrow(/CacheBehind/);
   await clock.advance(5_000);
-  await expect(secretAccess.ensure('acme')).rejects.toThrow(SecretsForbiddenError);
+  await expect(secretAccess.ensure('acme')).rejects.toThrow(SecretsUnreadableError);
   expect(() => secretAccess.assertRead('acme')).toThrow(`binds the ClusterRole ${ROLE} to ${USER}`);
 });
 
@@ -114,7 +114,7 @@ test.each(['pending', 'readable'] as const)(
     state.failure = new KubeError({ call: 'GET secrets', status: 500, reason: 'InternalError', detail: 'broken' });
     expect(() => secretAccess.assertRead('acme')).toThrow(
       expect.objectContaining({
-        name: 'SecretsForbiddenError',
+        name: 'SecretsUnreadableError',
         reason: 'ReconcileFailed',
         message:
           'Sluice cannot read the Secrets of namespace acme: GET secrets: 500 InternalError: broken. It keeps trying',

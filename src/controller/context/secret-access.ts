@@ -18,14 +18,14 @@ import { ownsNamespace } from './context.ts';
 const BOUND_AT_ONCE = 16;
 
 /** Thrown if the API server forbids reading the Secrets of a workspace's namespace, or fails to list them. */
-export class SecretsForbiddenError extends ReconcileError {
-  override readonly name = 'SecretsForbiddenError';
+export class SecretsUnreadableError extends ReconcileError {
+  override readonly name = 'SecretsUnreadableError';
 }
 
 /** SecretAccess is used to give this process access to the Secrets of each workspace. */
 export interface SecretAccess {
   /**
-   * If the API server refuses access, this will grant it. @throws SecretsForbiddenError, or KubeError if it has not
+   * If the API server refuses access, this will grant it. @throws SecretsUnreadableError, or KubeError if it has not
    * been granted yet
    */
   readonly ensure: (workspace: string) => Promise<void>;
@@ -80,14 +80,14 @@ function secretsForbidden(facts: { namespace: string; role: string; user: string
   const { namespace, role, user = 'the user of the controller', cause } = facts;
   const reason = isKubeError(cause) ? `: ${cause.message}` : '';
   const message = `Sluice cannot read the Secrets of namespace ${namespace}${reason}. Add a RoleBinding to this namespace that binds the ClusterRole ${role} to ${user}`;
-  return new SecretsForbiddenError('SecretsForbidden', message, { cause });
+  return new SecretsUnreadableError('SecretsForbidden', message, { cause });
 }
 
 /** Returns the error for Secrets that have not been listed yet, or that the API server fails to list. */
 function secretsUnread(namespace: string, cause: unknown): Error {
   if (cause === undefined) return cacheBehind(`secrets of ${namespace}`);
   const message = `Sluice cannot read the Secrets of namespace ${namespace}: ${(cause as Error).message}. It keeps trying`;
-  return new SecretsForbiddenError('ReconcileFailed', message, { cause });
+  return new SecretsUnreadableError('ReconcileFailed', message, { cause });
 }
 
 async function unbind(client: Pick<KubeClient, 'remove'>, name: ObjectName): Promise<void> {

@@ -14,7 +14,7 @@ import { READY_MS } from './watch.ts';
 const LINGER_MS = 5;
 /** The maximum time between two exchanges while there are claims. Each exchange is also used as a heartbeat. */
 const BEAT_MS = 1_000;
-/** The maximum number of completions and of claims per exchange. A lane that is not claimed at once costs Redis twice. */
+/** The maximum number of completions and claims per exchange. Each lane that ends can be claimed in the same call. */
 const AT_ONCE = 128;
 /** The maximum number of bytes in pushes that were not read yet. */
 const ROOM_BYTES = 2 * 2 ** 20;

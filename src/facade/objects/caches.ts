@@ -13,8 +13,7 @@ import { type Cached, RESOURCES } from './cached.ts';
 import { INDEXES, type Indexes, type NamespacedKind, spaceOf } from './indexes.ts';
 import { CALL_WITHIN_MS, kubeRefusal } from './kube-failures.ts';
 import { createLiveLists, type ListLive } from './live-lists.ts';
-import { createLookups, type LookupIndex } from './lookups.ts';
-import { chargeLookup } from './paid-lookups.ts';
+import { chargeLookup, createLookups, type LookupIndex } from './lookups.ts';
 
 /**
  * Caches contains all objects watched by the facade, including functions to look them up. Objects that another

@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
 import type { KindName } from '../../api/kinds/kinds.ts';
 import { Refusal } from '../../http/refusal.ts';
 import type { KubeClient } from '../../kube/client.ts';
@@ -65,4 +66,20 @@ export function createLookups({ client, indexes, keep }: LookupOptions) {
       return found.find(object => valuesOf(object).includes(value)) as Cached<K> | undefined;
     },
   };
+}
+
+const charges = new AsyncLocalStorage<() => void>();
+
+/**
+ * Runs a call that pays for each id that has to be looked up on the API server.
+ *
+ * @param charge charges a lookup to the caller. @throws Refusal 429
+ */
+export function payForLookups<T>(charge: () => void, run: () => Promise<T>): Promise<T> {
+  return charges.run(charge, run);
+}
+
+/** Charges a lookup to the current call. Does nothing if there is no current call. @throws Refusal 429 */
+export function chargeLookup(): void {
+  charges.getStore()?.();
 }

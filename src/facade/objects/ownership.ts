@@ -5,7 +5,6 @@ import type { Identity } from '../auth/identity.ts';
 import { mayActFor, mayActForAccount, type Role } from '../auth/ownership.ts';
 import type { Cached } from './cached.ts';
 import type { Caches } from './caches.ts';
-import { endedGrant, type Grant } from './grants.ts';
 import { spaceOf } from './indexes.ts';
 
 /** Replaces an id with an id that does not exist. */
@@ -20,6 +19,25 @@ export interface OwnedTenant {
   readonly workspace: Cached<'Workspace'>;
   /** The caller role. */
   readonly role: Role;
+}
+
+/** The fields of an Integration that determine its state. */
+export type Grant = Pick<Cached<'Integration'>, 'spec' | 'status'>;
+
+/**
+ * Returns what a workspace sees of an Integration that it was once granted, after the producer has deleted it or granted
+ * it to another workspace.
+ */
+export function endedGrant(workspace: string): Grant {
+  return { spec: { workspace, revoked: true } };
+}
+
+/** Returns true if the Integration exists and grants access to the workspace. */
+export function isGrantedTo<I extends Cached<'Integration'>>(
+  integration: I | undefined,
+  workspace: string,
+): integration is I {
+  return integration?.spec.workspace === workspace;
 }
 
 /** Integration whose receiving workspace is owned by the caller. */
@@ -112,10 +130,7 @@ function createPaidLookups(caches: Reads) {
 export function createOwnership(caches: Reads): Ownership {
   const { isCached, find, forbidden } = createPaidLookups(caches);
 
-  /**
-   * Returns an object from the cache. If it is not in the cache, the API server is queried, because it may just have
-   * been created by another replica.
-   */
+  /** Reads an object that is not in the cache from the API server: another replica may just have created it. */
   async function present<K extends KindName>(kind: K, name: string): Promise<Cached<K> | undefined> {
     return caches.get(kind, { name }) ?? (await caches.live(kind, { name }));
   }
@@ -161,6 +176,9 @@ export function createOwnership(caches: Reads): Ownership {
     },
     async integration(caller, id) {
       let known = isCached('Integration', id);
+      // Otherwise, each call would look up the deleted Integration, and so would each check of a call that waits.
+      const deleted = known ? undefined : await leftBy(caller.identity, id);
+      if (deleted !== undefined) return deleted;
       let object = await find(caller, 'Integration', id);
       // The cache may not contain the acceptance yet.
       if (object !== undefined && object.spec.workspace === undefined && known) {
@@ -174,10 +192,9 @@ export function createOwnership(caches: Reads): Ownership {
       if (object !== undefined && recipient !== undefined) {
         return integrationOf(object.metadata.namespace ?? '', object.metadata.name, object, recipient);
       }
-      const refusal = await forbidden(caller, 'Integration', id, known);
-      const ended = await leftBy(caller.identity, id);
-      if (ended === undefined) throw refusal;
-      return ended;
+      const regranted = await leftBy(caller.identity, id);
+      if (regranted !== undefined) return regranted;
+      throw await forbidden(caller, 'Integration', id, known);
     },
     async account(caller, id) {
       const known = isCached('Account', id);

@@ -90,7 +90,7 @@ export type ExchangeAnswer =
   | { readonly answer: 'GONE' };
 
 /**
- * Ends up to 256 attempts, and claims up to `most` events. Both of this is done in a single step. Both may be 0. If the
+ * Ends attempts, and claims up to `most` events. Both of this is done in a single step. Both may be 0. If the
  * call was too late, this throws an error.
  */
 export type Exchange = (

@@ -6,7 +6,7 @@ import { cacheBehind } from '../../../kube/kube-error.ts';
 import type { Context } from '../../context/context.ts';
 import { createDeletionTimes } from '../../context/deletion-times.ts';
 import { finalizeUnlessPaused, PAUSABLE } from '../../context/paused.ts';
-import { SecretsForbiddenError } from '../../context/secret-access.ts';
+import { SecretsUnreadableError } from '../../context/secret-access.ts';
 import type { Attempt } from '../../engine/keyed-controller.ts';
 import { finalizeStream, holdsEvents, reconcileStream } from './reconcile.ts';
 
@@ -105,7 +105,7 @@ describe('the deletion of a stream', () => {
   });
 
   test.each([
-    new SecretsForbiddenError('SecretsForbidden', 'the Secrets of the workspace cannot be read'),
+    new SecretsUnreadableError('SecretsForbidden', 'the Secrets of the workspace cannot be read'),
     cacheBehind('secrets of acme'),
   ])('waits for anything other than Redis for as long as necessary: $message', async fault => {
     const outcome = await finalize('Retain', { fault, deletingForMs: 3_600_000 });

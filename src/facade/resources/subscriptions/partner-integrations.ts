@@ -7,9 +7,9 @@ import { PageQuery, pageOf, paginate } from '../../contract/page.ts';
 import { defineRoute } from '../../contract/route.ts';
 import type { Cached } from '../../objects/cached.ts';
 import type { Caches } from '../../objects/caches.ts';
-import { endedGrant, type Grant, isGrantedTo } from '../../objects/grants.ts';
 import { integrationIdOf } from '../../objects/indexes.ts';
 import { workspacesOf } from '../../objects/objects-of-caller.ts';
+import { endedGrant, type Grant, isGrantedTo } from '../../objects/ownership.ts';
 import { IntegrationStatus } from '../integrations/integration-entry.ts';
 
 const PartnerIntegration = z
