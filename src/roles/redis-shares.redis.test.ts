@@ -62,7 +62,9 @@ onEachRedis(redis => {
     // Redis responds in the order of the calls, so all of them would have returned by now if they had not been delayed.
     expect(answered.before).toBeLessThan(500);
     await Promise.all(flood);
-    expect(answered.all).toBeGreaterThan(answered.before);
+    expect(evil.used.calls).toBeGreaterThan(answered.before);
+    // If a script was interrupted on a busy machine, it used the share of seconds, and all reads of the flood are refused.
+    await expect.poll(() => evil.read().then(({ answer }) => answer), { timeout: 20_000 }).toBe('OK');
   });
 
   test('reads that would wait for more than two seconds are refused, and reads of others are not', async () => {

@@ -70,17 +70,22 @@ export async function copyProject(): Promise<ProjectCopy> {
   await symlink(join(ROOT, 'node_modules'), join(path, 'node_modules'));
   const servers = freshServers();
   let stopTests = () => {};
+  let tests: Promise<unknown> = Promise.resolve();
   let isRemoved = false;
   const run = async (stage: Stage, patienceMs: number, env: NodeJS.ProcessEnv = {}) => {
     // It may have been removed while the tests were waiting for Redis.
     if (isRemoved) throw new Error('the copy of the project was removed');
-    return runStage(path, stage, {
+    const result = runStage(path, stage, {
       patienceMs,
       env: { ...THOROUGH, ...env },
+      // It is removed with the copy, even if this process has ended before the tests.
+      reportFolder: path,
       onStart: stop => {
         stopTests = stop;
       },
     });
+    tests = result.catch(() => {});
+    return result;
   };
   return {
     path,
@@ -96,7 +101,7 @@ export async function copyProject(): Promise<ProjectCopy> {
     remove: async () => {
       isRemoved = true;
       stopTests();
-      await servers.stop();
+      await Promise.all([tests, servers.stop()]);
       await remove();
     },
   };

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { copyProject, type ProjectCopy } from './copy.ts';
 import { judge } from './judge.ts';
@@ -71,11 +71,11 @@ test('SIGTERM ends the tests and removes the copies', async () => {
   const exited = once(child, 'exit');
   /** Returns the tests that run in a copy. */
   const running = () => spawnSync('pgrep', ['-f', `${folder.path}/.*vitest`], { encoding: 'utf8' }).stdout;
-  await vi.waitUntil(running, { timeout: 45_000, interval: 20 });
+  await expect.poll(running, { timeout: 45_000, interval: 20 }).not.toBe('');
   child.kill('SIGTERM');
   expect(await exited).toEqual([143, null]);
-  await vi.waitUntil(() => !running(), { timeout: 10_000 });
+  await expect.poll(running, { timeout: 10_000 }).toBe('');
   // A copy that was not complete is removed a second after the end.
-  await vi.waitUntil(() => readdirSync(folder.path).length === 0, { timeout: 10_000 });
+  await expect.poll(() => readdirSync(folder.path), { timeout: 10_000 }).toEqual([]);
   await folder.remove();
 });

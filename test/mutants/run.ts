@@ -34,6 +34,7 @@ async function removeCopies(): Promise<void> {
 async function work(): Promise<void> {
   const copy = await copyProject();
   copies.push(copy);
+  if (isStopping) return copy.remove();
   for (const [i, mutant] of waiting) {
     const started = performance.now();
     const verdict = await judge(copy, mutant, baselines).catch((error: unknown) => `was not judged: ${error}`);

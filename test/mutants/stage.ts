@@ -61,6 +61,8 @@ export function resultOf(
  * Runs the tests of a stage until the first one fails.
  *
  * @param folder the project, or a copy of it
+ * @param options.reportFolder for the report of the tests, while they run. By default, the folder of the system for
+ *   temporary files
  * @param options.onStart is called with a function that ends the tests
  */
 export async function runStage(
@@ -69,11 +71,12 @@ export async function runStage(
   options: {
     readonly patienceMs: number;
     readonly env?: NodeJS.ProcessEnv;
+    readonly reportFolder?: string;
     readonly onStart?: (stop: () => void) => void;
   },
 ): Promise<Result> {
   const vitest = join(folder, 'node_modules', 'vitest', 'vitest.mjs');
-  const file = join(tmpdir(), `mutant-report-${randomUUID()}.json`);
+  const file = join(options.reportFolder ?? tmpdir(), `mutant-report-${randomUUID()}.json`);
   const output = ['--reporter=json', `--outputFile.json=${file}`];
   const child = spawn(process.execPath, [vitest, 'run', '--bail=1', ...output, '--project', project, ...paths], {
     cwd: folder,
