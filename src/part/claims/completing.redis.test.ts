@@ -34,6 +34,17 @@ onEachRedis(redis => {
       expect((await t.hash('meta')).out).toMatch(/ 2 0 0$/);
     });
 
+    test('delivered: does not continue the lane of a subscription that was held in the meantime', async () => {
+      const { t, d } = await start();
+      const [, second] = await t.send('k', 'k');
+      const [claim] = (await d.exchange()).claims;
+      await t.setRow('a', { send: 'held' });
+      d.end(claim as Claim);
+      expect(await d.exchange()).toMatchObject({ answers: ['done'], claims: [] });
+      await t.setRow('a', {});
+      expect((await d.exchange()).claims).toMatchObject([{ ref: second }]);
+    });
+
     test('does not count below zero after counts were lost', async () => {
       const { t, d } = await start();
       await t.send('k', 'l');

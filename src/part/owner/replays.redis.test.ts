@@ -183,6 +183,19 @@ onEachRedis(redis => {
       expect(await inbox.drain()).toEqual([]);
     });
 
+    test('queues a chunk once, even if it is repeated after its events were delivered', async () => {
+      const inbox = await start();
+      const refs = await inbox.publish(['a', 'b']);
+      await inbox.drain();
+      const inboxes = createPartReplayInboxes(inbox.client, inbox.findSlot);
+      const place = await inboxes.placeOf(inbox.inbox);
+      const enqueue = () => inboxes.enqueue({ inbox: inbox.inbox, replayId: 'r', number: 0, refs, place });
+      expect(await enqueue()).toBe('tt');
+      expect(await inbox.drain()).toHaveLength(2);
+      expect(await enqueue()).toBe('tt');
+      expect(await inbox.drain()).toEqual([]);
+    });
+
     test.each<[string, () => Promise<undefined>]>([
       ['does not respond', () => Promise.reject(new Error('no answer'))],
       ['is not whole', async () => undefined],

@@ -242,5 +242,13 @@ onEachRedis(redis => {
       for (const name of ['a', 'b']) await t.setRow(name, {});
       expect(await live(t)).toBe('2');
     });
+
+    test('is counted again after a lost row was written again', async () => {
+      const { t } = await startPart(redis(), { a: {}, b: {} }, ['k']);
+      await redis().call('hdel', t.keys.subs, t.slot('b'));
+      await t.change({ kind: 'row', slot: t.slot('b'), row: row({}) }, { kind: 'marker' });
+      await t.send('k', 'other');
+      expect([await live(t), await reasonsOf(t)]).toEqual(['2', { not_activated: 2 }]);
+    });
   });
 });

@@ -29,6 +29,7 @@ export const CLAIM_MUTANTS: readonly Mutant[] = [
       'a failed attempt of an event that has ended is not counted',
       "if attempts and outcome ~= 'd' and usesQuota(lane) then missed = missed + 1 end",
       '',
+      'src/part/records/late-attempt.redis.test.ts',
     ],
     [
       'a failed attempt keeps earlier lapses',
@@ -63,6 +64,7 @@ export const CLAIM_MUTANTS: readonly Mutant[] = [
       'the result of an earlier claim counts as the last attempt',
       "if outcome ~= 'd' then return 's', false end",
       "if outcome ~= 'd' then noteAttempt(slot, outcome, attempt) return 's', false end",
+      'src/part/state/delivery-state.redis.test.ts',
     ],
     ['the end of an attempt does not give a turn', 'if waitingOf[slot] == SOME then giveTurn(slot) end', ''],
   ]),
@@ -73,7 +75,12 @@ export const CLAIM_MUTANTS: readonly Mutant[] = [
     ['a plain delivery of an earlier holder releases the lane', '(hasMore or claim == alone)', '(hasMore or claim)'],
   ]),
   ...mutantsOf(`${PART}claims/completing.lua`, [
-    ['failed attempts exceed the limit', 'while openCost(longer) > before do longer = withoutOldest(longer) end', ''],
+    [
+      'failed attempts exceed the limit',
+      'while openCost(longer) > before do longer = withoutOldest(longer) end',
+      '',
+      'src/part/stored/open-limit.redis.test.ts',
+    ],
     [
       'a successful delivery still uses the quota as an open one',
       'addBytes(-OPEN_COST * count)',
@@ -94,7 +101,12 @@ export const CLAIM_MUTANTS: readonly Mutant[] = [
       'CHUNK_BYTES',
       `${PART}records/delivered.redis.test.ts`,
     ],
-    ['a dead letter is recovered twice', "if outcome == 'x' then outcome = 'X' end", ''],
+    [
+      'a dead letter is recovered twice',
+      "if outcome == 'x' then outcome = 'X' end",
+      '',
+      'src/part/owner/recovery.redis.test.ts',
+    ],
   ]),
   ...mutantsOf(`${PART}owner/recovery.ts`, [
     ['a dead replay does not require another replay', 'replayId !== undefined || recovered', 'recovered'],
@@ -104,7 +116,12 @@ export const CLAIM_MUTANTS: readonly Mutant[] = [
   ]),
   ...mutantsOf(`${PART}owner/enqueue.lua`, [
     ['a repeated chunk of a replay is enqueued again', "if before then return { 'OK', before } end", ''],
-    ['expired events are replayed', "word ~= 'GONE' and ref > cut and", "word ~= 'GONE' and"],
+    [
+      'expired events are replayed',
+      "word ~= 'GONE' and ref > cut and",
+      "word ~= 'GONE' and",
+      'src/part/sweep/replays.redis.test.ts',
+    ],
   ]),
   ...mutantsOf(`${PART}records/delivered.lua`, [
     ['failed results are removed with their event', 'if string.byte(chunk, at + 5) ~= DELIVERED then', 'if false then'],
@@ -116,7 +133,12 @@ export const CLAIM_MUTANTS: readonly Mutant[] = [
     ],
   ]),
   ...mutantsOf(`${PART}owner/finish.lua`, [
-    ['a skipped delivery still uses the quota as an open one', 'addBytes(-openCost(failed))', ''],
+    [
+      'a skipped delivery still uses the quota as an open one',
+      'addBytes(-openCost(failed))',
+      '',
+      'src/part/stored/kept-bytes.redis.test.ts',
+    ],
     ['a skip continues a lane during an attempt', 'setClaim(lane, markEnded(claim))', 'setClaim(lane, false)'],
   ]),
   ...mutantsOf(`${PART}owner/send-test.lua`, [
@@ -165,10 +187,26 @@ export const CLAIM_MUTANTS: readonly Mutant[] = [
       'a successful delivery uses the quota like a failed one',
       '  elseif isListed then\n    failedBytes',
       '  else\n    failedBytes',
+      'src/part/stored/open-bytes.redis.test.ts',
     ],
-    ['test events use the quota of the producer', '(name ~= ref or isTestRef(ref))', 'false'],
-    ['failed replays are not limited', 'if bytes > MOST_BYTES then return false end', ''],
-    ['more bytes are released than were charged', 'math.max(0, had + bytes)', 'had + bytes'],
+    [
+      'test events use the quota of the producer',
+      '(name ~= ref or isTestRef(ref))',
+      'false',
+      'src/part/stored/open-bytes.redis.test.ts',
+    ],
+    [
+      'failed replays are not limited',
+      'if bytes > MOST_BYTES then return false end',
+      '',
+      'src/part/stored/open-bytes.redis.test.ts',
+    ],
+    [
+      'more bytes are released than were charged',
+      'math.max(0, had + bytes)',
+      'had + bytes',
+      'src/part/stored/kept-bytes.redis.test.ts',
+    ],
   ]),
   ...mutantsOf('src/dataplane/parts/part-worker.ts', [
     [
@@ -182,12 +220,23 @@ export const CLAIM_MUTANTS: readonly Mutant[] = [
       'if (count.read(push.pushed, push.bytes, claims) && false) loop',
       'src/dataplane/parts/part-faults.redis.test.ts',
     ],
-    ['a crashed dispatcher keeps its claims', '    for (const lapsed of answer.lapsed) evict(lapsed);\n', ''],
-    ['the dispatcher does not wake up for a retry', '    if (answer.dueMs !== undefined) wakeAt(answer.dueMs);\n', ''],
+    [
+      'a crashed dispatcher keeps its claims',
+      '    for (const lapsed of answer.lapsed) evict(lapsed);\n',
+      '',
+      'src/dataplane/parts/part-faults.redis.test.ts',
+    ],
+    [
+      'the dispatcher does not wake up for a retry',
+      '    if (answer.dueMs !== undefined) wakeAt(answer.dueMs);\n',
+      '',
+      'src/dataplane/parts/part-worker.redis.test.ts',
+    ],
     [
       'a subscription that is behind is never advanced',
       'if (advancedVersion !== version || answer.hold !== undefined) advance();',
       '',
+      'src/dataplane/parts/part-metrics.redis.test.ts',
     ],
   ]),
   ...mutantsOf('src/dataplane/parts/upkeep.ts', [
@@ -195,6 +244,7 @@ export const CLAIM_MUTANTS: readonly Mutant[] = [
       'a part that waits for tokens only requests them once',
       "    if (waiting !== 'no') return waiting === 'asked' ? waitedMs : shortMs;\n",
       '',
+      'src/dataplane/parts/upkeep.redis.test.ts',
     ],
   ]),
 ];

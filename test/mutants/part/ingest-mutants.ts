@@ -155,8 +155,18 @@ export const INGEST_MUTANTS: readonly Mutant[] = [
       'end',
       'test/part/random/random.redis.test.ts',
     ],
-    ['live subscriptions are not counted again after a loss', '    live = countLive()\n', ''],
-    ['a slice counts removed subscriptions', '  sliced = math.max(0, sliced - 1)\n', ''],
+    [
+      'live subscriptions are not counted again after a loss',
+      '    live = countLive()\n',
+      '',
+      'src/part/reasons/reasons.redis.test.ts',
+    ],
+    [
+      'a slice counts removed subscriptions',
+      '  sliced = math.max(0, sliced - 1)\n',
+      '',
+      'src/part/reasons/reasons.redis.test.ts',
+    ],
     [
       'skipped events are not counted',
       'if position and position < tail then redis',
@@ -170,16 +180,37 @@ export const INGEST_MUTANTS: readonly Mutant[] = [
     ['an hour is lost if the clock is set back', 'tonumber(newest) < hour', 'tonumber(newest) ~= hour'],
   ]),
   ...mutantsOf(`${PART}catchup/skips.lua`, [
-    ['a skip only counts one page', "redis.call('HSET', KEY_SKIPS, slot .. last, till)", ''],
-    ['a skip counts events from before the activation', 'if since and since < last then', 'if since then'],
-    ['a skip counts closed subscriptions', 'if route and route ~= CLOSED then', 'if true then'],
-    ['a skip is not found among many', "until found[1] or cursor == '0'", 'until true'],
+    [
+      'a skip only counts one page',
+      "redis.call('HSET', KEY_SKIPS, slot .. last, till)",
+      '',
+      'src/part/reasons/reasons.redis.test.ts',
+    ],
+    [
+      'a skip counts events from before the activation',
+      'if since and since < last then',
+      'if since then',
+      'src/part/reasons/reasons.redis.test.ts',
+    ],
+    [
+      'a skip counts closed subscriptions',
+      'if route and route ~= CLOSED then',
+      'if true then',
+      'src/part/reasons/reasons.redis.test.ts',
+    ],
+    [
+      'a skip is not found among many',
+      "until found[1] or cursor == '0'",
+      'until true',
+      'src/part/reasons/reasons.redis.test.ts',
+    ],
   ]),
   ...mutantsOf(`${PART}lanes/set-back.lua`, [
     [
       'a retry is delayed after the clock was set back',
       'if tried and tried > now and due > tried then',
       'if false then',
+      'test/part/claims/clock-set-back.redis.test.ts',
     ],
   ]),
 ];

@@ -24,7 +24,12 @@ export const LEDGER_MUTANTS: readonly Mutant[] = [
     ],
   ]),
   ...mutantsOf(`${PART}tokens/account-grant.lua`, [
-    ['an old report reclaims tokens', 'if total > had then', 'if total ~= had then'],
+    [
+      'an old report reclaims tokens',
+      'if total > had then',
+      'if total ~= had then',
+      'src/part/tokens/ledger-faults.redis.test.ts',
+    ],
     ['a late report of a removed ledger is counted again', 'if ARG_TERM ~= term then', 'if false then'],
     ['a ledger restored by a failover is removed', "if endedAt then redis.call('ZREM', KEY_ENDED, field) end", ''],
     ['an account grants tokens that other parts hold', ' - heldByOthers(KEY_HOLD, ARG_PART)', ''],
@@ -63,7 +68,12 @@ export const LEDGER_MUTANTS: readonly Mutant[] = [
     ],
   ]),
   ...mutantsOf(`${PART}tokens/give-back.lua`, [
-    ['returned tokens can be spent', "  redis.call('HSET', KEY_META, 'granted', meta[3] or '0')\n", ''],
+    [
+      'returned tokens can be spent',
+      "  redis.call('HSET', KEY_META, 'granted', meta[3] or '0')\n",
+      '',
+      'src/part/tokens/silent-holder.redis.test.ts',
+    ],
   ]),
   ...mutantsOf(`${PART}tokens/ledger.lua`, [
     ['a previous payer does not owe anything', "    redis.call('HSET', KEY_META, 'owed', (m[5] or '') .. text)\n", ''],
@@ -121,7 +131,12 @@ export const LEDGER_MUTANTS: readonly Mutant[] = [
       "if cursor ~= '=' then cursor = '-' end",
     ],
     ['a claimed event does not expire', 'if waits[i] or claimed then', 'if waits[i] then'],
-    ['results of delivered events are kept', '\n  forgetRecords(last, ref, number)\n', '\n'],
+    [
+      'results of delivered events are kept',
+      '\n  forgetRecords(last, ref, number)\n',
+      '\n',
+      'test/part/random/random.redis.test.ts',
+    ],
     ['results of delivered replays are kept', 'forgetDelivered(recordsOf(refs[replayedFrom[k]]), names)', ''],
     ['expired events still use the quota', 'addBytes(-bytes)', ''],
   ]),
@@ -134,10 +149,17 @@ export const LEDGER_MUTANTS: readonly Mutant[] = [
     ['an expired delivery still uses the quota as an open one', 'addBytes(-openCost(failed))', ''],
     ['the list of failed deliveries is not limited', 'return listedOf[slot] >= MOST_LISTED', 'return false'],
   ]),
-  ...mutantsOf(`${PART}sweep/forget-ids.lua`, [['removed ids still use the quota', 'addBytes(-ID_COST * ids)', '']]),
+  ...mutantsOf(`${PART}sweep/forget-ids.lua`, [
+    ['removed ids still use the quota', 'addBytes(-ID_COST * ids)', '', 'test/part/random/random.redis.test.ts'],
+  ]),
   ...mutantsOf(`${PART}sweep/forget-records.lua`, [
     ['removed failed deliveries still use the quota', 'addBytes(-bytes)', ''],
-    ['names are kept longer than their records', "if bytes > 0 then redis.call('HDEL', KEY_META, 'tidied') end", ''],
+    [
+      'names are kept longer than their records',
+      "if bytes > 0 then redis.call('HDEL', KEY_META, 'tidied') end",
+      '',
+      'src/part/stored/kept-bytes.redis.test.ts',
+    ],
   ]),
   ...mutantsOf(`${PART}sweep/forget-slot.lua`, [
     ['open deliveries of a deleted subscription still use the quota', 'addBytes(-openCost(failed))', ''],
