@@ -39,10 +39,8 @@ function endOnUnexpectedErrors(log: Logger): void {
 }
 
 async function main(config: Config): Promise<void> {
-  const log = createLogger({
-    level: config.logLevel,
-    ...(config.roles.length === 1 ? { role: config.roles[0] as Role } : {}),
-  });
+  const only = config.roles.length === 1 ? { role: config.roles[0] as Role } : {};
+  const log = createLogger({ level: config.logLevel, ...only });
   endOnUnexpectedErrors(log);
   const starts = await loadRoles(config.roles);
   const registry = openRegistry();
@@ -60,6 +58,7 @@ async function main(config: Config): Promise<void> {
     tracing,
     redis: redis.client,
     redisImpairments: redis.impairments,
+    keysVersion: redis.keysVersion,
     kubeMetrics: () => (kubeMetrics ??= createKubeMetrics(registry)),
     certificates: watchCertificates(config, log, registry),
     nowMs: redis.nowMs,

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { checkMarker, FORMAT, RedisFormatError, RedisInstanceError } from '../redis/format.ts';
 import { CLUSTER_KEYS, integrationKeys, queueKeys, tenantKeys } from '../redis/keys.ts';
+import { keysVersionOf } from '../redis/keys-version.ts';
 import { countCommand } from '../redis/testing/count-command.ts';
 import { onEachRedis } from '../redis/testing/each-redis.ts';
 import { planRoutes } from './control-plan.ts';
@@ -60,6 +61,48 @@ onEachRedis(redis => {
       }));
       await t.control.patch(1, [{ meta, ops }]);
       expect(await redis().call('hlen', index)).toBe(1_001);
+    });
+  });
+
+  describe('the version of the ingress keys', () => {
+    const read = async () => keysVersionOf(await redis().readHash(CLUSTER_KEYS.meta), 0)?.version;
+
+    test('changes with a new leader, and without a Cluster in the same command as a key', async () => {
+      const t = start();
+      const { uid = randomUUID() } = await t.control.readCluster();
+      const leadAgain = async () => {
+        const led = (await t.control.lead(uid, 3, START_MS)) as { epoch: number };
+        t.fence.epoch = led.epoch;
+        return read();
+      };
+      const first = await leadAgain();
+      const led = await leadAgain();
+      expect(led).toEqual(expect.any(String));
+      expect(led).not.toBe(first);
+      await t.apply(t.routes({}));
+      expect(await read()).toBe(led);
+      const { meta, keys } = tenantKeys(t.tenant);
+      const versions = new Set([led]);
+      for (const [command, ...args] of [['HSET', 'sha', ''], ['HSET', 'sha', '5'], ['HDEL', 'sha'], ['DEL']] as const) {
+        const sent = redis().commandsSent();
+        await t.control.patch(t.fence.epoch, [{ meta, ops: [{ command, key: keys, args }] }]);
+        expect(redis().commandsSent() - sent).toBe(1);
+        versions.add(await read());
+      }
+      const delist = { command: 'SREM' as const, key: CLUSTER_KEYS.tenants, args: [t.tenant] };
+      await t.control.patch(t.fence.epoch, [{ meta: CLUSTER_KEYS.meta, ops: [delist] }]);
+      versions.add(await read());
+      expect(versions.size).toBe(redis().cluster ? 1 : 6);
+    });
+
+    test('does not change if a deposed leader is refused', async () => {
+      const t = start();
+      await t.apply(t.routes({}));
+      await t.control.readTenant(t.tenant, 2);
+      const before = await redis().readHash(CLUSTER_KEYS.meta);
+      const ops = [{ command: 'HDEL' as const, key: tenantKeys(t.tenant).keys, args: ['sha'] }];
+      await expect(t.control.patch(1, [{ meta: tenantKeys(t.tenant).meta, ops }])).rejects.toThrow(FencedError);
+      expect(await redis().readHash(CLUSTER_KEYS.meta)).toEqual(before);
     });
   });
 

@@ -5,7 +5,8 @@ import type { TenantRoutes } from '../core/routing/routes.ts';
 import type { InboxRef } from '../plane/inbox-ref.ts';
 import type { Argument, RedisClient } from '../redis/client.ts';
 import { FORMAT, RedisFormatError, RedisInstanceError } from '../redis/format.ts';
-import { accountKeys, CLUSTER_KEYS, integrationKeys, queueKeys, tenantKeys } from '../redis/keys.ts';
+import { accountKeys, CLUSTER_KEYS, integrationKeys, isIngressKeys, queueKeys, tenantKeys } from '../redis/keys.ts';
+import { newKeysVersion } from '../redis/keys-version.ts';
 import type { SlotPatch, StoredRoutes } from './control-plan.ts';
 import { createHashReader, readRoutes } from './control-reader.ts';
 import { MAIL_SERVER_FIELD } from './mail-reader.ts';
@@ -137,12 +138,21 @@ function createPatchSlot(redis: RedisClient, instance: string): PatchSlot {
     args: field,
   }));
 
+  /**
+   * Changes the version of the ingress keys together with the keys, and after a tenant was removed. In a Cluster, the
+   * keys are in other slots, so the version must not be used there.
+   */
+  function withKeysVersion(fence: number, ops: SlotPatch['ops']): SlotPatch['ops'] {
+    if (redis.cluster || !ops.some(({ key }) => isIngressKeys(key) || key === CLUSTER_KEYS.tenants)) return ops;
+    return [...ops, { command: 'HSET', key: CLUSTER_KEYS.meta, args: newKeysVersion(fence) }];
+  }
+
   return async function patchSlot(fence, meta, wanted) {
     const ops = meta === CLUSTER_KEYS.meta ? [...marker, ...wanted] : wanted;
     for (let from = 0; from === 0 || from < ops.length; from += PATCH_OPS) {
       const keys = [meta];
       const args: Argument[] = [fence];
-      for (const { command, key, args: rest } of ops.slice(from, from + PATCH_OPS)) {
+      for (const { command, key, args: rest } of withKeysVersion(fence, ops.slice(from, from + PATCH_OPS))) {
         let index = keys.indexOf(key) + 1;
         if (index === 0) index = keys.push(key);
         args.push(command, index, rest.length, ...rest);

@@ -45,7 +45,8 @@ export type IngestOutcome =
 /** Used by ingress to read its configuration. Missing control state is `unavailable`, never "does not exist". */
 export interface IngressReader {
   readonly readQueue: (tenant: string, queue: string) => Promise<IngressQueue | null | 'unavailable'>;
-  readonly checkKey: (tenant: string, sha256: string) => Promise<boolean | 'unavailable'>;
+  /** Returns how long the key is still valid, in milliseconds. This is Infinity without an end, and 0 if it is wrong. */
+  readonly checkKey: (tenant: string, sha256: string) => Promise<number | 'unavailable'>;
 }
 
 /** Metadata in the stored format (JSON). Starts with the source if the producer didn't set an id. */
@@ -89,12 +90,12 @@ export function createIngressReader(
   metaOf: (tenant: string, queue: string) => string,
 ): IngressReader {
   /** A tenant without control state. It is only unknown if there is a list of tenants that does not contain it. */
-  async function unknownTenant(tenant: string): Promise<false | 'unavailable'> {
+  async function unknownTenant(tenant: string): Promise<0 | 'unavailable'> {
     const [ready, known] = await Promise.all([
       redis.call('hget', CLUSTER_KEYS.meta, 'ready'),
       redis.call('sismember', CLUSTER_KEYS.tenants, tenant),
     ]);
-    if (ready === '1' && known === 0) return false;
+    if (ready === '1' && known === 0) return 0;
     alarm(`t:${tenant}`);
     return 'unavailable';
   }
@@ -131,7 +132,8 @@ export function createIngressReader(
       const t = tenantKeys(tenant);
       const [ready, until] = (await redis.run('key', [t.meta, t.keys], [sha256])) as (string | null)[];
       if (ready !== '1') return unknownTenant(tenant);
-      return until != null && (until === '' || Number(until) > nowMs());
+      if (until == null) return 0;
+      return until === '' ? Number.POSITIVE_INFINITY : Math.max(0, Number(until) - nowMs());
     },
   };
 }

@@ -38,14 +38,20 @@ function called(instance: string): string {
  * Checks that this version can read the data in Redis, and that the data belongs to this installation. Data without a
  * format uses format 0. Data without an instance belongs to the default installation.
  *
+ * @returns the state of the installation
  * @throws RedisFormatError if the data was written in another format
  * @throws RedisInstanceError if the data belongs to another installation
  */
-export async function checkMarker(redis: Pick<RedisClient, 'readHash'>, own: string): Promise<void> {
-  const { uid, format, instance = DEFAULT_INSTANCE } = await redis.readHash(CLUSTER_KEYS.meta);
+export async function checkMarker(
+  redis: Pick<RedisClient, 'readHash'>,
+  own: string,
+): Promise<Readonly<Record<string, string>>> {
+  const state = await redis.readHash(CLUSTER_KEYS.meta);
+  const { uid, format, instance = DEFAULT_INSTANCE } = state;
   // There has been no leader yet, or no controller has written any data since the data was lost.
-  if (uid === undefined && format === undefined) return;
+  if (uid === undefined && format === undefined) return state;
   if (instance !== own) throw new RedisInstanceError(instance, own);
   const found = Number(format ?? 0);
   if (found !== FORMAT) throw new RedisFormatError(found);
+  return state;
 }

@@ -30,6 +30,9 @@ export function tenantKeys(tenant: string) {
   };
 }
 
+/** Whether this is the hash with the ingress keys of a tenant. */
+export const isIngressKeys = (key: string): boolean => key.startsWith('{t:') && key.endsWith('}:keys');
+
 export function integrationKeys(integration: string) {
   const tag = `{i:${integration}}`;
   return {

@@ -9,6 +9,7 @@ import { type RedisSettings, readRedisSecrets } from './connection/redis-setting
 import { isDenied, placeOf, redisImpairment, writesRejected } from './connection/redis-trouble.ts';
 import { parseRedisUrl } from './connection/redis-url.ts';
 import { checkMarker, RedisFormatError, RedisInstanceError } from './format.ts';
+import type { KeysVersion } from './keys-version.ts';
 import { CHECK_EVERY_MS, type MarkerWatch, watchMarker } from './marker-watch.ts';
 import type { RedisMetrics } from './redis-metrics.ts';
 import { CHECK_SETTINGS_EVERY_MS, type SettingsWatch, watchSettings } from './settings-watch.ts';
@@ -29,6 +30,11 @@ export interface LateRedis {
   readonly waiting: () => readonly Impairment[];
   /** Returns the reasons why Redis currently can't be used. */
   readonly impairments: () => readonly Impairment[];
+  /**
+   * Returns the version of the ingress keys when the data was last checked. Undefined if this is not known, and in a
+   * Redis Cluster, where it can't be written together with the keys.
+   */
+  readonly keysVersion: () => KeysVersion | undefined;
   readonly close: () => Promise<void>;
 }
 
@@ -189,6 +195,7 @@ export function openRedis(
       return current.length > 0 ? current : [whyUnused()];
     },
     impairments,
+    keysVersion: () => (inner?.cluster === false ? marker?.keysVersion() : undefined),
     close: async () => {
       closed.abort();
       clock?.stop();

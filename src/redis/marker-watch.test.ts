@@ -58,3 +58,24 @@ test('in a Redis Cluster, other nodes are used if the node with the marker does 
   expect(watch.refusal()?.message).toContain('99');
   watch.stop();
 });
+
+test('returns the version of the ingress keys with the time of the request, and none of data that is refused or lost', async () => {
+  const { watch, state } = watched(false);
+  const startedMs = performance.now();
+  state.marker = { ...OURS, epoch: '3', keys: '3 a' };
+  await vi.waitFor(() => expect(watch.keysVersion()?.version).toBe('3 a'), SOON);
+  expect(watch.keysVersion()?.requestedMs).toBeGreaterThanOrEqual(startedMs);
+  // The version was valid when it was requested.
+  state.marker = undefined;
+  await vi.waitFor(() => expect(watch.silence()).toBeDefined(), SOON);
+  expect(watch.keysVersion()?.requestedMs).toBeLessThan(performance.now());
+  state.marker = { ...OURS, epoch: '3', keys: '3 b' };
+  await vi.waitFor(() => expect(watch.keysVersion()?.version).toBe('3 b'), SOON);
+  state.marker = { ...OURS, epoch: '3', keys: '3 b', format: '99' };
+  await vi.waitFor(() => expect(watch.keysVersion()).toBeUndefined(), SOON);
+  state.marker = { ...OURS, epoch: '3', keys: '3 b' };
+  await vi.waitFor(() => expect(watch.keysVersion()?.version).toBe('3 b'), SOON);
+  state.marker = {};
+  await vi.waitFor(() => expect(watch.keysVersion()).toBeUndefined(), SOON);
+  watch.stop();
+});

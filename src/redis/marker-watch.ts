@@ -1,5 +1,6 @@
 import type { RedisClient } from './client.ts';
 import { checkMarker, RedisFormatError, RedisInstanceError } from './format.ts';
+import { type KeysVersion, keysVersionOf } from './keys-version.ts';
 
 /** Watches the owner and the format of the data in Redis. Both change when Redis is flushed, restored, or replaced. */
 export interface MarkerWatch {
@@ -17,6 +18,8 @@ export interface MarkerWatch {
    * if Redis hangs, or in a Redis Cluster that is down, although the connections are open.
    */
   readonly silence: () => Error | undefined;
+  /** Returns the version of the ingress keys when the data was last checked. Undefined if this is not known. */
+  readonly keysVersion: () => KeysVersion | undefined;
   readonly stop: () => void;
 }
 
@@ -39,22 +42,27 @@ export function watchMarker(
 ): MarkerWatch {
   let isUsable = true;
   let refusal: Error | undefined;
+  let keysVersion: KeysVersion | undefined;
   let silence: { readonly error: Error; readonly checks: number } | undefined;
   let timer: NodeJS.Timeout | undefined;
   let connection = 0;
 
   async function check(of: number): Promise<void> {
-    const error = await checkMarker(client, instance).catch((error: unknown) => error as Error);
+    const requestedMs = performance.now();
+    const found = await checkMarker(client, instance).catch((error: unknown) => error as Error);
     // There will be another check after a reconnect. After it has ended, there are no more checks.
     if (of !== connection) return;
+    const error = found instanceof Error ? found : undefined;
     const wasUsable = isUsable;
     const isRefusal = error instanceof RedisFormatError || error instanceof RedisInstanceError;
-    if (error === undefined) {
+    if (!(found instanceof Error)) {
       isUsable = true;
       refusal = undefined;
+      keysVersion = keysVersionOf(found, requestedMs);
     } else if (isRefusal) {
       isUsable = false;
       refusal = error;
+      keysVersion = undefined;
     }
     silence = error === undefined || isRefusal ? undefined : { error, checks: (silence?.checks ?? 0) + 1 };
     checkIn(isUsable ? checkEveryMs : Math.min(checkEveryMs, CHECK_AGAIN_MS));
@@ -82,6 +90,7 @@ export function watchMarker(
     refusal: () => refusal,
     failure: () => silence?.error,
     silence: () => (silence !== undefined && silence.checks >= SILENT_AFTER_CHECKS ? silence.error : undefined),
+    keysVersion: () => keysVersion,
     stop: () => {
       connection++;
       clearTimeout(timer);

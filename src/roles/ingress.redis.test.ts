@@ -36,6 +36,7 @@ test('events are stored in the part of their stream', async () => {
     tracing: undefined,
     redis,
     redisImpairments: () => [],
+    keysVersion: () => undefined,
     survey: async () => undefined,
     kubeMetrics: () => ({}) as ReturnType<Parts['kubeMetrics']>,
     certificates: { watch: () => {} } as unknown as Parts['certificates'],

@@ -11,7 +11,7 @@ import { type Parts, type Running } from './parts.ts';
 import { followServedCertificate } from './served-tls.ts';
 
 export async function startIngress(parts: Parts): Promise<Running> {
-  const { config, log, registry, tracing, redis, nowMs, alarm } = parts;
+  const { config, log, registry, tracing, redis, keysVersion, nowMs, alarm } = parts;
   const sandbox = createSandboxDesk({
     redis,
     lower: createHintIndex(redis, 's').lower,
@@ -24,6 +24,7 @@ export async function startIngress(parts: Parts): Promise<Running> {
     connectionOf: config.trustedProxies && createConnectionAddress(config.trustedProxies),
     rates: config.ingressRates,
     memorySource: createMemorySource(redis),
+    keysVersion,
     registry,
     tracing,
     certificate: config.ingressCertificate?.first,

@@ -2,6 +2,7 @@ import type { Config } from '../config/config.ts';
 import type { KubeMetrics } from '../kube/kube-metrics.ts';
 import type { ReadSurvey } from '../part/survey/work-metrics.ts';
 import type { RedisClient } from '../redis/client.ts';
+import type { KeysVersion } from '../redis/keys-version.ts';
 import type { Logger } from '../telemetry/log.ts';
 import type { Registry } from '../telemetry/metrics.ts';
 import type { Impairment, ImpairmentCheck } from '../telemetry/role-health.ts';
@@ -25,6 +26,7 @@ export interface Parts {
   /** Commands are rejected until Redis has responded. Only the controller is started before that. */
   readonly redis: RedisClient;
   readonly redisImpairments: ImpairmentCheck;
+  readonly keysVersion: () => KeysVersion | undefined;
   /** Returns the metrics for roles with a Kubernetes client. */
   readonly kubeMetrics: () => KubeMetrics;
   readonly certificates: CertificateMetrics;

@@ -72,8 +72,15 @@ export const DELIVERY_MUTANTS: readonly Mutant[] = [
     ['a silent part lends its room twice', '    if (given !== undefined) return;\n', ''],
   ]),
   ...deliveryMutantsOf('src/record/ingress-store.ts', 'src/record/ingress-store.redis.test.ts', [
-    ['an ingress key never expires', "until === '' || Number(until) > nowMs()", "until === '' || Number(until) > 0"],
+    ['an ingress key never expires', 'Number(until) - nowMs()', 'Number(until)'],
     ['ingress keys are refused after Redis has lost its data', "ready === '1' && known === 0", 'known === 0'],
+  ]),
+  ...deliveryMutantsOf('src/dataplane/ingress/key-checks.ts', 'src/dataplane/ingress/key-checks.test.ts', [
+    ['a removed ingress key is accepted while it is used', 'seen.version === found.version && ', ''],
+    ['a removed ingress key is accepted while Redis does not respond', ' && now < seen.requestedMs + keyTtlMs', ''],
+  ]),
+  ...deliveryMutantsOf('src/record/control-store.ts', 'src/record/control-store.redis.test.ts', [
+    ['ingress does not notice that an ingress key was removed', 'isIngressKeys(key) || ', ''],
   ]),
   ...deliveryMutantsOf('src/core/routing/ingress-keys.ts', 'src/core/routing/ingress-keys.test.ts', [
     [

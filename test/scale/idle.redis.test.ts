@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { sealEndpoint } from '../../src/core/delivery/endpoint-config.ts';
@@ -20,6 +21,8 @@ const MEASURED_MS = 8_000;
 /** The time after which a part that has changed is swept again, in milliseconds. */
 const SWEPT_AGAIN_MS = 15_000;
 const MOST_A_SECOND = 20;
+/** How long ingress caches a key without knowing whether it was changed. */
+const KEY_CACHE_MS = 5_000;
 
 const sealKeys = deriveSealKeys(Buffer.alloc(32, 7));
 const times = <T>(count: number, make: (i: number) => T): T[] => Array.from({ length: count }, (_, i) => make(i));
@@ -72,6 +75,11 @@ function routesOf(n: number): TenantRoutes {
     ),
   };
 }
+
+const KEY = 'sk_0123456789abcdef';
+/** A tenant with an id that ingress accepts, and a stream without subscriptions. */
+const TRICKLE = { ...routesOf(0), tenant: `ten_${'0'.repeat(20)}`, payer: 'acc_trickle', integrations: {} };
+const TRICKLE_MS = 12_000;
 
 let server: RedisServer;
 let redis: RedisClient;
@@ -128,4 +136,26 @@ test(`${title}: at most ${MOST_A_SECOND} commands per second, and no writes of c
   // The dispatchers are alive: each one sends a heartbeat once a second.
   expect(counts.get('cluster-beat')).toBeGreaterThan(0);
   for (const name of ['patch', 'act', 'lead', 'gate', 'exchange']) expect(counts.has(name), name).toBe(false);
+});
+
+test('a stream that is used all the time does not check its ingress key all the time', async () => {
+  await writeRoutes(redis, { ...TRICKLE, keys: { [hash('sha256', KEY)]: '' } }, {});
+  const url = `${roles[1]?.ingressUrl}/events/${TRICKLE.tenant}/q0`;
+  const send = async () => {
+    await delay(500);
+    const { status } = await fetch(url, { method: 'POST', headers: { 'x-api-key': KEY } });
+    return status;
+  };
+  // Ingress has to read the state of the installation and the key once more after they were changed.
+  const startedMs = performance.now();
+  while (performance.now() - startedMs < 2 * KEY_CACHE_MS) expect(await send()).toBe(202);
+  const counting = countCommands(TRICKLE_MS);
+  let sent = 0;
+  for (const untilMs = performance.now() + TRICKLE_MS - 1_000; performance.now() < untilMs; sent++) {
+    expect(await send()).toBe(202);
+  }
+  const { counts } = await counting;
+  expect(counts.get('ingest')).toBe(sent);
+  // Once, if it was used while the state of the installation was read.
+  expect(counts.get('key') ?? 0).toBeLessThanOrEqual(1);
 });

@@ -3,11 +3,11 @@ import { systemClock } from '../../time/clock.ts';
 import { createExpiringMap } from '../../time/expiring-map.ts';
 import { createOccupancy } from '../../time/occupancy.ts';
 import type { IngressLimits } from './limits.ts';
-import type { IngressStore } from './store.ts';
+import type { IngressStore, KeysVersion } from './store.ts';
 
 /**
- * What we know about a key. It was valid within the last `keyTtlMs`, it was wrong within the last `wrongKeyTtlMs`, we
- * are asking the store, or it is not known.
+ * What we know about a key. It was valid within the last `keyTtlMs`, or was not changed until then. It was wrong within
+ * the last `wrongKeyTtlMs`, we are asking the store, or it is not known.
  */
 export type KeyStanding = 'valid' | 'wrong' | 'asked' | 'unknown';
 
@@ -18,42 +18,72 @@ export interface KeyChecks {
   readonly check: (tenant: string, name: string) => Promise<boolean | 'unavailable'>;
 }
 
+/** A key that was valid. Times are in milliseconds of the monotonic clock. */
+interface Valid {
+  readonly checkedMs: number;
+  readonly endMs: number;
+  /** The version of all keys before the key was checked, if it is known. */
+  readonly version: string | undefined;
+}
+
 /**
  * Creates the cache for keys. If a key has been removed, it may still be accepted for up to `keyTtlMs`. If a key was
  * used before it existed, it may still be refused for up to `wrongKeyTtlMs`. Otherwise, it can be used immediately.
  */
 export function createKeyChecks(options: {
   checkKey: IngressStore['checkKey'];
+  /**
+   * Returns the version of the keys of all workspaces, which was read in the background. If it has not changed, the
+   * store would still return the same for each key.
+   */
+  keysVersion: () => KeysVersion | undefined;
   limits: IngressLimits;
   /** Monotonic clock in milliseconds, so that no key is remembered for longer if the wall clock is set back. */
   monotonicMs: () => number;
   onFailure: (operation: string, error: unknown) => void;
 }): KeyChecks {
-  const { checkKey, limits, monotonicMs: nowMs, onFailure } = options;
-  const { cacheEntries: entries, keyTtlMs, wrongKeyTtlMs } = limits;
-  const valid = createExpiringMap<true>({ ttlMs: keyTtlMs, entries, nowMs });
+  const { checkKey, keysVersion, limits, monotonicMs: nowMs, onFailure } = options;
+  const { cacheEntries: entries, keyTtlMs, keyKeptMs, wrongKeyTtlMs } = limits;
+  const valid = createExpiringMap<Valid>({ ttlMs: keyKeptMs, entries, nowMs });
   const wrong = createExpiringMap<true>({ ttlMs: wrongKeyTtlMs, entries, nowMs });
   const asked = createOccupancy();
   const clock = { ...systemClock, nowMs };
   // All keys of a workspace are stored in the same place.
-  const reads = createBoundedReads<boolean | 'unavailable'>({ timeoutMs: limits.ingestTimeoutMs, entries, clock });
+  const reads = createBoundedReads<number | 'unavailable'>({ timeoutMs: limits.ingestTimeoutMs, entries, clock });
+
+  function isValid(name: string): boolean {
+    const found = valid.get(name);
+    if (found === undefined) return false;
+    const now = nowMs();
+    if (now >= found.endMs) return false;
+    if (now < found.checkedMs + keyTtlMs) return true;
+    const seen = keysVersion();
+    return seen !== undefined && seen.version === found.version && now < seen.requestedMs + keyTtlMs;
+  }
 
   return {
     standingOf(name) {
-      if (valid.get(name) === true) return 'valid';
+      if (isValid(name)) return 'valid';
       if (wrong.get(name) === true) return 'wrong';
       return asked.isUsed(name) ? 'asked' : 'unknown';
     },
     async check(tenant, name) {
       const sha256 = name.slice(tenant.length);
+      // A change that is made from now on results in a different version.
+      const version = keysVersion()?.version;
       asked.enter(name);
       try {
         const answer = await reads.read(name, tenant, () => checkKey(tenant, sha256));
-        if (answer === true) {
-          valid.set(name, true);
+        if (answer === 'silent' || answer === 'unavailable') return 'unavailable';
+        const checkedMs = nowMs();
+        if (answer > 0) {
+          valid.set(name, { checkedMs, endMs: checkedMs + answer, version });
           wrong.delete(name);
-        } else if (answer === false) wrong.set(name, true);
-        return answer === 'silent' ? 'unavailable' : answer;
+        } else {
+          valid.delete(name);
+          wrong.set(name, true);
+        }
+        return answer > 0;
       } catch (error) {
         onFailure('checkKey', error);
         return 'unavailable';

@@ -46,8 +46,10 @@ export interface IngressLimits extends HttpLimits {
   readonly memoryGoOnRatio: number;
   /** Smallest share of an account. */
   readonly guaranteedBytes: number;
-  /** How long valid keys are cached. */
+  /** How long valid keys are cached, unless we know that no key was changed. */
   readonly keyTtlMs: number;
+  /** How long valid keys are cached as long as no key is changed. */
+  readonly keyKeptMs: number;
   /** How long we remember that a key is wrong. During this time, it is refused without asking the store. */
   readonly wrongKeyTtlMs: number;
   /** How long the limits and the stored bytes of a queue are used after they were read. See queue-cache.ts. */
@@ -74,6 +76,7 @@ export const INGRESS_LIMITS: IngressLimits = {
   memoryGoOnRatio: 0.77,
   guaranteedBytes: 4 * 1024 * 1024,
   keyTtlMs: 5_000,
+  keyKeptMs: 300_000,
   wrongKeyTtlMs: 1_000,
   queueTtlMs: 1_000,
   queueKeptMs: 60_000,

@@ -23,7 +23,7 @@ import document from './openapi.json' with { type: 'json' };
 import { createQueueCache, type QueueCache } from './queue-cache.ts';
 import { createByteBudget } from './request-body.ts';
 import { createSenderLimits, type SenderLimits, type SenderRates } from './sender-limits.ts';
-import type { IngressStore } from './store.ts';
+import type { IngressStore, KeysVersion } from './store.ts';
 
 /** HTTP server for the ingress role. */
 export type Ingress = Pick<HttpServer, 'app' | 'useCertificate' | 'listen' | 'drain' | 'close'>;
@@ -62,6 +62,8 @@ interface IngressOptions {
   readonly addressOf?: ClientAddress | undefined;
   /** Returns a connection's address. If omitted, there is no limit of connections by address. */
   readonly connectionOf?: ConnectionAddress | undefined;
+  /** See `createKeyChecks`. */
+  readonly keysVersion?: (() => KeysVersion | undefined) | undefined;
   /** The number of events per second. By default, there are no limits. */
   readonly rates?: SenderRates;
   /** Wall clock in milliseconds, used to expire cache entries. */
@@ -118,6 +120,7 @@ export function createIngress(options: IngressOptions): Ingress {
   const { batches, ...production } = createIntake(options.store, {
     limits,
     isPressed: memory.isPressed,
+    keysVersion: options.keysVersion ?? (() => undefined),
     monotonicMs,
     onFailure,
   });
@@ -179,6 +182,7 @@ function createIntake(
   options: {
     limits: IngressLimits;
     isPressed: MemoryStop['isPressed'];
+    keysVersion: () => KeysVersion | undefined;
     monotonicMs: () => number;
     onFailure: SharedByRoutes['onFailure'];
   },

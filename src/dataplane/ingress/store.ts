@@ -3,6 +3,12 @@ import type { IngressEvent, IngressQueue } from '../../record/ingress-store.ts';
 /** Queue configuration needed by the ingress. For each call, `gen` and `cfgv` are compared to their current values. */
 export type QueueConfig = IngressQueue;
 
+/** A version of the keys of all workspaces, and when it was requested, in milliseconds of the monotonic clock. */
+export interface KeysVersion {
+  readonly version: string;
+  readonly requestedMs: number;
+}
+
 /** The settings of a queue that change without a new `cfgv`. */
 export type QueueNow = Pick<QueueConfig, 'payer' | 'eventsPerSecond' | 'bytes'>;
 
@@ -56,10 +62,10 @@ export interface IngressStore {
    */
   readQueue: (tenant: string, queue: string) => Promise<QueueConfig | null | 'unavailable'>;
   /**
-   * Returns true if the given SHA-256 (hex) belongs to an ingress key currently valid for the tenant. In the same cases
-   * as `readQueue`, this returns 'unavailable'.
+   * Returns how long the ingress key with the given SHA-256 (hex) is still valid for the tenant, in milliseconds, or 0 if
+   * it isn't. In the same cases as `readQueue`, this returns 'unavailable'.
    */
-  checkKey: (tenant: string, sha256: string) => Promise<boolean | 'unavailable'>;
+  checkKey: (tenant: string, sha256: string) => Promise<number | 'unavailable'>;
   /**
    * Uses a single atomic script call to store the events of a queue, or the first ones of them. There can be up to 64
    * items, and up to 1 MiB of bodies.

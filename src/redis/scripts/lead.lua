@@ -5,6 +5,7 @@
 -- ARGV  1 nowMs  2 uid of the Kubernetes cluster  3 lease transitions  4 fingerprint of the root key, may be empty
 --       5 format of the data that this controller writes  6 instance, empty for the default installation
 --       7 id of this Redis, if it does not have one yet
+-- `keys`: redis/keys-version.ts.
 -- Returns {OK, epoch, id of this Redis}, {OTHER, uid}: this Redis holds the routes of another cluster, {INSTANCE,
 -- name}:
 -- it holds those of another installation in this cluster, or {FORMAT, format}: its data has another format.
@@ -13,7 +14,8 @@ if m[1] and m[1] ~= ARGV[2] then return { 'OTHER', m[1] } end
 if (m[1] or m[3]) and (m[4] or '') ~= ARGV[6] then return { 'INSTANCE', m[4] or '' } end
 if (m[1] or m[3]) and (m[3] or '0') ~= ARGV[5] then return { 'FORMAT', m[3] or '0' } end
 local epoch = math.max(tonumber(m[2] or '0') + 1, tonumber(ARGV[3]), tonumber(ARGV[1]))
-redis.call('HSET', KEYS[1], 'uid', ARGV[2], 'epoch', string.format('%.0f', epoch), 'format', ARGV[5], 'instance', ARGV[6])
+epoch = string.format('%.0f', epoch)
+redis.call('HSET', KEYS[1], 'uid', ARGV[2], 'epoch', epoch, 'keys', epoch, 'format', ARGV[5], 'instance', ARGV[6])
 if ARGV[4] and ARGV[4] ~= '' then redis.call('HSET', KEYS[1], 'rootKey', ARGV[4]) end
 redis.call('HSETNX', KEYS[1], 'store', ARGV[7])
-return { 'OK', string.format('%.0f', epoch), redis.call('HGET', KEYS[1], 'store') }
+return { 'OK', epoch, redis.call('HGET', KEYS[1], 'store') }
