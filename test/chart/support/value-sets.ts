@@ -177,6 +177,16 @@ export const REFUSALS: readonly (readonly [name: string, values: ValueSet, sente
     { ...REQUIRED, ingress: { podLabels: { 'app.kubernetes.io/component': 'web' } } },
     /ingress\.podLabels contains app\.kubernetes\.io\/component, which the chart sets. Choose another label/,
   ],
+  [
+    'a field of a Service that selects its pods',
+    { ...REQUIRED, ingress: { service: { extraSpec: { selector: { app: 'other' } } } } },
+    /ingress\.service\.extraSpec contains selector, which the chart sets. Remove it/,
+  ],
+  [
+    'fields of a Service that have their own values',
+    { ...REQUIRED, facade: { service: { extraSpec: { ports: [], type: 'NodePort' } } } },
+    /facade\.service\.extraSpec contains ports, which the chart sets. Use facade\.service\.port\n.*contains type, which the chart sets. Use facade\.service\.type$/m,
+  ],
   // Without ports, the rule would allow every connection.
   ['ports that are null', { ...REQUIRED, networkPolicy: { smtpPorts: null } }, /missing property 'smtpPorts'/],
   ['a number that is null', { ...REQUIRED, limits: { ingressPerKey: null } }, /missing property 'ingressPerKey'/],
