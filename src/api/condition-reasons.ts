@@ -13,7 +13,7 @@ const EVERY_KIND = {
     WaitingForWorkspace:
       'Unknown, False: No Workspace owns this namespace. Changes from Unknown to False after five minutes.',
     SecretsForbidden:
-      'False: The controller is not allowed to read the Secrets in this namespace, so it does not change existing routes, and only closes those of deleted Subscriptions. Only possible if it reads Secrets by namespace (SLUICE_SECRETS_ROLE).',
+      'False: The controller is not allowed to read the Secrets in this namespace, so it only applies changes that close routes or gates. Only possible if it reads Secrets by namespace (SLUICE_SECRETS_ROLE).',
     ReconcileFailed:
       'Reconciliation failed due to an unexpected error. The controller retries it with exponential backoff.',
   },

@@ -1,8 +1,7 @@
 import { expect, test } from 'vitest';
 import { tenantId } from '../core/ids/ids.ts';
 import { cacheBehind } from '../kube/kube-error.ts';
-import { SecretsUnreadableError } from './context/secret-access.ts';
-import { OutageError } from './engine/outcome.ts';
+import { OutageError, SecretsUnreadableError } from './engine/outcome.ts';
 import { syncEveryTenant } from './initial-sync.ts';
 import type { TermState } from './term.ts';
 

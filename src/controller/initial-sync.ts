@@ -3,7 +3,7 @@ import { isStale } from '../kube/kube-error.ts';
 import type { ControlStore } from '../record/control-store.ts';
 import type { Logger } from '../telemetry/log.ts';
 import { aborted } from '../time/clock.ts';
-import { SecretsUnreadableError } from './context/secret-access.ts';
+import { SecretsUnreadableError } from './engine/outcome.ts';
 import type { Tenants } from './routes/tenants.ts';
 import { markApplied, type TermState, type Terms } from './term.ts';
 

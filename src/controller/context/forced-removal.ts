@@ -3,8 +3,8 @@ import { isKubeError } from '../../kube/kube-error.ts';
 import type { AnyObject } from '../../kube/object.ts';
 import { resourceOf } from '../caches/caches.ts';
 import type { EventRecorder } from '../engine/event-recorder.ts';
+import { SecretsUnreadableError } from '../engine/outcome.ts';
 import type { Context } from './context.ts';
-import { SecretsUnreadableError } from './secret-access.ts';
 
 const NOTES = {
   redis: {

@@ -108,6 +108,19 @@ export function settled(
 }
 
 /**
+ * Waits until this object's closing changes have been applied. Unlike other changes, this does not need the Secrets of
+ * the workspace.
+ */
+export function settledClosing(
+  context: Pick<Context, 'caches' | 'tenants' | 'secretAccess'>,
+  name: string,
+  object: AnyObject,
+): Promise<InForce> {
+  if (context.secretAccess.knows(name)) return settled(context, name, object);
+  return context.tenants.closedBy(name, object);
+}
+
+/**
  * Wraps `finalize` so that it waits for the end of a pause. It will not wait any longer than it would wait for Redis,
  * unless data would be lost.
  *

@@ -6,7 +6,8 @@ import type { NamespacedViews } from '../../kube/namespaced-views.ts';
 import { createStore } from '../../kube/store.ts';
 import type { Caches } from '../caches/caches.ts';
 import type { SecretObject } from '../caches/secret-caches.ts';
-import { createSecretAccess, SecretsUnreadableError } from './secret-access.ts';
+import { SecretsUnreadableError } from '../engine/outcome.ts';
+import { createSecretAccess } from './secret-access.ts';
 
 const USER = 'system:serviceaccount:sluice-system:sluice-controller';
 const ROLE = 'sluice-workspace-secrets';

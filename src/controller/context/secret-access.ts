@@ -10,17 +10,12 @@ import type { Clock } from '../../time/clock.ts';
 import type { Caches } from '../caches/caches.ts';
 import type { SecretObject } from '../caches/secret-caches.ts';
 import type { KeySource } from '../engine/keyed-controller.ts';
-import { ReconcileError } from '../engine/outcome.ts';
+import { SecretsUnreadableError } from '../engine/outcome.ts';
 import { APPLIED_WITHIN_MS, createBindingWatch } from './binding-watch.ts';
 import { ownsNamespace } from './context.ts';
 
 /** The number of namespaces to bind concurrently when a term begins. */
 const BOUND_AT_ONCE = 16;
-
-/** Thrown if the API server forbids reading the Secrets of a workspace's namespace, or fails to list them. */
-export class SecretsUnreadableError extends ReconcileError {
-  override readonly name = 'SecretsUnreadableError';
-}
 
 /** SecretAccess is used to give this process access to the Secrets of each workspace. */
 export interface SecretAccess {

@@ -90,3 +90,8 @@ export class ReconcileError extends Error {
 export class OutageError extends ReconcileError {
   override readonly name = 'OutageError';
 }
+
+/** Thrown if the API server forbids reading the Secrets of a workspace's namespace, or fails to list them. */
+export class SecretsUnreadableError extends ReconcileError {
+  override readonly name = 'SecretsUnreadableError';
+}

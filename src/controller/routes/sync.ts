@@ -7,6 +7,7 @@ import { planSteps, type StoredRoutes } from '../../record/control-plan.ts';
 import type { ControlStore } from '../../record/control-store.ts';
 import { keepUnowned } from '../../record/unowned-routes.ts';
 import { inSlices } from '../../time/slices.ts';
+import { SecretsUnreadableError } from '../engine/outcome.ts';
 import { type ApplyDeps, applyRoutes } from './apply.ts';
 import { applyClosing, changedByClosing } from './closing.ts';
 import { keepLost } from './lost-routes.ts';
@@ -53,7 +54,13 @@ export async function syncTenant(deps: SyncDeps, tenant: Tenant): Promise<void> 
   } catch (error) {
     throw markFailed(deps, tenant, error);
   }
-  await deps.prepare(name);
+  try {
+    await deps.prepare(name);
+  } catch (error) {
+    // Everything else waits, also in the statuses. What closes must not wait until somebody grants access.
+    if (error instanceof SecretsUnreadableError) await closeTenant(deps, tenant);
+    throw error;
+  }
   if (isPaused()) return closeTenant(deps, tenant);
   tenant.closing = undefined;
   const { seen, result: compiled } = await withVersions(deps.objectsOf(name), deps.compile(name, deps.nowMs()));

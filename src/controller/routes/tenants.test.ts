@@ -8,6 +8,7 @@ import type { AnyObject } from '../../kube/object.ts';
 import type { SlotPatch, StoredRoutes } from '../../record/control-plan.ts';
 import type { ControlStore } from '../../record/control-store.ts';
 import { tenantKeys } from '../../redis/keys.ts';
+import { SecretsUnreadableError } from '../engine/outcome.ts';
 import { createTenants } from './tenants.ts';
 
 const meta = (name: string, namespace = 'acme') => ({
@@ -355,6 +356,32 @@ describe('tenants', () => {
     await tenants.sync('acme');
     expect(state.calls).toContain('readTenant');
     expect(tenants.isSynced('acme')).toBe(true);
+  });
+
+  test('whose Secrets cannot be read are still closed, and keep reporting why nothing else is written', async () => {
+    const { tenants, state } = start();
+    await tenants.sync('acme');
+    const routed = state.patches.flatMap(({ ops }) => ops);
+    expect(routed).not.toEqual([]);
+    const { compiled } = tenants;
+    state.stored = compiled('acme')?.routes ?? {};
+    tenants.forget('all');
+    state.patches.length = 0;
+    state.changed.length = 0;
+    state.blocks = ['b1'];
+    state.more = ['new'];
+    state.knowsKeys = false;
+    state.onPrepare = () => {
+      throw new SecretsUnreadableError('SecretsForbidden', 'the Secrets cannot be read');
+    };
+    await expect(tenants.sync('acme')).rejects.toThrow('the Secrets cannot be read');
+    expect(state.changed).toEqual([['uid-acme-orders', 'uid-b1']]);
+    expect(tenants.closureOf('acme', 'uid-acme-orders')).toBe('Blocked');
+    expect(tenants.isClosing('acme')).toBe(true);
+    expect(JSON.stringify(state.patches)).not.toContain('new');
+    state.calls.length = 0;
+    await expect(tenants.sync('acme')).rejects.toThrow('the Secrets cannot be read');
+    expect(state.calls).toEqual(['enlist']);
   });
 
   test('that are paused are not written, and are read again after the pause', async () => {

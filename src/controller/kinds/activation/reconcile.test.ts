@@ -68,7 +68,11 @@ describe('a pair whose objects change while it waits for its turn', () => {
   /** Applies the pair. `change` runs between reading the objects and writing to Redis. */
   async function apply(
     change: (stores: Caches, activation: Cached<'Activation'>) => void,
-    { isCompiled = true, before = () => {} }: { readonly isCompiled?: boolean; readonly before?: typeof change } = {},
+    {
+      isCompiled = true,
+      before = () => {},
+      tenants: more = {},
+    }: { readonly isCompiled?: boolean; readonly before?: typeof change; readonly tenants?: object } = {},
   ) {
     const activation = objectOf<'Activation'>('k', { integration: 'globex', groupKey: 'k' });
     const workspace = objectOf<'Workspace'>('acme', { account: 'main' }, { namespace: undefined });
@@ -79,7 +83,7 @@ describe('a pair whose objects change while it waits for its turn', () => {
     const control = {
       setActivation: async (...[, , , sinceMs]: (number | null)[]) => void written.push(sinceMs as null),
     };
-    const tenants = { isSynced: () => true, compiled: () => (isCompiled ? { routes: {} } : undefined) };
+    const tenants = { isSynced: () => true, compiled: () => (isCompiled ? { routes: {} } : undefined), ...more };
     const changing = {
       ...context,
       control,
@@ -118,6 +122,21 @@ describe('a pair whose objects change while it waits for its turn', () => {
     expect(await apply(revoke)).toEqual([null]);
     expect(await apply((caches, activation) => (pause(caches), revoke(caches, activation)))).toEqual([null]);
     expect(await apply(caches => storeOf(caches, 'Integration').remove('acme/globex'))).toEqual([null]);
+  });
+
+  test('is closed, but not opened, if the Secrets of its workspace cannot be read', async () => {
+    const tenants = (isClosing: boolean) => ({
+      isSynced: () => false,
+      isClosing: () => isClosing,
+      sync: () => Promise.reject(new Error('the Secrets cannot be read')),
+    });
+    const deleted = (caches: Caches) => storeOf(caches, 'Integration').remove('acme/globex');
+    for (const before of [revoke, deleted]) {
+      expect(await apply(() => {}, { before, tenants: tenants(true) })).toEqual([null]);
+      // Redis may not accept writes yet.
+      expect(await apply(() => {}, { before, tenants: tenants(false) })).toEqual(['the Secrets cannot be read']);
+    }
+    expect(await apply(() => {}, { tenants: tenants(true) })).toEqual(['the Secrets cannot be read']);
   });
 
   test('is closed if it was already revoked, even if its workspace is paused or does not exist', async () => {

@@ -37,7 +37,8 @@ export function reconcilePair(context: Context, writer: ActivationStatusWriter) 
     }
     let open: boolean;
     try {
-      await prepareTenant(context, namespace);
+      const opens = isOpen(activations) && integration !== undefined;
+      await prepareTenant(context, namespace, opens);
       open = await context.shared(namespace, () => commit(context, pair));
     } catch (error) {
       const explained = context.explain(error);
@@ -51,12 +52,17 @@ export function reconcilePair(context: Context, writer: ActivationStatusWriter) 
 }
 
 /**
- * Waits until the tenant routes are known. If the workspace is paused, it waits until the closing changes have been
- * applied.
+ * Waits until the tenant routes are known. If the workspace is paused, or if its Secrets cannot be read and the pair is
+ * closed, it waits until the closing changes have been applied.
  */
-async function prepareTenant({ caches, tenants }: Context, namespace: string): Promise<void> {
-  if (tenants.isSynced(namespace) || tenants.isClosing(namespace)) return;
-  await tenants.sync(namespace);
+async function prepareTenant({ caches, tenants }: Context, namespace: string, opens: boolean): Promise<void> {
+  const isClosed = () => !opens && tenants.isClosing(namespace);
+  if (tenants.isSynced(namespace) || isClosed()) return;
+  try {
+    await tenants.sync(namespace);
+  } catch (error) {
+    if (!isClosed()) throw error;
+  }
   if (isPaused(caches, namespace) && !tenants.isClosing(namespace)) throw cacheBehind(`what closes of ${namespace}`);
 }
 

@@ -77,3 +77,13 @@ describe('a block', () => {
     await expect(reconcileBlock(context)(block)).rejects.toMatchObject({ reason: 'CacheBehind' });
   });
 });
+
+test('a block is enforced even if the Secrets of its workspace cannot be read', async () => {
+  const finalized = pkg({ finalizers: ['sluice.dev/finalizer'] });
+  const objects = { Workspace: [workspace], Integration: [integration], Package: [finalized], Block: [block] };
+  const { context, inForce } = createTestContext(objects);
+  const secretAccess = { ...context.secretAccess, knows: () => false };
+  const outcome = await reconcileBlock({ ...context, secretAccess })(block);
+  expect(listConditions(outcome)).toEqual(['Ready=True/Applied', 'Enforced=True/Enforced']);
+  expect(inForce).toEqual(['acme b, closed', 'acme globex, closed', 'acme sales, closed']);
+});

@@ -2,15 +2,15 @@ import { FINALIZER } from '../../../api/well-known.ts';
 import { cacheBehind } from '../../../kube/kube-error.ts';
 import type { Cached } from '../../caches/caches.ts';
 import type { Context } from '../../context/context.ts';
-import { settled } from '../../context/paused.ts';
+import { settledClosing } from '../../context/paused.ts';
 import { planBlock } from './plan.ts';
 
 /**
  * Updates the status of a Block after the routes of its tenant include it. The routes must also include
- * its integration and its target because they may contain the Block without a new package. Paused workspaces don't make
- * a difference here: a Block can only close routes.
+ * its integration and its target because they may contain the Block without a new package. Neither paused
+ * workspaces nor unreadable Secrets make a difference here: a Block can only close routes.
  */
-export function reconcileBlock(context: Pick<Context, 'caches' | 'tenants'>) {
+export function reconcileBlock(context: Pick<Context, 'caches' | 'tenants' | 'secretAccess'>) {
   const { caches } = context;
   return async (block: Cached<'Block'>) => {
     const { metadata, spec } = block;
@@ -32,9 +32,9 @@ export function reconcileBlock(context: Pick<Context, 'caches' | 'tenants'>) {
       if (target.metadata.finalizers?.includes(FINALIZER) !== true)
         throw cacheBehind(`finalizer of ${target.metadata.name}`);
     }
-    let compiled = await settled(context, namespace, block);
+    let compiled = await settledClosing(context, namespace, block);
     for (const object of [integration, target]) {
-      if (object !== undefined) compiled = await settled(context, namespace, object);
+      if (object !== undefined) compiled = await settledClosing(context, namespace, object);
     }
     return planBlock({ ...facts, pausedSubscriptions: compiled.paused.get(metadata.uid) ?? 0 });
   };

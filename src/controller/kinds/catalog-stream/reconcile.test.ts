@@ -6,8 +6,8 @@ import { cacheBehind } from '../../../kube/kube-error.ts';
 import type { Context } from '../../context/context.ts';
 import { createDeletionTimes } from '../../context/deletion-times.ts';
 import { finalizeUnlessPaused, PAUSABLE } from '../../context/paused.ts';
-import { SecretsUnreadableError } from '../../context/secret-access.ts';
 import type { Attempt } from '../../engine/keyed-controller.ts';
+import { SecretsUnreadableError } from '../../engine/outcome.ts';
 import { finalizeStream, holdsEvents, reconcileStream } from './reconcile.ts';
 
 const STREAMS = 100;

@@ -160,3 +160,14 @@ describe('an integration', () => {
     expect(await say()).toBe(NOW);
   });
 });
+
+test('an integration that has ended is closed even if the Secrets of its workspace cannot be read', async () => {
+  const settles = async (spec: Partial<Cached<'Integration'>['spec']>) => {
+    const { context, inForce } = createTestContext({ Workspace: [workspace] });
+    const secretAccess = { ...context.secretAccess, knows: () => false };
+    await reconcileIntegration({ ...context, secretAccess })(invited(spec));
+    return inForce;
+  };
+  expect(await settles({ revoked: true })).toEqual(['acme globex, closed']);
+  expect(await settles({})).toEqual(['acme globex']);
+});

@@ -6,7 +6,7 @@ import { managedFieldsOf, partsOf } from '../../../kube/managed-fields.ts';
 import { type AnyObject, keyOf, timestampOf } from '../../../kube/object.ts';
 import { type Cached, resourceOf } from '../../caches/caches.ts';
 import { type Context, hasAdopted, ownsNamespace } from '../../context/context.ts';
-import { settled } from '../../context/paused.ts';
+import { settled, settledClosing } from '../../context/paused.ts';
 import { findCondition } from '../../engine/conditions.ts';
 import type { Deliveries } from './deliveries.ts';
 import { needsInvitation, planInvitation } from './invitation.ts';
@@ -43,7 +43,8 @@ export function reconcileIntegration(context: Context & { readonly deliveries: P
     const { metadata, spec, status } = integration;
     const namespace = metadata.namespace as string;
     const workspaceExists = context.caches.Workspace.store.get(namespace) !== undefined;
-    if (workspaceExists) await settled(context, namespace, integration);
+    const settle = isEnded(integration) ? settledClosing : settled;
+    if (workspaceExists) await settle(context, namespace, integration);
     const nowMs = context.wallMs();
     const invited = spec.invitedEmail !== undefined;
     const before = status?.invitation;

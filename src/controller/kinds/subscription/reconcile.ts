@@ -10,10 +10,9 @@ import { withoutSubscription } from '../../../record/tenant-index.ts';
 import type { Cached } from '../../caches/caches.ts';
 import { type Context, FINALIZER_TIMEOUT_MS } from '../../context/context.ts';
 import { isRemovedDespite } from '../../context/forced-removal.ts';
-import { isPaused, planPaused, settled } from '../../context/paused.ts';
+import { isPaused, planPaused, settledClosing } from '../../context/paused.ts';
 import { findCondition } from '../../engine/conditions.ts';
 import type { Finalization, Outcome } from '../../engine/outcome.ts';
-import type { InForce } from '../../routes/closing.ts';
 import type { EndpointHealths } from './endpoint-healths.ts';
 import { inboxOf } from './inbox.ts';
 import { planSubscription, type SubscriptionFacts } from './plan.ts';
@@ -109,13 +108,6 @@ export function reconcileSubscription(
   };
 }
 
-/** Closes the routes. Unlike other changes, this does not need the Secrets of the producer. */
-function close(context: Context, subscription: Cached<'Subscription'>): Promise<InForce> {
-  const { producer } = subscription.spec;
-  if (context.secretAccess.knows(producer)) return settled(context, producer, subscription);
-  return context.tenants.closedBy(producer, subscription);
-}
-
 /**
  * Finalizes a subscription which is being deleted. Its routes are closed first. The Delete policy then removes waiting
  * events immediately, whereas with Retain the producer can look up their state until their retention ends.
@@ -124,7 +116,7 @@ export function finalizeSubscription(context: Context) {
   return async (subscription: Cached<'Subscription'>): Promise<Finalization<SubscriptionStatus>> => {
     const { metadata, spec } = subscription;
     try {
-      const { routes } = await close(context, subscription);
+      const { routes } = await settledClosing(context, spec.producer, subscription);
       const inbox = inboxOf(subscription);
       // The retention is unknown if the stream is deleted before its subscriptions.
       const retentionMs = routes.queues[spec.stream]?.retentionMs ?? LONGEST_RETENTION_MS;
