@@ -13,7 +13,12 @@ const script = (name: string) => `src/redis/scripts/${name}.lua`;
 /** Mutants of the code that compiles routes, applies them to Redis, and decides who may write. */
 export const ROUTING_MUTANTS: readonly Mutant[] = [
   ...mutantsOf(`${PART}control/set-activation.ts`, [
-    ['a change that reached some parts is not repeated', '    unfinished.add(pair);\n', ''],
+    [
+      'a change that reached some parts is not repeated',
+      '    unfinished.add(pair);\n',
+      '',
+      'src/controller/routes/apply.redis.test.ts',
+    ],
     [
       'an activation is recorded without being used for routing',
       'if (isClosing || opened || again) {',
@@ -22,7 +27,12 @@ export const ROUTING_MUTANTS: readonly Mutant[] = [
   ]),
   ...mutantsOf(`${PART}control/part-changes.ts`, [
     ['a new subscription is live before its keys', "row: { ...wanted.row, route: 'paused' } }", 'row: wanted.row }'],
-    ['an unwanted subscription stays in its part', "...drops.map(slot => ({ kind: 'drop' as const, slot })),", ''],
+    [
+      'an unwanted subscription stays in its part',
+      "...drops.map(slot => ({ kind: 'drop' as const, slot })),",
+      '',
+      'src/controller/audit/parts.redis.test.ts',
+    ],
     ['damaged activations are used for routing', "...(isDamaged ? [{ kind: 'unmark' as const }] : []),", ''],
     [
       'lanes stay parked after a crash of the controller',

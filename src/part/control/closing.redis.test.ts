@@ -10,7 +10,7 @@ onEachRedis(redis => {
   function start() {
     const t = createTenant(redis());
     const part: Part = { tenant: t.tenant, queue: QUEUE, gen: 'gen1', number: 0 };
-    const { keys, meta, subs } = partKeys(part);
+    const { keys, meta } = partKeys(part);
     const { act } = integrationKeys(t.nameOf('a'));
     let control = createPartsControl(redis(), t.control, t.nowMs);
     const opened = (groupKeys: readonly string[]) => () =>
@@ -36,7 +36,6 @@ onEachRedis(redis => {
       },
       loseRecord: () => redis().call('del', act),
       open: async () => ((await redis().call('hkeys', keys)) as string[]).filter(key => key !== '').toSorted(),
-      rows: () => redis().call('hlen', subs),
     };
   }
 
@@ -68,16 +67,6 @@ onEachRedis(redis => {
     await w.apply(routes, ['k'], routes);
     expect(await w.set('k', false)).toBe(true);
     expect(await w.open()).toEqual([]);
-  });
-
-  test('a leader that has read the parts removes a subscription that does not exist anymore', async () => {
-    const w = start();
-    // It was deleted while its record was lost.
-    await w.apply(w.t.routes({ a: {} }), ['k']);
-    expect(await w.rows()).toBe(1);
-    w.changeLeader();
-    await w.apply(w.t.routes({}), []);
-    expect([await w.rows(), await w.open()]).toEqual([0, []]);
   });
 
   test('a pause closes activations that no object opens and that are not recorded', async () => {
