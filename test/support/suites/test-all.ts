@@ -49,12 +49,14 @@ const SHORT_NODE = 'test/node/install.test.ts';
 
 /**
  * Suites that start together with the first of these other suites and are printed in their own order. `types` uses one
- * core. `waiting` uses only a small part of the machine. `chart` and `kube` wait for their API servers, and `image` and
- * `site` use the machine in the meantime. `node` waits for a kubelet and for Pods. `redis` contains tests that need
- * most of the machine, such as the failover of a Cluster.
+ * core. Some files of `unit` wait for timers, and the last file of `slow` leaves a core idle. `waiting` uses only a
+ * small part of the machine. `chart` and `kube` wait for their API servers, and `image` and `site` use the machine in
+ * the meantime. `node` waits for a kubelet and for Pods. `redis` contains tests that need most of the machine, such as
+ * the failover of a Cluster.
  */
 const BESIDE: Readonly<Record<string, readonly string[]>> = {
   lint: ['types'],
+  slow: ['unit'],
   waiting: ['redis', 'chart', 'system'],
   kube: ['chart'],
   image: ['chart'],
