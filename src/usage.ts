@@ -11,19 +11,20 @@ const ROLE_MEANINGS: Readonly<Record<Role, string>> = {
 /** Command descriptions for `sluice --help`. */
 const COMMAND_MEANINGS: Readonly<Record<string, string>> = {
   uninstall: 'removes the finalizers from all custom resources so that they can be deleted without a controller',
+  'repair-redis': 'removes an incomplete write from the append-only file of a Redis that was killed',
   verify: 'publishes an event in the sandbox and checks that the event is delivered',
 };
 
 const list = (meanings: Readonly<Record<string, string>>) =>
   Object.entries(meanings)
-    .map(([name, meaning]) => `  ${name.padEnd(12)}${meaning}`)
+    .map(([name, meaning]) => `  ${name.padEnd(14)}${meaning}`)
     .join('\n');
 
 const HELP = `Usage: sluice <role or command>
 
 Roles:
 ${list(ROLE_MEANINGS)}
-  ${'all'.padEnd(12)}runs all roles in one process; the facade only with SLUICE_OIDC_ISSUERS
+  ${'all'.padEnd(14)}runs all roles in one process; the facade only with SLUICE_OIDC_ISSUERS
 
 Commands:
 ${list(COMMAND_MEANINGS)}

@@ -103,7 +103,7 @@ export class ConfigError extends Error {
 }
 
 /** Commands, in addition to the roles. They are run by `src/commands`. */
-export const COMMAND_NAMES = ['uninstall', 'verify'] as const;
+export const COMMAND_NAMES = ['uninstall', 'verify', 'repair-redis'] as const;
 
 /** Roles that check access tokens. */
 export const NEEDS_OIDC: readonly Role[] = ['facade'];

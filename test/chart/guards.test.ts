@@ -174,7 +174,10 @@ test('users with the view role cannot read the addresses in Integrations', async
 interface StatefulSet extends Manifest {
   readonly spec: {
     readonly template: {
-      readonly spec: { readonly containers: readonly { readonly image: string; readonly args: readonly string[] }[] };
+      readonly spec: {
+        readonly initContainers: readonly object[];
+        readonly containers: readonly { readonly image: string; readonly args: readonly string[] }[];
+      };
     };
   };
 }
@@ -192,6 +195,9 @@ test('the evaluation Redis has the settings required by the roles', async () => 
   const objects = await render('evaluation');
   const [set] = objects.filter(({ kind }) => kind === 'StatefulSet') as StatefulSet[];
   const args = set?.spec.template.spec.containers[0]?.args ?? [];
+  expect(set?.spec.template.spec.initContainers).toMatchObject([
+    { args: ['repair-redis', '/data'], volumeMounts: [{ name: 'data', mountPath: '/data' }] },
+  ]);
   const folder = args.indexOf('--dir');
   expect(folder).toBeGreaterThanOrEqual(0);
   // All other arguments replace the arguments of the test server.

@@ -3,13 +3,15 @@ import type { Target } from './target.ts';
 import { CONTAINER_SECURITY, nodesOf, POD_SECURITY } from './workloads.ts';
 
 const PORT = 6379;
+/** The folder with the files of Redis. */
+const DATA = '/data';
 /** The user of the image. Other images may use a different user. */
 const USER = 65_532;
 
 /** Returns the settings that docs/configuration.md requires, as arguments of redis-server. */
 function settings(target: Target): readonly unknown[] {
   const flags = {
-    dir: '/data',
+    dir: DATA,
     appendonly: 'yes',
     appendfsync: 'always',
     'maxmemory-policy': 'noeviction',
@@ -78,6 +80,20 @@ function podSpec(target: Target): object {
     securityContext: { ...POD_SECURITY, runAsUser: USER, runAsGroup: USER, fsGroup: USER },
     ...target.when('imagePullSecrets', { imagePullSecrets: target.tree('imagePullSecrets') }),
     ...nodesOf('redis.embedded', target),
+    // Redis does not remove all of a write during which it was killed.
+    initContainers: [
+      {
+        name: 'repair',
+        image: target.image,
+        imagePullPolicy: target.value('image.pullPolicy'),
+        args: ['repair-redis', DATA],
+        resources: target.tree('redis.embedded.resources'),
+        // The pod status contains the reason for a refusal.
+        terminationMessagePolicy: 'FallbackToLogsOnError',
+        securityContext: CONTAINER_SECURITY,
+        volumeMounts: [{ name: 'data', mountPath: DATA }],
+      },
+    ],
     containers: [
       {
         name: 'redis',
@@ -91,7 +107,7 @@ function podSpec(target: Target): object {
         startupProbe: { ...probe, failureThreshold: 120 },
         livenessProbe: { ...probe, periodSeconds: 10 },
         securityContext: CONTAINER_SECURITY,
-        volumeMounts: [{ name: 'data', mountPath: '/data' }],
+        volumeMounts: [{ name: 'data', mountPath: DATA }],
       },
     ],
   };
