@@ -36,8 +36,8 @@ export const PAUSE_MUTANTS: readonly Mutant[] = [
     ['routes that were compiled before a pause are written', "  if (deps.isPaused(name)) return 'paused';\n", ''],
     [
       'routes are compiled after a pause has begun',
-      'await deps.prepare(name);\n  if (isPaused()) return closeTenant(deps, tenant);',
-      'await deps.prepare(name);',
+      'if (isPaused()) return closeTenant(deps, tenant);\n  tenant.closing',
+      'tenant.closing',
     ],
   ]),
   ...pauseMutantsOf(`${CLOSE_ROUTES}.ts`, `${CLOSE_ROUTES}.test.ts`, [

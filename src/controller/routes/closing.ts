@@ -18,6 +18,8 @@ export interface Closing {
   readonly paused: ClosedTenant['paused'];
   /** Objects taken into account, formatted as uid@generation. */
   readonly seen: ReadonlySet<string>;
+  /** When the objects were read. */
+  readonly atMs: number;
 }
 
 export interface ClosingDeps extends ApplyDeps {
@@ -57,10 +59,10 @@ export async function applyClosing(
     ready: stored.ready,
     ...(left.size === 0 ? {} : { hashes: left }),
   };
-  if (routes === stored.routes && left.size === 0) return { stored: had, closed, paused, seen };
+  if (routes === stored.routes && left.size === 0) return { stored: had, closed, paused, seen, atMs: nowMs };
   const plan = { ...(await inSlices(planSteps(had, routes))), ready: [] };
   const written = await applyRoutes(deps, { name, fence, stored: had, plan, wanted: routes, first: false });
-  return { stored: written, closed, paused, seen };
+  return { stored: written, closed, paused, seen, atMs: nowMs };
 }
 
 /** Ensures that no ingress key is closed, because the keys in Secrets are not known. */

@@ -14,6 +14,12 @@ import { keepLost } from './lost-routes.ts';
 import { changedObjects, isEmpty, type Tenant } from './tenant.ts';
 import { withVersions } from './versions.ts';
 
+/**
+ * The minimum time between two closings while the Secrets cannot be read. All objects of the tenant retry in this state,
+ * and a closing compares all of them.
+ */
+const CLOSE_EVERY_MS = 5_000;
+
 export interface SyncDeps extends ApplyDeps {
   readonly control: ControlStore;
   /**
@@ -58,7 +64,7 @@ export async function syncTenant(deps: SyncDeps, tenant: Tenant): Promise<void> 
     await deps.prepare(name);
   } catch (error) {
     // Everything else waits, also in the statuses. What closes must not wait until somebody grants access.
-    if (error instanceof SecretsUnreadableError) await closeTenant(deps, tenant);
+    if (error instanceof SecretsUnreadableError && !isJustClosed(deps, tenant)) await closeTenant(deps, tenant);
     throw error;
   }
   if (isPaused()) return closeTenant(deps, tenant);
@@ -129,6 +135,11 @@ async function whileWriting<T>(tenant: Tenant, apply: () => Promise<T>): Promise
   } finally {
     tenant.isWriting = false;
   }
+}
+
+function isJustClosed({ nowMs }: SyncDeps, { closing }: Tenant): boolean {
+  // The clock may have been set back.
+  return closing !== undefined && Math.abs(nowMs() - closing.atMs) < CLOSE_EVERY_MS;
 }
 
 /**

@@ -54,6 +54,7 @@ function snapshotOf(blocks: readonly string[], more: readonly string[] = []): Te
 function start() {
   const state = {
     paused: false,
+    nowMs: 1_000,
     blocks: [] as string[],
     more: [] as string[],
     calls: [] as string[],
@@ -93,7 +94,7 @@ function start() {
   });
   const tenants = createTenants({
     control,
-    nowMs: () => 1_000,
+    nowMs: () => state.nowMs,
     compile: {
       queueMaxBytes: 1,
       judgeEndpoint: () => 'ok',
@@ -379,7 +380,12 @@ describe('tenants', () => {
     expect(tenants.closureOf('acme', 'uid-acme-orders')).toBe('Blocked');
     expect(tenants.isClosing('acme')).toBe(true);
     expect(JSON.stringify(state.patches)).not.toContain('new');
+    // All objects of the tenant retry, but a closing compares all of them.
     state.calls.length = 0;
+    state.nowMs += 4_999;
+    await expect(tenants.sync('acme')).rejects.toThrow('the Secrets cannot be read');
+    expect(state.calls).toEqual([]);
+    state.nowMs += 1;
     await expect(tenants.sync('acme')).rejects.toThrow('the Secrets cannot be read');
     expect(state.calls).toEqual(['enlist']);
   });
