@@ -213,6 +213,7 @@ export const CLAIM_MUTANTS: readonly Mutant[] = [
       'an old claim is sent',
       'return elapsed.nowMs() - atMs <= FRESH_MS && holdsClaims();',
       'return elapsed.nowMs() >= atMs;',
+      'src/dataplane/parts/part-metrics.redis.test.ts',
     ],
     [
       'a lost push is not detected',
