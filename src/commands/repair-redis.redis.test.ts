@@ -60,12 +60,18 @@ test('a script that was interrupted has no effect after two restarts', async () 
   }
 });
 
+test('removes an incomplete argument that contains a command', () => {
+  const argument = '{"a": "\r\n*1\r\n$4\r\nPING\r\n*2\r\n$3\r\nGET\r\n$90\r\n';
+  write(Buffer.concat([whole, Buffer.from(`*3\r\n$3\r\nSET\r\n$1\r\na\r\n$900\r\n${argument}`)]));
+  expect(repairAppendOnlyFile(folder)?.keptBytes).toBe(whole.length);
+});
+
 test('refuses a file that is damaged before its last write, from which redis-check-aof would remove good writes', () => {
   const text = whole.toString('latin1');
   const damages = {
     'a byte of a length': text.replace('$40\r\nxxx', '$4x\r\nxxx'),
     'a shorter length': text.replace('$40\r\nxxx', '$39\r\nxxx'),
-    'a length up to the end of the file': text.replace('$40\r\nxxx', '$9999\r\nxxx'),
+    'a length that nobody writes': text.replace('$40\r\nxxx', '$99999999\r\nxxx'),
     'zeros at the end, as after a power failure': `${text}${'\0'.repeat(100)}`,
     'another byte at the start of a command': text.replace('*3\r\n$3\r\nSET\r\n$6', '?3\r\n$3\r\nSET\r\n$6'),
   };
@@ -78,7 +84,7 @@ test('refuses a file that is damaged before its last write, from which redis-che
     );
     expect(readFileSync(fileOf(folder))).toEqual(bytes);
   }
-  write(Buffer.from(damages['a length up to the end of the file'], 'latin1'));
+  write(Buffer.from(damages['a length that nobody writes'], 'latin1'));
   expect(redisFixes()).toBeLessThan(scriptAt);
 });
 
