@@ -56,7 +56,7 @@ $(SCHEMATHESIS)/bin/schemathesis: test/api/requirements.txt
 	@$(SCHEMATHESIS)/bin/pip install --quiet --requirement $<
 	@touch $@
 
-test-mutants: setup ## create mutants of critical code, and list the mutants that are not detected by the tests (40 minutes with two cores): MUTANT=limits FROM=20 JOBS=2
+test-mutants: setup ## create mutants of critical code, and list the mutants that are not detected by the tests (less than an hour): MUTANT=limits FROM=20 JOBS=2
 	@$(NODE) test/mutants/run.ts $(MUTANT)
 
 test-repeat: setup ## run a test file repeatedly to find flaky tests: FILE=part/of/its/path N=20

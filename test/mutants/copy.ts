@@ -78,7 +78,7 @@ export async function copyProject(): Promise<ProjectCopy> {
     const result = runStage(path, stage, {
       patienceMs,
       env: { ...THOROUGH, ...env },
-      // It is removed with the copy, even if this process has ended before the tests.
+      // The report is removed with the copy, even if this process has ended before the tests.
       reportFolder: path,
       onStart: stop => {
         stopTests = stop;

@@ -90,8 +90,8 @@ export type ExchangeAnswer =
   | { readonly answer: 'GONE' };
 
 /**
- * Ends attempts, and claims up to `most` events. Both of this is done in a single step. Both may be 0. If the
- * call was too late, this throws an error.
+ * Ends attempts and claims up to `most` events in a single step. Both numbers may be 0. Throws an error if the call was
+ * too late.
  */
 export type Exchange = (
   part: Part,

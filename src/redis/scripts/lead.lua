@@ -5,10 +5,10 @@
 -- ARGV  1 nowMs  2 uid of the Kubernetes cluster  3 lease transitions  4 fingerprint of the root key, may be empty
 --       5 format of the data that this controller writes  6 instance, empty for the default installation
 --       7 id of this Redis, if it does not have one yet
--- `keys`: redis/keys-version.ts.
--- Returns {OK, epoch, id of this Redis}, {OTHER, uid}: this Redis holds the routes of another cluster, {INSTANCE,
--- name}:
--- it holds those of another installation in this cluster, or {FORMAT, format}: its data has another format.
+-- For the field `keys`, see redis/keys-version.ts.
+-- Returns {OK, epoch, id of this Redis}, {OTHER, uid}: this Redis holds the routes of another cluster,
+-- {INSTANCE, name}: it holds those of another installation in this cluster, or {FORMAT, format}: its data has another
+-- format.
 local m = redis.call('HMGET', KEYS[1], 'uid', 'epoch', 'format', 'instance')
 if m[1] and m[1] ~= ARGV[2] then return { 'OTHER', m[1] } end
 if (m[1] or m[3]) and (m[4] or '') ~= ARGV[6] then return { 'INSTANCE', m[4] or '' } end

@@ -1,9 +1,8 @@
 import { execFile } from 'node:child_process';
-import { existsSync } from 'node:fs';
 import { access, constants, statfs } from 'node:fs/promises';
-import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { Redis } from 'ioredis';
+import { repairAppendOnlyFile } from '../../../src/commands/append-only-file.ts';
 import { type ChildProcess, startChild, waitUntilReady } from '../child-process.ts';
 import { freePort } from '../free-port.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
@@ -109,18 +108,6 @@ export async function redisCommand(
   }
 }
 
-/**
- * Removes the start of a transaction from the end of an append-only file, see Durability in docs/limits.md. Redis would
- * apply it after a second restart.
- */
-async function repairFile(dir: string): Promise<void> {
-  const manifest = join(dir, 'appendonlydir', 'appendonly.aof.manifest');
-  if (!existsSync(manifest)) return;
-  const repair = run('redis-check-aof', ['--fix', manifest]);
-  repair.child.stdin?.end('y\n');
-  await repair;
-}
-
 /** The settings that the documentation requires, in addition to the settings of all test servers. */
 export const DOCUMENTED = ['--lazyfree-lazy-expire', 'yes', '--lazyfree-lazy-server-del', 'yes'];
 
@@ -198,7 +185,7 @@ export async function startRedis(options: RedisOptions = {}): Promise<RedisServe
     kill,
     restart: async () => {
       await kill();
-      await repairFile(dir);
+      repairAppendOnlyFile(dir);
       child = await start();
     },
     stop: async () => {

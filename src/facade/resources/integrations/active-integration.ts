@@ -1,8 +1,7 @@
 import { integrationStatus } from '../../../core/routing/integration-state.ts';
 import { refuseBecause } from '../../../http/refusal.ts';
 import type { Facade } from '../../objects/facade.ts';
-import type { OwnedIntegration } from '../../objects/ownership.ts';
-import { isGrantedTo } from '../../objects/ownership.ts';
+import { isGrantedTo, type OwnedIntegration } from '../../objects/ownership.ts';
 
 /**
  * Refuses changes if the integration has ended according to the API server.
