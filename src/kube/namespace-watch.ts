@@ -2,10 +2,10 @@ import type { Logger } from '../telemetry/log.ts';
 import type { Backoff } from '../time/backoff.ts';
 import type { Clock } from '../time/clock.ts';
 import type { KubeClient } from './client.ts';
-import { isKubeError } from './kube-error.ts';
+import { isKubeError, KubeError, NO_ANSWER } from './kube-error.ts';
 import type { AnyObject } from './object.ts';
 import { createReflector } from './reflector.ts';
-import type { Resource } from './resource.ts';
+import { collectionPath, type Resource } from './resource.ts';
 
 /**
  * Whether it is possible to read the objects in a namespace: `closed` if the objects are not required, `pending` until
@@ -18,8 +18,8 @@ export type NamespaceAccess = 'closed' | 'pending' | 'readable' | 'forbidden';
 const BACKOFF: Backoff = { firstMs: 200, mostMs: 60_000 };
 
 /**
- * How long lists can fail before nobody waits for this namespace anymore, in milliseconds. The trouble of a namespace
- * must not stop the others.
+ * How long lists can fail, or can get no response, before nobody waits for this namespace anymore, in milliseconds. The
+ * trouble of a namespace must not stop the others.
  */
 const FAILING_AFTER_MS = 10_000;
 
@@ -36,7 +36,10 @@ export interface NamespaceWatch {
   readonly wasRead: () => boolean;
   /** Same as `wasRead`, but false after a `relist` that has failed, until the objects have been listed again. */
   readonly isCurrent: () => boolean;
-  /** Returns the last error if all lists have failed for 10 seconds for another reason than a missing permission. */
+  /**
+   * Returns the last error if all lists have failed for 10 seconds for another reason than a missing permission. A list
+   * without a response for 10 seconds counts as failed.
+   */
   readonly failure: () => unknown;
   /** Resolves when the namespace has been listed, or if it is forbidden, failing, or closed. */
   readonly settled: Promise<void>;
@@ -191,11 +194,11 @@ function noteAccess(
 
 /**
  * Returns a client that calls `onFailing` for each failed list after lists have been failing for too long, and the last of
- * these errors. A missing permission is not included.
+ * these errors. It is also called every 10 seconds while there is no response. A missing permission is not included.
  */
 function noteFailures(
   client: Pick<KubeClient, 'list' | 'watch'>,
-  { nowMs }: Pick<Clock, 'nowMs'>,
+  { nowMs, setTimer }: Pick<Clock, 'nowMs' | 'setTimer'>,
   onFailing: (isFirst: boolean) => void,
 ): { readonly client: Pick<KubeClient, 'list' | 'watch'>; readonly failure: () => unknown } {
   let sinceMs: number | undefined;
@@ -208,6 +211,12 @@ function noteFailures(
   }
   const list: KubeClient['list'] = async (...args) => {
     const beganMs = nowMs();
+    const [resource, , { namespace } = {}] = args;
+    const noteSilence = () => {
+      note(beganMs, notCompleted(collectionPath(resource, namespace)));
+      cancel = setTimer(noteSilence, FAILING_AFTER_MS);
+    };
+    let cancel = setTimer(noteSilence, FAILING_AFTER_MS);
     try {
       const answer = await client.list(...args);
       note(beganMs, undefined);
@@ -215,7 +224,14 @@ function noteFailures(
     } catch (error) {
       note(beganMs, error);
       throw error;
+    } finally {
+      cancel();
     }
   };
   return { client: { list, watch: client.watch }, failure: () => failure };
+}
+
+function notCompleted(path: string): KubeError {
+  const detail = `not completed within ${FAILING_AFTER_MS / 1_000} seconds`;
+  return new KubeError({ call: `LIST ${path}`, status: NO_ANSWER, reason: 'Timeout', detail });
 }

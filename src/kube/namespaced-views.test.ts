@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { createManualClock } from '../../test/support/manual-clock.ts';
 import { createLogger } from '../telemetry/log.ts';
+import { sleep } from '../time/clock.ts';
 import type { KubeClient, Selection } from './client.ts';
 import { KubeError } from './kube-error.ts';
 import { createNamespacedViews } from './namespaced-views.ts';
@@ -10,6 +11,7 @@ import type { WatchEvent } from './watch-stream.ts';
 
 const THINGS: Resource = { group: 'x', version: 'v1', kind: 'Thing', plural: 'things', namespaced: true };
 const BROKEN = new KubeError({ call: 'GET things', status: 500, reason: 'InternalError', detail: 'broken' });
+const TIMEOUT = new KubeError({ call: 'GET things', status: 0, reason: 'Timeout' });
 const FORBIDDEN = new KubeError({ call: 'GET things', status: 403, reason: 'Forbidden', detail: 'no' });
 
 type Thing = AnyObject & { readonly color: string };
@@ -20,14 +22,24 @@ const thing = (namespace: string, name: string, color: string, version = 1): Thi
 
 /** Starts two views, for red and for green objects. The server responds with the objects in `things`. */
 function start() {
+  const clock = createManualClock();
   const things = new Map<string, Thing[]>();
   const forbidden = new Set<string>();
   const broken = new Set<string>();
+  const silent = new Set<string>();
   const watches = new Map<string, { push: (event: WatchEvent<Thing>) => void; fail: (error: unknown) => void }>();
   const lists: string[] = [];
   const client = {
-    list: async (_resource: Resource, project: (object: never) => unknown, { namespace = '' }: Selection) => {
+    list: async (
+      _resource: Resource,
+      project: (object: never) => unknown,
+      { namespace = '', signal }: Selection & { readonly signal?: AbortSignal },
+    ) => {
       lists.push(namespace);
+      if (silent.has(namespace)) {
+        await sleep(clock, 60_000, signal);
+        throw TIMEOUT;
+      }
       if (forbidden.has(namespace)) throw FORBIDDEN;
       if (broken.has(namespace)) throw BROKEN;
       return { items: (things.get(namespace) ?? []).map(item => project(item as never)), resourceVersion: '1' };
@@ -41,7 +53,6 @@ function start() {
       }
     },
   } as unknown as Pick<KubeClient, 'list' | 'watch'>;
-  const clock = createManualClock();
   const ready = Promise.withResolvers<void>();
   const views = createNamespacedViews<Thing>({
     client,
@@ -61,7 +72,7 @@ function start() {
   const stop = new AbortController();
   const running = Promise.all([red.run(stop.signal), green.run(stop.signal)]);
   const end = () => (stop.abort(), running);
-  return { things, forbidden, broken, watches, lists, clock, ready, views, red, green, changes, accesses, end };
+  return { things, forbidden, broken, silent, watches, lists, clock, ready, views, red, green, changes, accesses, end };
 }
 
 test('keeps each object in its view, with one list for each namespace', async () => {
@@ -132,26 +143,62 @@ test('only waits for 10 s for a namespace whose lists fail, and keeps trying to 
   await server.end();
 });
 
-test('after a relist that has failed, the objects are outdated until they have been listed again', async () => {
+test('only waits for 10 s for a namespace whose list gets no response', async () => {
   const server = start();
-  server.things.set('a', [thing('a', 'rose', 'red')]);
+  server.things.set('b', [thing('b', 'rose', 'red')]);
+  server.silent.add('b');
   for (const namespace of ['a', 'b']) server.views.open(namespace);
-  await server.clock.advance(0);
-  const isCurrent = () => ['a', 'b'].map(server.views.isCurrent);
-  expect(isCurrent()).toEqual([true, true]);
-  // The watch has missed this change.
-  server.things.set('a', []);
-  server.broken.add('a');
-  const relisted = server.red.relist();
-  await server.clock.advance(60_000);
-  await relisted;
-  expect([isCurrent(), server.views.wasRead('a'), server.red.store.size()]).toEqual([[false, true], true, 1]);
-  server.accesses.length = 0;
-  server.broken.clear();
-  await server.clock.advance(120_000);
-  expect([isCurrent(), server.accesses, server.red.store.size()]).toEqual([[true, true], ['a readable'], 0]);
+  server.ready.resolve();
+  await server.clock.advance(9_999);
+  expect([server.red.hasSynced(), server.views.failure('b')]).toEqual([false, undefined]);
+  await server.clock.advance(1);
+  expect([server.red.hasSynced(), server.views.access('b'), server.accesses]).toEqual([
+    true,
+    'pending',
+    ['a readable', 'b pending'],
+  ]);
+  expect(server.views.failure('b')).toMatchObject({
+    message: 'LIST /apis/x/v1/namespaces/b/things: Timeout: not completed within 10 seconds',
+  });
+  // The list is still in progress.
+  let isDone = false;
+  void server.red.relist().then(() => (isDone = true));
+  await server.clock.advance(10_000);
+  expect([isDone, server.lists]).toEqual([true, ['a', 'b', 'a']]);
+  // It has failed, and the next one succeeds.
+  server.silent.clear();
+  await server.clock.advance(41_000);
+  expect([server.views.isCurrent('b'), server.views.failure('b'), server.red.store.size()]).toEqual([
+    true,
+    undefined,
+    1,
+  ]);
   await server.end();
 });
+
+test.each(['broken', 'silent'] as const)(
+  'after a relist that has failed, the objects are outdated until they have been listed again (%s)',
+  async how => {
+    const server = start();
+    server.things.set('a', [thing('a', 'rose', 'red')]);
+    for (const namespace of ['a', 'b']) server.views.open(namespace);
+    await server.clock.advance(0);
+    const isCurrent = () => ['a', 'b'].map(server.views.isCurrent);
+    expect(isCurrent()).toEqual([true, true]);
+    // The watch has missed this change.
+    server.things.set('a', []);
+    server[how].add('a');
+    const relisted = server.red.relist();
+    await server.clock.advance(how === 'silent' ? 10_000 : 60_000);
+    await relisted;
+    expect([isCurrent(), server.views.wasRead('a'), server.red.store.size()]).toEqual([[false, true], true, 1]);
+    server.accesses.length = 0;
+    server[how].clear();
+    await server.clock.advance(120_000);
+    expect([isCurrent(), server.accesses, server.red.store.size()]).toEqual([[true, true], ['a readable'], 0]);
+    await server.end();
+  },
+);
 
 test('a relist does not wait for a forbidden namespace, and detects granted access', async () => {
   const server = start();

@@ -27,7 +27,7 @@ export interface NamespacedViews<T extends AnyObject> {
   readonly wasRead: (namespace: string) => boolean;
   /** Same as `wasRead`, but false after a `relist` that has failed, until the objects have been listed again. */
   readonly isCurrent: (namespace: string) => boolean;
-  /** Returns the last error if the API server has failed to list this namespace for 10 seconds. */
+  /** Returns the last error if the API server has failed to list this namespace for 10 seconds, or has not responded. */
   readonly failure: (namespace: string) => unknown;
   /** Calls `handler` when the access to a namespace changes, or when it begins to fail. Returns a function to unsubscribe. */
   readonly onAccess: (handler: (namespace: string) => void) => () => void;

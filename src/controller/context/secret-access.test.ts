@@ -18,6 +18,7 @@ function start(access: NamespaceAccess) {
   const state = {
     access,
     grants: true,
+    isSilent: false,
     refusal: undefined as Error | undefined,
     failure: undefined as Error | undefined,
   };
@@ -46,6 +47,7 @@ function start(access: NamespaceAccess) {
   const client = {
     create: async () => ({ status: { userInfo: { username: USER } } }),
     apply: async (_resource: object, name: object, body: object) => {
+      if (state.isSilent) await new Promise(() => {});
       if (state.refusal !== undefined) throw state.refusal;
       bound.push({ ...name, ...body });
     },
@@ -132,4 +134,15 @@ test('a new leader binds all roles for which access is refused, and never fails'
   refused.state.refusal = REFUSED;
   await refused.secretAccess.ensureAll();
   expect(refused.state.access).toBe('forbidden');
+});
+
+test('a new leader does not wait for long if the API server does not respond', async () => {
+  const { secretAccess, state, clock } = start('forbidden');
+  state.isSilent = true;
+  let isDone = false;
+  void secretAccess.ensureAll().then(() => (isDone = true));
+  await clock.advance(9_999);
+  expect(isDone).toBe(false);
+  await clock.advance(1);
+  expect([isDone, clock.pendingTimers()]).toEqual([true, 0]);
 });

@@ -7,6 +7,7 @@ import type { ObjectName } from '../../kube/object.ts';
 import { ROLE_BINDINGS } from '../../kube/resource.ts';
 import type { Logger } from '../../telemetry/log.ts';
 import type { Clock } from '../../time/clock.ts';
+import { withDeadline } from '../../time/deadline.ts';
 import type { Caches } from '../caches/caches.ts';
 import type { SecretObject } from '../caches/secret-caches.ts';
 import type { KeySource } from '../engine/keyed-controller.ts';
@@ -17,6 +18,9 @@ import { ownsNamespace } from './context.ts';
 /** The number of namespaces to bind concurrently when a term begins. */
 const BOUND_AT_ONCE = 16;
 
+/** How long a new leader waits for these bindings, in milliseconds. */
+const BOUND_WITHIN_MS = 10_000;
+
 /** SecretAccess is used to give this process access to the Secrets of each workspace. */
 export interface SecretAccess {
   /**
@@ -24,7 +28,10 @@ export interface SecretAccess {
    * been granted yet
    */
   readonly ensure: (workspace: string) => Promise<void>;
-  /** Grants access to every workspace that the API server refuses. Never rejects. */
+  /**
+   * Grants access to every workspace that the API server refuses. Never rejects, and resolves after 10 seconds even if the
+   * API server has not responded.
+   */
   readonly ensureAll: () => Promise<void>;
   /** Until `over` is aborted, a removed or changed RoleBinding is detected within seconds. */
   readonly watchBindings: (over: AbortSignal) => void;
@@ -157,7 +164,8 @@ export function createSecretAccess(deps: {
       const work = async () => {
         for (const name of names) await bind(name).catch(() => {});
       };
-      await Promise.all(Array.from({ length: BOUND_AT_ONCE }, work));
+      const bindAll = () => Promise.all(Array.from({ length: BOUND_AT_ONCE }, work));
+      await withDeadline(BOUND_WITHIN_MS, bindAll, clock).catch(() => {});
     },
     watchBindings: createBindingWatch(deps),
     async revoke(namespace) {

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { objectOf } from '../../../../test/support/controller/test-context.ts';
+import { KubeError } from '../../../kube/kube-error.ts';
 import { createStore, type Indexers } from '../../../kube/store.ts';
 import { createLogger } from '../../../telemetry/log.ts';
 import { type Cached, type Caches, INDEXES } from '../../caches/caches.ts';
@@ -10,7 +11,13 @@ const base64 = (text: string) => Buffer.from(text).toString('base64');
 
 type Named = readonly [secret: string, key: string];
 
-function subscription(name: string, named: readonly Named[], producer = 'acme', uid = name): Cached<'Subscription'> {
+function subscription(
+  name: string,
+  named: readonly Named[],
+  producer = 'acme',
+  uid = name,
+  namespace = 'globex',
+): Cached<'Subscription'> {
   const headers = named.map(([secret, key], i) => ({
     name: `x-${i}`,
     valueFrom: { secretKeyRef: { name: secret, key } },
@@ -19,7 +26,7 @@ function subscription(name: string, named: readonly Named[], producer = 'acme', 
   return objectOf<'Subscription'>(
     name,
     { producer, integration: 'globex', stream: 'orders', ordering: 'ByGroupKey', deletionPolicy: 'Retain', endpoint },
-    { namespace: 'globex', metadata: { uid } },
+    { namespace, metadata: { uid } },
   );
 }
 
@@ -31,6 +38,7 @@ function start() {
   const watched = createStore<HeaderSecret>();
   const server = new Map<string, { version: string; type?: string; data?: Record<string, string> } | Error>();
   const reads: string[] = [];
+  const timeouts = new Set<number | undefined>();
   const again: string[] = [];
   /** The responses to the next reads wait for these. */
   const delays: Promise<void>[] = [];
@@ -39,8 +47,9 @@ function start() {
   const secrets = createHeaderSecrets({
     caches: { Subscription: { store: subscriptions }, headerSecrets: { store: watched } } as unknown as Caches,
     client: {
-      get: async (_resource, { namespace, name }) => {
+      get: async (_resource, { namespace, name }, { timeoutMs } = {}) => {
         reads.push(`${namespace}/${name}`);
+        timeouts.add(timeoutMs);
         mostAtOnce = Math.max(mostAtOnce, ++atOnce);
         const found = server.get(`${namespace}/${name}`);
         await (delays.shift() ?? Promise.resolve());
@@ -58,6 +67,7 @@ function start() {
   return {
     secrets,
     reads,
+    timeouts,
     again,
     delays,
     server,
@@ -65,12 +75,12 @@ function start() {
     forget: (key: string) => watched.remove(key),
     mostAtOnce: () => mostAtOnce,
     add: (object: Cached<'Subscription'>) => {
-      subscriptions.set(`globex/${object.metadata.name}`, object);
+      subscriptions.set(`${object.metadata.namespace}/${object.metadata.name}`, object);
       return object;
     },
-    put: (name: string, version: string, data: Record<string, string>, type = 'Opaque') => {
-      server.set(`globex/${name}`, { version, type, data });
-      hear(`globex/${name}`, version);
+    put: (name: string, version: string, data: Record<string, string>, type = 'Opaque', namespace = 'globex') => {
+      server.set(`${namespace}/${name}`, { version, type, data });
+      hear(`${namespace}/${name}`, version);
     },
   };
 }
@@ -206,6 +216,29 @@ describe('header secrets', () => {
     expect(new Set(reads).size).toBe(100);
     expect(reads).toHaveLength(100);
     expect(mostAtOnce()).toBe(16);
+  });
+
+  test('of a namespace are not read after one of them has received no response in time', async () => {
+    const { secrets, reads, timeouts, again, server, hear, add, put } = start();
+    const late = Array.from({ length: 100 }, (_, n) => `late-${n}`);
+    for (const name of late) {
+      add(subscription(name, [[name, 'a']]));
+      server.set(`globex/${name}`, new KubeError({ call: 'GET secrets', status: 0, reason: 'Timeout' }));
+      hear(`globex/${name}`, '1');
+    }
+    const object = add(subscription('orders', [['token', 'a']], 'acme', 'other', 'initech'));
+    put('token', '1', { a: base64('A') }, 'Opaque', 'initech');
+    await secrets.read('acme');
+    expect(secrets.fieldsOf(object)).toEqual([{ value: 'A' }]);
+    // Those that were already in progress.
+    expect(reads.length).toBeLessThanOrEqual(17);
+    expect([...timeouts]).toEqual([10_000]);
+    // They are read again, which has a timeout as well.
+    expect(again).toHaveLength(100);
+    reads.length = 0;
+    for (const name of late) put(name, '1', { a: base64('A') });
+    await secrets.read('acme');
+    expect(reads).toHaveLength(100);
   });
 });
 

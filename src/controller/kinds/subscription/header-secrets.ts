@@ -2,6 +2,7 @@ import { headersWithSecret } from '../../../api/endpoint.ts';
 import { NEVER_SENT_SECRET_TYPES } from '../../../api/well-known.ts';
 import { type HeaderField, readHeaderField } from '../../../core/delivery/header-field.ts';
 import type { KubeClient } from '../../../kube/client.ts';
+import { isKubeError, NO_ANSWER } from '../../../kube/kube-error.ts';
 import type { AnyObject } from '../../../kube/object.ts';
 import { SECRETS } from '../../../kube/resource.ts';
 import type { Logger } from '../../../telemetry/log.ts';
@@ -20,6 +21,9 @@ interface Known {
 
 /** The maximum number of parallel reads. A new leader will hit this limit while reading all Secrets. */
 const READS_AT_ONCE = 16;
+
+/** The time limit for each read, in milliseconds. The other changes of a workspace wait for its reads. */
+const READ_WITHIN_MS = 10_000;
 
 /** The delay before reading a Secret again after a failure, in milliseconds. */
 export const READ_AGAIN_MS = 5_000;
@@ -67,16 +71,27 @@ export function createHeaderSecrets(deps: {
     else known.set(secret, found);
   }
 
-  /** Reads a Secret, keeping the previous values on failure. */
-  async function readOne(secret: string, tenant: string): Promise<void> {
+  /** Keeps the previous values of a Secret that could not be read. */
+  function keepUnread(secret: string, tenant: string): void {
+    // A Secret's version is never empty, so the next sync will read this Secret again.
+    const unread = new Map([...keysNamed(caches, secret)].map(key => [key, { fault: 'secret_unread' } as const]));
+    if (!known.has(secret)) known.set(secret, { resourceVersion: '', fields: unread });
+    deps.enqueueAfter(tenant, READ_AGAIN_MS);
+  }
+
+  /**
+   * Reads a Secret.
+   * @param silent the namespaces for which a read has received no response in time, which are skipped
+   */
+  async function readOne(secret: string, tenant: string, silent: Set<string>): Promise<void> {
+    const namespace = secret.slice(0, secret.indexOf('/'));
+    if (silent.has(namespace)) return keepUnread(secret, tenant);
     try {
       keep(secret, await readSecret(deps.client, secret, () => keysNamed(caches, secret)));
     } catch (error) {
       deps.log.warn({ err: error, secret }, 'failed to read an endpoint Secret');
-      // A Secret's version is never empty, so the next sync will read this Secret again.
-      const unread = new Map([...keysNamed(caches, secret)].map(key => [key, { fault: 'secret_unread' } as const]));
-      if (!known.has(secret)) known.set(secret, { resourceVersion: '', fields: unread });
-      deps.enqueueAfter(tenant, READ_AGAIN_MS);
+      if (isKubeError(error, NO_ANSWER) && error.reason === 'Timeout') silent.add(namespace);
+      keepUnread(secret, tenant);
     }
   }
 
@@ -94,8 +109,9 @@ export function createHeaderSecrets(deps: {
       if (outdated.length === 0) return;
       forgetUnused();
       const waiting = outdated.values();
+      const silent = new Set<string>();
       const readers = Array.from({ length: Math.min(READS_AT_ONCE, outdated.length) }, async () => {
-        for (const secret of waiting) await readOne(secret, tenant);
+        for (const secret of waiting) await readOne(secret, tenant, silent);
       });
       await Promise.all(readers);
     },
@@ -146,7 +162,7 @@ async function readSecret(
   keys: () => ReadonlySet<string>,
 ): Promise<Known | undefined> {
   const [namespace = '', name = ''] = secret.split('/');
-  const object = await client.get<SecretObject>(SECRETS, { namespace, name });
+  const object = await client.get<SecretObject>(SECRETS, { namespace, name }, { timeoutMs: READ_WITHIN_MS });
   if (object === undefined || NEVER_SENT_SECRET_TYPES.includes(object.type ?? '')) return undefined;
   const fields = new Map([...keys()].map(key => [key, readHeaderField(object.data?.[key])]));
   return { resourceVersion: object.metadata.resourceVersion, fields };
