@@ -10,7 +10,7 @@ import {
 import { startIssuer, type TestIssuer } from '../../test/support/facade/issuer.ts';
 import { exchange } from '../../test/support/facade/raw-exchange.ts';
 import { Refusal } from '../http/refusal.ts';
-import type { Caller } from './objects/ownership.ts';
+import type { Identity } from './auth/identity.ts';
 import { describeRoutes } from './openapi.ts';
 import { ROUTES } from './routes.ts';
 
@@ -27,7 +27,7 @@ beforeAll(async () => {
   issuer = await startIssuer();
   facades = createFacadeServers(issuer);
   const workspace = { metadata: { name: 'shop' }, spec: { account: 'shop' } };
-  const tenant = async (_caller: Caller, publicId: string) => {
+  const tenant = async (_identity: Identity, publicId: string) => {
     asked.push(publicId);
     if (publicId !== TENANT) throw new Refusal('forbidden');
     return { publicId, name: 'shop', workspace, role: 'Owner' };

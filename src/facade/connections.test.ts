@@ -15,8 +15,8 @@ import { startIssuer, type TestIssuer } from '../../test/support/facade/issuer.t
 import { exchange, type RawAnswer } from '../../test/support/facade/raw-exchange.ts';
 import { createManualClock } from '../../test/support/manual-clock.ts';
 import { Refusal } from '../http/refusal.ts';
+import type { Identity } from './auth/identity.ts';
 import { MOST_WAITING } from './contract/waiting-calls.ts';
-import type { Caller } from './objects/ownership.ts';
 
 /** Enough for a busy machine. */
 const SOON = { timeout: 20_000 };
@@ -30,7 +30,7 @@ let port: number;
 beforeAll(async () => {
   issuer = await startIssuer();
   facades = createFacadeServers(issuer);
-  const refuseStrangers = async ({ identity }: Caller) => {
+  const refuseStrangers = async (identity: Identity) => {
     if (identity.subject === 'stranger') throw new Refusal('forbidden');
   };
   const limits = { eventLoopDelayMs: 0, requestTimeoutMs: 2_000, headersTimeoutMs: 2_000 };

@@ -7,10 +7,10 @@ import { Refusal } from '../http/refusal.ts';
 import { createLogger } from '../telemetry/log.ts';
 import { createRegistry } from '../telemetry/metrics.ts';
 import { systemClock } from '../time/clock.ts';
+import type { Identity } from './auth/identity.ts';
 import type { Route } from './contract/route.ts';
 import { createFacadeMetrics } from './facade-metrics.ts';
 import type { Facade } from './objects/facade.ts';
-import type { Caller } from './objects/ownership.ts';
 import { describeRoutes } from './openapi.ts';
 import { ROUTES } from './routes.ts';
 import { createFacadeServer, type FacadeServer } from './server.ts';
@@ -41,7 +41,7 @@ let [port, openPort] = [0, 0];
  * 500.
  */
 const facade = (() => {
-  const owned = async ({ identity: { subject: role } }: Caller, publicId: string) => {
+  const owned = async ({ subject: role }: Identity, publicId: string) => {
     if (role === 'nobody') throw new Refusal('forbidden');
     const workspace = { metadata: { name: 'shop' }, spec: { account: 'shop' } };
     return { publicId, name: 'shop', workspace, role, producer: 'shop', recipient: { workspace, role } };

@@ -99,28 +99,36 @@ test('a call costs at least 1 point for every 128 KiB of its body, and is charge
   expect(left).toEqual(['999', '997', '989', '981', '973']);
 });
 
-test('an id that has to be looked up inside of an own workspace costs 20 more points', async () => {
-  let lists = 0;
+test('an id or key that has to be looked up inside of an own workspace costs 20 more points', async () => {
+  let lookups = 0;
   const list = async () => {
-    lists++;
+    lookups++;
     return { items: [], resourceVersion: '1' };
   };
   const workspace = { metadata: { name: 'shop', uid: 'w', resourceVersion: '1' }, spec: { account: 'shop' } };
-  const client = { list, get: async () => workspace } as unknown as KubeClient;
+  const get = async ({ kind }: { kind: string }) => {
+    if (kind === 'Workspace') return workspace;
+    lookups++;
+    return undefined;
+  };
+  const client = { list, get } as unknown as KubeClient;
   const caches = createCaches(client, createManualClock(), createLogger({ level: 'silent' }));
   await start({ caches: { ...caches, assertCurrent: () => undefined } });
-  const get = async (path: string) =>
+  const read = async (path: string) =>
     exchange(facade.port, await facades.request(`GET /waas/producer/${TENANT}${path}`, [], ''));
-  const unknown = await get(`/packages/pkg_0123456789abcdefghjk`);
-  expect([problemOf(unknown), leftAfter(unknown), lists]).toEqual(['404 unknown_resource', '979', 1]);
+  const unknown = await read(`/packages/pkg_0123456789abcdefghjk`);
+  expect([problemOf(unknown), leftAfter(unknown), lookups]).toEqual(['404 unknown_resource', '979', 1]);
   // Deleting an unknown object succeeds, and costs the same.
   const removed = await exchange(
     facade.port,
     await facades.request(`DELETE /waas/integrations/${INTEGRATION}/subscriptions/${SUBSCRIPTION}`, [], ''),
   );
-  expect([removed.status, leftAfter(removed), lists]).toEqual([204, '958', 2]);
+  expect([removed.status, leftAfter(removed), lookups]).toEqual([204, '958', 2]);
   // Listing costs what it says, because it only uses the cache.
-  expect(leftAfter(await get('/packages'))).toBe('957');
+  expect(leftAfter(await read('/packages'))).toBe('957');
+  // So does the key of an unknown stream, in a call that costs 5 points.
+  const unnamed = await read('/metrics/not-routed?stream=orders');
+  expect([problemOf(unnamed), leftAfter(unnamed), lookups]).toEqual(['404 unknown_resource', '932', 3]);
 });
 
 test.each([true, false])('searching a range to replay costs 90 more points (dryRun: %s)', async dryRun => {

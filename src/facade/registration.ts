@@ -76,8 +76,6 @@ interface CallChecks {
   readonly waiting: WaitingCalls;
   /** Aborted when the server stops. */
   readonly closing: AbortSignal;
-  /** Charges the caller for looking up an id on the API server. */
-  readonly chargeLookup: () => void;
   /** Charges the points of the call to an account, if there is one. */
   readonly charge: (account: string | undefined) => void;
   /** Charges additional points to the caller and an account or returns false. */
@@ -95,7 +93,7 @@ async function perform(
   route: Route,
   request: Incoming,
   signal: AbortSignal,
-  { requireScopes, waiting, closing, charge, chargeLookup, chargeMore, spend, takeTurn, leaveTurn }: CallChecks,
+  { requireScopes, waiting, closing, charge, chargeMore, spend, takeTurn, leaveTurn }: CallChecks,
   seen: Seen,
 ): Promise<Answer> {
   const identity = identityOf(request);
@@ -104,7 +102,6 @@ async function perform(
   facade.caches.assertCurrent();
   const named = {
     identity,
-    chargeLookup,
     params: request.params,
     query: undefined,
     body: undefined,
@@ -150,7 +147,7 @@ async function perform(
   };
   const handle = (seed?: string) =>
     useShareOf({ account: accountOf(inside), signal, closes: route.closes === true }, async () =>
-      payForLookups(chargeLookup, () => route.handle(facade, { ...call, ...inside, ...more, seed } as typeof call)),
+      route.handle(facade, { ...call, ...inside, ...more, seed } as typeof call),
     );
   const keyed = keyedCallOf(route, call, inside.tenant ?? inside.integration);
   return collectChanges(seen.changes, () =>
@@ -262,7 +259,6 @@ export function registerRoutes(
             requireScopes,
             waiting,
             closing: closing.signal,
-            chargeLookup: () => rateLimit.chargeLookup(request, reply),
             charge: (account: string | undefined) =>
               account === undefined ? undefined : rateLimit.chargeAccount(request, reply, account),
             spend: (account: string | undefined, points: number) => rateLimit.spend(request, reply, account, points),
@@ -277,7 +273,10 @@ export function registerRoutes(
             leaveTurn: () => leave(),
           };
           try {
-            const answer = await perform(facade, route, request as Incoming, gone.signal, checks, seen);
+            const answer = await payForLookups(
+              () => rateLimit.chargeLookup(request, reply),
+              () => perform(facade, route, request as Incoming, gone.signal, checks, seen),
+            );
             write({ status: answer.status, about: answer.about });
             return send(reply, answer);
           } catch (error) {

@@ -21,11 +21,9 @@ test('a call does not wait for the earlier calls of another address', async () =
   const issuer = await startIssuer();
   const facades = createFacadeServers(issuer);
   const reached: string[] = [];
-  const facade = await facades.start(
-    { eventLoopDelayMs: 0 },
-    async ({ identity }) => void reached.push(identity.subject),
-    ['127.0.0.1'],
-  );
+  const facade = await facades.start({ eventLoopDelayMs: 0 }, async identity => void reached.push(identity.subject), [
+    '127.0.0.1',
+  ]);
   const callOf = async (subject: string, address: string) =>
     facades.request(`GET ${CATALOG}`, [`X-Forwarded-For: ${address}`], '', subject);
   const flood = await callOf('eve', '203.0.113.9');

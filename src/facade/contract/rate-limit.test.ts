@@ -16,6 +16,7 @@ import { startIssuer, type TestIssuer } from '../../../test/support/facade/issue
 import { exchange, type RawAnswer } from '../../../test/support/facade/raw-exchange.ts';
 import { publicId } from '../../core/ids/ids.ts';
 import { Refusal } from '../../http/refusal.ts';
+import { chargeLookup } from '../objects/lookups.ts';
 import { quotaOf } from './rate-limit.ts';
 
 /** Enough for a busy machine. */
@@ -227,9 +228,9 @@ test('a caller without access takes no points of the account', async () => {
 
 test('an id that requires the API server costs 20 more points', async () => {
   const asked: string[] = [];
-  facade = await facades.start({ eventLoopDelayMs: 0, pointsPerMinute: 50 }, async ({ chargeLookup, identity }) => {
+  facade = await facades.start({ eventLoopDelayMs: 0, pointsPerMinute: 50 }, async ({ subject }) => {
     chargeLookup();
-    asked.push(identity.subject);
+    asked.push(subject);
     throw new Refusal('forbidden');
   });
   for (const left of [29, 8]) {

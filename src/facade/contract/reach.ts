@@ -35,13 +35,13 @@ export async function reach(
         'invalid_request',
         'Add producerTenantPublicId, which is the id of your workspace (ten_ followed by 20 characters).',
       );
-    const tenant = await facade.ownership.tenant(call, id);
+    const tenant = await facade.ownership.tenant(call.identity, id);
     requireRole(tenant.role, roleOf(route));
     if (pausable) assertNotPaused(tenant.workspace);
     return { tenant };
   }
   if (route.access === 'recipient') {
-    const integration = await facade.ownership.integration(call, params['integration'] as string);
+    const integration = await facade.ownership.integration(call.identity, params['integration'] as string);
     requireRole(integration.recipient.role, roleOf(route));
     if (pausable) {
       assertNotPaused(integration.recipient.workspace, facade.caches.get('Workspace', { name: integration.producer }));
@@ -49,7 +49,7 @@ export async function reach(
     return { integration };
   }
   if (route.access === 'account') {
-    const account = await facade.ownership.account(call, params['account'] as string);
+    const account = await facade.ownership.account(call.identity, params['account'] as string);
     requireRole(account.role, roleOf(route));
     return { account };
   }

@@ -63,8 +63,6 @@ export interface AdditionalPoints {
 /** Validated request. */
 export type Call<A extends Access, Path extends string, Q, B> = Reached[A] & {
   readonly identity: Identity;
-  /** Charges the points for looking up an id on the API server. Passed to Ownership, along with the identity. */
-  readonly chargeLookup: () => void;
   readonly params: ParamsOf<Path>;
   readonly query: Q;
   readonly body: B;

@@ -10,7 +10,6 @@ import { startIssuer, type TestIssuer } from '../../../test/support/facade/issue
 import { exchange, type RawAnswer } from '../../../test/support/facade/raw-exchange.ts';
 import { Refusal } from '../../http/refusal.ts';
 import type { Identity } from '../auth/identity.ts';
-import type { Caller } from '../objects/ownership.ts';
 import { createTurns, MOST_CALLS_WAITING } from './turns.ts';
 
 const [EVIL, SHOP] = ['ten_00000000000000000000', 'ten_11111111111111111111'];
@@ -32,7 +31,7 @@ afterAll(() => issuer.stop());
 async function start(read: (workspace: string) => unknown, mayAccess = () => true) {
   const arrived: string[] = [];
   const gate = Promise.withResolvers<void>();
-  const owned = async (_caller: Caller, publicId: string) => {
+  const owned = async (_identity: Identity, publicId: string) => {
     arrived.push(publicId);
     await gate.promise;
     if (!mayAccess()) throw new Refusal('not_found');

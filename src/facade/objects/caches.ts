@@ -30,11 +30,13 @@ export interface Caches {
   /**
    * Looks for the object with a public id. If the object is not in the cache, the API server needs to be queried,
    * because it may just have been created by another replica. The current call pays for that, because ids can be guessed
-   * faster than looked up. Use `namespace` to limit the search.
+   * faster than looked up. Use `namespace` to limit the search. @throws Refusal 429, 503
    */
   readonly find: <K extends KindName>(kind: K, id: string, namespace?: string) => Promise<Cached<K> | undefined>;
-  /** Same as `find`, but always queries the API server, and doesn't charge anything. */
+  /** Same as `find`, but always queries the API server. */
   readonly findLive: <K extends KindName>(kind: K, id: string) => Promise<Cached<K> | undefined>;
+  /** Same as `find`, but uses a name that was chosen by the caller. */
+  readonly findNamed: <K extends KindName>(kind: K, name: ObjectName) => Promise<Cached<K> | undefined>;
   /** Same as `find`, but uses a different unique index, and doesn't charge anything. */
   readonly findBy: <K extends KindName>(kind: K, index: LookupIndex, value: string) => Promise<Cached<K> | undefined>;
   /** Reads an object from the API server, including its managed fields. @throws Refusal 503 */
@@ -149,6 +151,14 @@ export function createCaches(client: KubeClient, clock: Clock, log: Logger, inst
   const list = createLiveLists({ client, keep });
   const findLive = async <K extends KindName>(kind: K, id: string, namespace?: string, index?: LookupIndex) =>
     ours(kind, await lookups.findLive(kind, id, namespace, index));
+  const get: Caches['get'] = (kind, { namespace, name }) =>
+    reflectorOf(kind).store.get(namespace ? `${namespace}/${name}` : name);
+  const live: Caches['live'] = async (kind, name) => ours(kind, await read(kind, name));
+  /** Charges the current call for a lookup before starting it. */
+  const paid = async <T>(lookUp: () => Promise<T>): Promise<T> => {
+    chargeLookup();
+    return lookUp();
+  };
 
   function staleKinds(): string[] {
     const now = clock.nowMs();
@@ -159,20 +169,19 @@ export function createCaches(client: KubeClient, clock: Clock, log: Logger, inst
   }
 
   return {
-    get: (kind, { namespace, name }) => reflectorOf(kind).store.get(namespace ? `${namespace}/${name}` : name),
+    get,
     list: (kind, namespace) => reflectorOf(kind).store.byIndex('namespace', namespace),
     by: (kind, index, value) => reflectorOf(kind).store.byIndex(index, value),
     find: async (kind, id, namespace) => {
       const known = reflectorOf(kind).store.byIndex('publicId', id);
       const found = known.find(object => namespace === undefined || object.metadata.namespace === namespace);
-      if (found !== undefined) return found;
-      chargeLookup();
-      return findLive(kind, id, namespace);
+      return found ?? paid(() => findLive(kind, id, namespace));
     },
-    findLive: (kind, id) => findLive(kind, id),
+    findLive: (kind, id) => paid(() => findLive(kind, id)),
+    findNamed: async (kind, name) => get(kind, name) ?? paid(() => live(kind, name)),
     findBy: async (kind, index, value) =>
       reflectorOf(kind).store.byIndex(index, value)[0] ?? (await findLive(kind, value, undefined, index)),
-    live: async (kind, name) => ours(kind, await read(kind, name)),
+    live,
     isTaken: async (kind, name) => {
       const object: Cached<'Account' | 'Workspace'> | undefined = await read(kind, { name });
       return object !== undefined && instanceOf(object) !== instance;

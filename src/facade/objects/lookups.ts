@@ -71,7 +71,7 @@ export function createLookups({ client, indexes, keep }: LookupOptions) {
 const charges = new AsyncLocalStorage<() => void>();
 
 /**
- * Runs a call that pays for each id that has to be looked up on the API server.
+ * Runs a call that pays for each id or name that has to be looked up on the API server.
  *
  * @param charge charges a lookup to the caller. @throws Refusal 429
  */
@@ -79,7 +79,9 @@ export function payForLookups<T>(charge: () => void, run: () => Promise<T>): Pro
   return charges.run(charge, run);
 }
 
-/** Charges a lookup to the current call. Does nothing if there is no current call. @throws Refusal 429 */
+/** Charges a lookup to the current call. @throws Refusal 429. Throws an Error outside of a call, which can't pay */
 export function chargeLookup(): void {
-  charges.getStore()?.();
+  const charge = charges.getStore();
+  if (charge === undefined) throw new Error('An object was looked up outside of a call.');
+  charge();
 }

@@ -63,31 +63,19 @@ export interface OwnedAccount {
   readonly role: Role;
 }
 
-/** The caller requesting an object. */
-export interface Caller {
-  readonly identity: Identity;
-  /**
-   * Charges the points for looking up an id on the API server. This is done for ids which are not in the cache or
-   * belong to another user.
-   *
-   * @throws Refusal 429
-   */
-  readonly chargeLookup: () => void;
-}
-
 /**
  * Ownership checks whether the caller may access a resource. The results are never cached. Note that any method can
- * throw a Refusal 403 `forbidden`.
+ * throw a Refusal 403 `forbidden`. The current call pays for ids which are not in the cache or belong to another user.
  */
 export interface Ownership {
-  readonly tenant: (caller: Caller, id: string) => Promise<OwnedTenant>;
-  readonly integration: (caller: Caller, id: string) => Promise<OwnedIntegration>;
-  readonly account: (caller: Caller, id: string) => Promise<OwnedAccount>;
+  readonly tenant: (identity: Identity, id: string) => Promise<OwnedTenant>;
+  readonly integration: (identity: Identity, id: string) => Promise<OwnedIntegration>;
+  readonly account: (identity: Identity, id: string) => Promise<OwnedAccount>;
   /** Returns the role that the caller has for this workspace. Undefined if there is none. */
   readonly roleFor: (identity: Identity, workspace: Cached<'Workspace'>) => Promise<Role | undefined>;
 }
 
-type Reads = Pick<Caches, 'get' | 'by' | 'findLive' | 'live'>;
+type Reads = Pick<Caches, 'get' | 'by' | 'find' | 'findLive' | 'live'>;
 
 function integrationOf(producer: string, name: string, object: Grant, recipient: OwnedTenant): OwnedIntegration {
   return {
@@ -100,35 +88,18 @@ function integrationOf(producer: string, name: string, object: Grant, recipient:
   };
 }
 
-/** Creates lookups that are charged to the caller unless the object is in the cache and belongs to the caller. */
-function createPaidLookups(caches: Reads) {
-  const cached = <K extends KindName>(kind: K, id: string) => caches.by(kind, 'publicId', id)[0];
-
-  async function find<K extends KindName>(caller: Caller, kind: K, id: string): Promise<Cached<K> | undefined> {
-    const known = cached(kind, id);
-    if (known !== undefined) return known;
-    caller.chargeLookup();
-    return caches.findLive(kind, id);
-  }
-
-  /**
-   * The response is the same whether an object does not exist or belongs to another user. To prevent callers from
-   * probing for objects, we also make a lookup for cached objects, with the same cost and with an id that does not
-   * exist so that both responses take equally long.
-   */
-  async function forbidden(caller: Caller, kind: KindName, id: string, isCached: boolean): Promise<Refusal> {
-    if (isCached) {
-      caller.chargeLookup();
-      await caches.findLive(kind, `${id}${NO_ID}`);
-    }
-    return new Refusal('forbidden');
-  }
-
-  return { isCached: (kind: KindName, id: string) => cached(kind, id) !== undefined, find, forbidden };
+/**
+ * The response is the same whether an object does not exist or belongs to another user. To prevent callers from probing
+ * for objects, we also make a lookup for cached objects, with the same cost and with an id that does not exist so that
+ * both responses take equally long.
+ */
+async function forbidden(caches: Reads, kind: KindName, id: string, isCached: boolean): Promise<Refusal> {
+  if (isCached) await caches.findLive(kind, `${id}${NO_ID}`);
+  return new Refusal('forbidden');
 }
 
 export function createOwnership(caches: Reads): Ownership {
-  const { isCached, find, forbidden } = createPaidLookups(caches);
+  const isCached = (kind: KindName, id: string) => caches.by(kind, 'publicId', id).length > 0;
 
   /** Reads an object that is not in the cache from the API server: another replica may just have created it. */
   async function present<K extends KindName>(kind: K, name: string): Promise<Cached<K> | undefined> {
@@ -168,39 +139,38 @@ export function createOwnership(caches: Reads): Ownership {
 
   return {
     roleFor,
-    async tenant(caller, id) {
+    async tenant(identity, id) {
       const known = isCached('Workspace', id);
-      const tenant = await owned(caller.identity, await find(caller, 'Workspace', id));
-      if (tenant === undefined) throw await forbidden(caller, 'Workspace', id, known);
+      const tenant = await owned(identity, await caches.find('Workspace', id));
+      if (tenant === undefined) throw await forbidden(caches, 'Workspace', id, known);
       return tenant;
     },
-    async integration(caller, id) {
+    async integration(identity, id) {
       let known = isCached('Integration', id);
       // Otherwise, each call would look up the deleted Integration, and so would each check of a call that waits.
-      const deleted = known ? undefined : await leftBy(caller.identity, id);
+      const deleted = known ? undefined : await leftBy(identity, id);
       if (deleted !== undefined) return deleted;
-      let object = await find(caller, 'Integration', id);
+      let object = await caches.find('Integration', id);
       // The cache may not contain the acceptance yet.
       if (object !== undefined && object.spec.workspace === undefined && known) {
-        caller.chargeLookup();
         known = false;
         object = await caches.findLive('Integration', id);
       }
       const granted = object?.spec.workspace;
       const receiver = granted === undefined ? undefined : await present('Workspace', granted);
-      const recipient = await owned(caller.identity, receiver);
+      const recipient = await owned(identity, receiver);
       if (object !== undefined && recipient !== undefined) {
         return integrationOf(object.metadata.namespace ?? '', object.metadata.name, object, recipient);
       }
-      const regranted = await leftBy(caller.identity, id);
+      const regranted = await leftBy(identity, id);
       if (regranted !== undefined) return regranted;
-      throw await forbidden(caller, 'Integration', id, known);
+      throw await forbidden(caches, 'Integration', id, known);
     },
-    async account(caller, id) {
+    async account(identity, id) {
       const known = isCached('Account', id);
-      const object = await find(caller, 'Account', id);
-      const role = object && mayActForAccount(caller.identity, object);
-      if (object === undefined || role === undefined) throw await forbidden(caller, 'Account', id, known);
+      const object = await caches.find('Account', id);
+      const role = object && mayActForAccount(identity, object);
+      if (object === undefined || role === undefined) throw await forbidden(caches, 'Account', id, known);
       return { publicId: id, name: object.metadata.name, object, role };
     },
   };

@@ -1,8 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect } from 'vitest';
+import type { Identity } from '../../../src/facade/auth/identity.ts';
 import { createFacadeMetrics } from '../../../src/facade/facade-metrics.ts';
 import type { Facade } from '../../../src/facade/objects/facade.ts';
-import type { Caller } from '../../../src/facade/objects/ownership.ts';
 import { createFacadeServer, type FacadeLimits, type FacadeServer } from '../../../src/facade/server.ts';
 import { createClientAddress, createConnectionAddress } from '../../../src/http/client-address.ts';
 import { createLogger } from '../../../src/telemetry/log.ts';
@@ -38,7 +38,7 @@ export interface FacadeServers {
       readonly accountPointsPerMinute?: () => number | undefined;
       readonly servesReference?: boolean;
     },
-    hold?: (caller: Caller) => Promise<void>,
+    hold?: (identity: Identity) => Promise<void>,
     trustedProxies?: readonly string[],
     parts?: object,
   ) => Promise<StartedFacade>;
@@ -65,8 +65,8 @@ export function createFacadeServers(issuer: TestIssuer): FacadeServers {
       trustedProxies?,
       parts = {},
     ) {
-      const owned = async (caller: Caller, publicId: string) => {
-        await hold(caller);
+      const owned = async (identity: Identity, publicId: string) => {
+        await hold(identity);
         const workspace = { metadata: { name: 'shop' }, spec: { account: 'shop' } };
         const role = 'Owner';
         return { publicId, name: 'shop', workspace, role, producer: 'shop', recipient: { workspace, role } };

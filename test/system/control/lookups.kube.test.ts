@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import type { KindName } from '../../../src/api/kinds/kinds.ts';
 import { activationId, blockId, publicId, tenantId } from '../../../src/core/ids/ids.ts';
 import { type Caches, createCaches } from '../../../src/facade/objects/caches.ts';
+import { payForLookups } from '../../../src/facade/objects/lookups.ts';
 import type { AnyObject, ObjectName } from '../../../src/kube/object.ts';
 import { createLogger } from '../../../src/telemetry/log.ts';
 import { systemClock } from '../../../src/time/clock.ts';
@@ -50,16 +51,23 @@ function wanted(kind: KindName, { namespace = '', name }: ObjectName, n: number)
 }
 
 test.each(KIND_NAMES)('%s: is found by its public id as soon as its status contains the id', async kind => {
+  let charges = 0;
+  const find = (id: string) =>
+    payForLookups(
+      () => void charges++,
+      () => caches.findLive(kind, id),
+    );
   for (let n = 0; n < 10; n++) {
     const name = at.fresh(kind);
     const { spec, id } = wanted(kind, name, n);
     const made = await at.admin.apply<AnyObject>(of(kind), name, { spec }, { fieldManager: 'admin' });
     listed.splice(0);
-    expect(await caches.findLive(kind, id)).toBeUndefined();
+    expect(await find(id)).toBeUndefined();
     await settle(kind, made, { publicId: id, observedGeneration: 1 });
-    expect((await caches.findLive(kind, id))?.metadata.uid).toBe(made.metadata.uid);
+    expect((await find(id))?.metadata.uid).toBe(made.metadata.uid);
     expect(listed).toEqual([0, 1]);
   }
+  expect(charges).toBe(20);
 });
 
 test('an invitation is found by the hash of its token', async () => {

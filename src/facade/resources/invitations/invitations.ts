@@ -68,11 +68,10 @@ const accept = defineRoute({
     'invitation_expired',
     'free_account_exists',
   ],
-  async handle(facade, call) {
-    const { identity, body } = call;
+  async handle(facade, { identity, body }) {
     const { token, accountPublicId } = body;
     // Check the account first because callers who don't own it must not receive any information about the invitation.
-    const named = accountPublicId === undefined ? undefined : await facade.ownership.account(call, accountPublicId);
+    const named = accountPublicId === undefined ? undefined : await facade.ownership.account(identity, accountPublicId);
     if (named !== undefined) requireRole(named.role, 'Admin');
     const { integration, workspace, account } = await acceptInvitation(facade, identity, token, named?.name);
     await acrossTenants(() => facade.writer.waitFor('Integration', integration, 'Accepted'));

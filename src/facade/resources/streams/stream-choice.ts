@@ -31,8 +31,7 @@ export async function chooseStream(
   choice: string,
 ): Promise<Cached<'CatalogStream'>> {
   if (choice.startsWith('cat_')) return findOwned(facade.caches, 'CatalogStream', namespace, choice);
-  const name = { namespace, name: choice };
-  const stream = facade.caches.get('CatalogStream', name) ?? (await facade.caches.live('CatalogStream', name));
+  const stream = await facade.caches.findNamed('CatalogStream', { namespace, name: choice });
   if (stream === undefined) {
     const detail =
       'The workspace does not have a stream with this key. To find the keys of its streams, list the catalog.';
