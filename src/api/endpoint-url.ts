@@ -13,7 +13,8 @@ const ENDPOINT_URL = new RegExp(`^https?://([A-Za-z0-9._-]+|\\[[0-9A-Fa-f:.]+\\]
 export function endpointUrl(): z.ZodString {
   return withRule(z.string().min(1).max(2048), {
     rule: `self.matches(r'${ENDPOINT_URL.source.replaceAll('\\/', '/')}')`,
-    message: 'must be an absolute http or https URL in ASCII without a user name or password',
+    message:
+      'must be an absolute URL in ASCII that starts with http:// or https://, without a user name or password and with a port of at most 65535',
     holds: value => ENDPOINT_URL.test(value),
   });
 }

@@ -13,6 +13,23 @@ test.each([
   expect(nearestName(name, KNOWN)).toBe(meant);
 });
 
+// Three letters of `foo` and `wait` differ from `all` and `limit`, but no reader would confuse them.
+test.each([
+  ['foo', undefined],
+  ['wait', 'waitSeconds'],
+  ['lim', 'limit'],
+  ['subs', 'subscription'],
+  ['w', undefined],
+  ['Limit', 'limit'],
+  ['al', 'all'],
+])('for %s, the suggestion of a short name is %s', (name, meant) => {
+  expect(nearestName(name, ['subscription', 'limit', 'all', 'waitSeconds'])).toBe(meant);
+});
+
+test('does not choose between two names with the same beginning', () => {
+  expect(nearestName('SLUICE_', KNOWN)).toBeUndefined();
+});
+
 test('does not compare a name that is much longer than all others', () => {
   const letters = new Proxy(Object('x'.repeat(10_000)) as object, {
     get(target, key) {

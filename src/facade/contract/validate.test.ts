@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { Refusal } from '../../http/refusal.ts';
-import { instant } from '../resources/inbox/events.ts';
+import { instant, refuseReversed } from '../resources/inbox/events.ts';
 import { PageQuery } from './page.ts';
 import { validate, validatePath } from './validate.ts';
 
@@ -72,6 +72,14 @@ describe('each fault says what to change', () => {
     expect(faultsOf(() => validate('query', PageQuery, { limit: ['1', '2'], cursor: ['a', 'b'] }))).toEqual([
       { parameter: 'limit', detail: 'may be given once' },
       { parameter: 'cursor', detail: 'may be given once' },
+    ]);
+  });
+
+  test.each(['since', 'until'])('a range with an invalid %s is not called reversed', name => {
+    const Range = refuseReversed(z.strictObject({ since: instant('since'), until: instant('until') }));
+    const range = { since: '2026-01-31T12:00:00Z', until: '2026-02-01T12:00:00Z', [name]: '2026-01-31' };
+    expect(faultsOf(() => validate('body', Range, range))).toEqual([
+      { pointer: `/${name}`, detail: 'must be an RFC 3339 date and time such as 2026-01-31T12:00:00Z' },
     ]);
   });
 

@@ -45,7 +45,8 @@ export const instant = (description: string) => Instant.meta(instantMeta(descrip
 export const refuseReversed = <S extends z.ZodType<{ since?: number | undefined; until?: number | undefined }>>(
   range: S,
 ): S =>
-  range.refine(({ since, until }) => since === undefined || until === undefined || since <= until, {
+  // A time that is not valid is NaN here, and already has its own error.
+  range.refine(({ since, until }) => since === undefined || until === undefined || !(since > until), {
     path: ['until'],
     error: 'must not be before since',
   });

@@ -7,7 +7,8 @@ const { accepts, refuses, acceptsChange, refusesChange } = casesOf('Subscription
 });
 
 const url = 'https://hooks.globex.example/orders';
-const URL_MESSAGE = 'must be an absolute http or https URL in ASCII without a user name or password';
+const URL_MESSAGE =
+  'must be an absolute URL in ASCII that starts with http:// or https://, without a user name or password and with a port of at most 65535';
 
 const endpoint = (fields: object) => ({ endpoint: { url, ...fields } });
 
