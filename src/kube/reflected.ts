@@ -82,6 +82,9 @@ function valuesOf<P>(store: Store<Entry<P>>): Reflected<P>['store'] {
     },
     size: store.size,
     byIndex: (index, entry) => store.byIndex(index, entry).map(({ value }) => value),
+    *eachByIndex(index, entry) {
+      for (const { value } of store.eachByIndex(index, entry)) yield value;
+    },
     keysByIndex: store.keysByIndex,
     countsByIndex: store.countsByIndex,
   };

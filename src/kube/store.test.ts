@@ -23,6 +23,7 @@ describe('store', () => {
             const found = store.byIndex('tags', tag);
             expect(new Set(found)).toEqual(new Set(scanned));
             expect(found).toHaveLength(scanned.length);
+            expect([...store.eachByIndex('tags', tag)]).toEqual(found);
             expect(new Map(store.countsByIndex('tags')).get(tag) ?? 0).toBe(scanned.length);
           }
         }
@@ -31,7 +32,25 @@ describe('store', () => {
     );
   });
 
+  it('looks up each value of an index when it is needed', () => {
+    const store = createStore<readonly string[]>({ tags: ([tag = '']) => [tag] });
+    const names = ['a', 'removed', 'moved', 'changed', 'z'];
+    for (const name of names) store.set(name, ['x', name]);
+    const values = store.eachByIndex('tags', 'x');
+    expect(values.next().value).toEqual(['x', 'a']);
+    store.remove('removed');
+    store.set('moved', ['y', 'moved']);
+    store.set('a', ['x', 'again']);
+    store.set('added', ['x', 'added']);
+    store.set('changed', ['x', 'new']);
+    expect([...values]).toEqual([
+      ['x', 'new'],
+      ['x', 'z'],
+    ]);
+  });
+
   it('refuses an undeclared index', () => {
     expect(() => createStore().byIndex('other', 'x')).toThrow('no index is called other');
+    expect(() => createStore().eachByIndex('other', 'x').next()).toThrow('no index is called other');
   });
 });

@@ -8,6 +8,14 @@ export type Store<P> = {
   readonly size: () => number;
   /** Returns all values with `entry` in the given index. @throws if this index does not exist */
   readonly byIndex: (index: string, entry: string) => P[];
+  /**
+   * Yields the same values as `byIndex`, but each of them is only looked up when it is needed. For use in slices, because
+   * there may be 100,000 values. Does not yield any values that get this entry after the first step, or lose it before
+   * their step.
+   *
+   * @throws if this index does not exist
+   */
+  readonly eachByIndex: (index: string, entry: string) => Generator<P, void, undefined>;
   /** Returns the keys for these values. @throws if this index does not exist */
   readonly keysByIndex: (index: string, entry: string) => string[];
   /** Returns the number of values for each entry of the given index. @throws if this index does not exist */
@@ -70,6 +78,15 @@ export function createStore<P>(indexers: Indexers<P> = {}): Store<P> {
     return typeof keys === 'string' ? [keys] : [...keys];
   }
 
+  function* eachByIndex(name: string, entry: string): Generator<P, void, undefined> {
+    const index = indexNamed(name);
+    for (const key of keysByIndex(name, entry)) {
+      const keys = index.get(entry);
+      const value = keys === key || (keys instanceof Set && keys.has(key)) ? values.get(key) : undefined;
+      if (value !== undefined) yield value;
+    }
+  }
+
   return {
     get: key => values.get(key),
     keys: () => values.keys(),
@@ -79,6 +96,7 @@ export function createStore<P>(indexers: Indexers<P> = {}): Store<P> {
       keysByIndex(name, entry)
         .map(key => values.get(key))
         .filter(value => value !== undefined),
+    eachByIndex,
     keysByIndex,
     *countsByIndex(name) {
       for (const [entry, keys] of indexNamed(name)) yield [entry, typeof keys === 'string' ? 1 : keys.size];

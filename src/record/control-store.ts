@@ -10,6 +10,7 @@ import { newKeysVersion } from '../redis/keys-version.ts';
 import type { SlotPatch, StoredRoutes } from './control-plan.ts';
 import { createHashReader, readRoutes } from './control-reader.ts';
 import { MAIL_SERVER_FIELD } from './mail-reader.ts';
+import type { OpenKeySource } from './open-keys.ts';
 
 /** A newer controller is now the leader. This controller must stop immediately. */
 export class FencedError extends Error {
@@ -36,14 +37,7 @@ export interface RoutesChange {
   readonly want: TenantRoutes;
   /** Whether Redis is known to contain `have`. */
   readonly isKnown: boolean;
-  /**
-   * Returns all open group keys of each integration (`int_…`), and the times at which they were opened, in
-   * milliseconds.
-   */
-  readonly openKeys: () => Pick<
-    ReadonlyMap<string, readonly { readonly groupKey: string; readonly sinceMs: number }[]>,
-    'get'
-  >;
+  readonly openKeys: () => OpenKeySource;
 }
 
 /**

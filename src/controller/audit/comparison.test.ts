@@ -1,5 +1,7 @@
 import { expect, test } from 'vitest';
+import { createTestContext, objectOf } from '../../../test/support/controller/test-context.ts';
 import { type ComparisonDeps, compareTenant } from './comparison.ts';
+import { openGroupKeys } from './gate-comparison.ts';
 
 /**
  * Compares a tenant whose routes are outdated.
@@ -26,4 +28,21 @@ test('a tenant whose routes are outdated is applied again', async () => {
 
 test('a tenant that was applied during the comparison is not applied again', async () => {
   expect(await compare(routesOf(), routesOf())).toEqual([]);
+});
+
+test('looks at each group key of an integration in a separate piece, even if none of them is open', () => {
+  const activations = Array.from({ length: 20 }, (_, i) =>
+    objectOf<'Activation'>(`a${i}`, {
+      integration: 'globex',
+      groupKey: `customer/${i >> 1}`,
+      revoked: i !== 6 && i !== 7,
+    }),
+  );
+  const { context } = createTestContext({ Activation: activations });
+  const steps = openGroupKeys(context.caches, 'acme', 'globex');
+  let pieces = 0;
+  let last = steps.next();
+  for (; !last.done; last = steps.next()) pieces++;
+  expect(pieces).toBe(10);
+  expect(last.value).toEqual(['customer/3']);
 });

@@ -1,10 +1,11 @@
 import { publicId } from '../../core/ids/ids.ts';
 import type { TenantRoutes } from '../../core/routing/routes.ts';
 import type { ControlAudit } from '../../record/control-audit.ts';
+import { inSlices, type Steps } from '../../time/slices.ts';
 import type { Caches } from '../caches/caches.ts';
-import { isOpen } from '../kinds/activation/open-gates.ts';
+import { isOpen, pairsOf } from '../kinds/activation/open-gates.ts';
 import type { Difference } from './drift.ts';
-import { activationsOf, createGateDifferences } from './gate-differences.ts';
+import { createGateDifferences } from './gate-differences.ts';
 import { createGateProbe } from './gate-probe.ts';
 
 export interface CompareGatesDeps {
@@ -15,8 +16,8 @@ export interface CompareGatesDeps {
 }
 
 /**
- * Compares the open group keys that are recorded in Redis for a tenant with its objects. The group keys are read in
- * slices, so only the differences are kept in memory.
+ * Compares the open group keys that are recorded in Redis for a tenant with its objects. Only those of a single
+ * integration and the differences are in memory.
  */
 export async function compareGates(
   deps: CompareGatesDeps,
@@ -30,7 +31,7 @@ export async function compareGates(
     differences.add('activation', integration, groupKey, false),
   );
   for (const [integration, name] of names) {
-    await probe.expect(integration, name === undefined ? [] : openGroupKeys(caches, namespace, name));
+    await probe.expect(integration, name === undefined ? [] : await inSlices(openGroupKeys(caches, namespace, name)));
   }
   // If Redis contains more group keys for an integration than we expect, we need to read all of them.
   for (const integration of await probe.finish()) {
@@ -59,15 +60,16 @@ export function integrationNames(
   return names;
 }
 
-/** Yields all open group keys of an integration in the caches, without duplicates. */
+/** Returns all open group keys of an integration in the caches, without duplicates. */
 export function* openGroupKeys(
   caches: Pick<Caches, 'Activation'>,
   namespace: string,
   integration: string,
-): Generator<string> {
-  for (const activation of caches.Activation.store.byIndex('integration', `${namespace}/${integration}`)) {
-    const { groupKey } = activation.spec;
-    const activations = activationsOf(caches, namespace, integration, groupKey);
-    if (activations[0] === activation && isOpen(activations)) yield groupKey;
+): Steps<string[]> {
+  const open: string[] = [];
+  for (const [groupKey, activations] of pairsOf(caches, namespace, integration)) {
+    if (isOpen(activations)) open.push(groupKey);
+    yield;
   }
+  return open;
 }

@@ -12,7 +12,7 @@ const MOST_PAIRS = 1_000;
 export type Place = 'activation' | 'part-activation';
 
 /** Returns the Activations of a pair that are in the cache. */
-export function activationsOf(
+function activationsOf(
   { Activation }: Pick<Caches, 'Activation'>,
   namespace: string,
   integration: string,

@@ -15,9 +15,9 @@ export async function enqueueFollowers(
 ): Promise<void> {
   if (uids !== 'all' && uids.size === 0) return;
   const isMeant = ({ metadata }: AnyObject) => uids === 'all' || uids.has(metadata.uid);
-  const inNamespace = (kind: 'Block' | 'CatalogStream' | 'Package' | 'Integration'): readonly AnyObject[] =>
-    caches[kind].store.byIndex('namespace', name);
-  function* enqueue<T>(controller: string, objects: readonly T[], keyFor: (object: T) => string | undefined) {
+  const inNamespace = (kind: 'Block' | 'CatalogStream' | 'Package' | 'Integration'): Iterable<AnyObject> =>
+    caches[kind].store.eachByIndex('namespace', name);
+  function* enqueue<T>(controller: string, objects: Iterable<T>, keyFor: (object: T) => string | undefined) {
     for (const object of objects) {
       const key = keyFor(object);
       if (key !== undefined) controllers.enqueue(controller, key, 'background');
@@ -27,11 +27,11 @@ export async function enqueueFollowers(
   const keyIfMeant = (object: AnyObject) => (isMeant(object) ? keyOf(object.metadata) : undefined);
   await inSlices(
     (function* () {
-      yield* enqueue('subscription', caches.Subscription.store.byIndex('producer', name), keyIfMeant);
+      yield* enqueue('subscription', caches.Subscription.store.eachByIndex('producer', name), keyIfMeant);
       yield* enqueue('block', inNamespace('Block'), keyIfMeant);
       if (uids !== 'all') return;
       // Otherwise, objects that have failed in the meantime would have to wait for their backoff.
-      yield* enqueue('activation', caches.Activation.store.byIndex('namespace', name), unsettledPair);
+      yield* enqueue('activation', caches.Activation.store.eachByIndex('namespace', name), unsettledPair);
       yield* enqueue('workspace', [name], key => key);
       yield* enqueue('catalogstream', inNamespace('CatalogStream'), keyIfMeant);
       yield* enqueue('package', inNamespace('Package'), keyIfMeant);

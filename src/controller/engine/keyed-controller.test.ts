@@ -83,6 +83,20 @@ describe('keyed controller', () => {
     void running;
   });
 
+  it('only determines the keys of a change when they are added', async () => {
+    const reflected = createReflected<AnyObject>({ project: object => object, log: createLogger({ level: 'silent' }) });
+    let determined = 0;
+    const source = keysFrom(reflected as unknown as Reflector<AnyObject>, function* () {
+      for (; determined < 10_000; determined++) yield `acme/${determined >> 1}`;
+    });
+    const added: string[] = [];
+    source.subscribe(key => added.push(key));
+    reflected.apply({ type: 'ADDED', object: { metadata: { name: 'a', uid: 'u1', resourceVersion: '1' } } });
+    expect(determined).toBeLessThan(250);
+    await vi.waitFor(() => expect(determined).toBe(10_000));
+    expect(added).toEqual(Array.from({ length: 5_000 }, (_, i) => `acme/${i}`));
+  });
+
   it('logs a few failures completely, and only some of them while many keys fail', async () => {
     const lines: object[] = [];
     const { clock, controller, stop, running } = start({

@@ -56,9 +56,21 @@ function* existing(sources: readonly KeySource[], stop: AbortSignal): Generator<
   }
 }
 
-/** Adds each key once. A second call would reconcile it twice if a worker has already started on it. */
+function* unique(keys: Iterable<string>): Generator<string, void, undefined> {
+  const seen = new Set<string>();
+  for (const key of keys) {
+    if (seen.has(key)) continue;
+    seen.add(key);
+    yield key;
+  }
+}
+
+/**
+ * Adds each key once. A second call would reconcile it twice if a worker has already started on it. If the keys come
+ * from a generator, each of them is only determined when it is needed.
+ */
 export function addChanged(keys: Iterable<string>, add: (key: string) => void): void {
-  void addSoon(new Set(keys), add);
+  void addSoon(unique(keys), add);
 }
 
 /**

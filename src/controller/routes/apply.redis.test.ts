@@ -6,16 +6,17 @@ import { type Part, partKeys, slotOf } from '../../part/keys.ts';
 import { createIngest } from '../../part/log/ingest.ts';
 import { planRoutes, type StoredRoutes } from '../../record/control-plan.ts';
 import { type ControlStore, FencedError } from '../../record/control-store.ts';
+import type { OpenKey } from '../../record/open-keys.ts';
 import { createTenant, QUEUE } from '../../record/testing/tenant.ts';
 import type { RedisClient } from '../../redis/client.ts';
 import { CLUSTER_KEYS, integrationKeys } from '../../redis/keys.ts';
 import { onEachRedis } from '../../redis/testing/each-redis.ts';
-import { applyRoutes, type OpenGate } from './apply.ts';
+import { applyRoutes } from './apply.ts';
 
 /** A controller that remembers the applied state, like the real controller does during its term. */
 function createWorld(redis: RedisClient) {
   const t = createTenant(redis);
-  const open = new Map<string, OpenGate[]>();
+  const open = new Map<string, OpenKey[]>();
   let stored: StoredRoutes | undefined;
   const ingest = createIngest(redis);
   const partOf = (queue = QUEUE, gen = 'gen1'): Part => ({ tenant: t.tenant, queue, gen, number: 0 });

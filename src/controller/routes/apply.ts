@@ -1,25 +1,16 @@
 import type { TenantRoutes } from '../../core/routing/routes.ts';
 import type { RoutesPlan, StoredRoutes } from '../../record/control-plan.ts';
 import type { ControlStore } from '../../record/control-store.ts';
+import { type OpenKey, type OpenKeySource, openKeysOf } from '../../record/open-keys.ts';
 import { keepUnowned } from '../../record/unowned-routes.ts';
 import { integrationKeys, tenantKeys } from '../../redis/keys.ts';
 import { inSlices, type Steps } from '../../time/slices.ts';
 
-/** An integration's (`int_…`) open group key. */
-export interface OpenGate {
-  readonly groupKey: string;
-  /** The time at which the group key was opened, in milliseconds. Only used if Redis doesn't contain a time. */
-  readonly sinceMs: number;
-}
-
-/** The open group keys of each integration (`int_…`). If it does not have any, this may also be undefined. */
-export type OpenGates = Pick<ReadonlyMap<string, readonly OpenGate[]>, 'get'>;
-
 export interface ApplyDeps {
   readonly control: ControlStore;
   readonly nowMs: () => number;
-  /** Returns the open group keys of each integration (`int_…`), according to the objects. */
-  readonly openGates: (name: string) => OpenGates;
+  /** Returns the open group keys according to the objects. Their times are only used if Redis doesn't contain them. */
+  readonly openGates: (name: string) => OpenKeySource;
   /** Runs `restore`. In the meantime, the activations of the tenant can't be written. */
   readonly exclusively: (name: string, restore: () => Promise<void>) => Promise<void>;
 }
@@ -48,7 +39,7 @@ export async function applyRoutes(deps: ApplyDeps, application: Application): Pr
   const { name, fence, stored, plan, wanted, first } = application;
   const routes = keepUnowned(stored.routes, wanted);
   const concerned = withActivationsLost(application);
-  let gates: OpenGates | undefined;
+  let gates: OpenKeySource | undefined;
   // This is done for both the parts and the record because activations that are missing from one of them would
   // otherwise never be added.
   const openGates = () => (gates ??= deps.openGates(name));
@@ -84,13 +75,13 @@ async function restoreActivations(
   deps: ApplyDeps,
   { fence, stored }: Application,
   concerned: ReadonlySet<string>,
-  openGates: () => OpenGates,
+  openGates: () => OpenKeySource,
 ): Promise<void> {
   const { control } = deps;
   for (const integration of concerned) {
     const i = integrationKeys(integration);
     const have = await control.readActivations(integration);
-    const { missing, unwanted } = await inSlices(compareActivations(openGates().get(integration) ?? [], have));
+    const { missing, unwanted } = await inSlices(compareActivations(openGates(), integration, have));
     if (stored.ready.has(i.meta)) {
       for (const { groupKey, sinceMs } of missing) {
         await control.setActivation(fence, integration, groupKey, sinceMs);
@@ -110,13 +101,14 @@ async function restoreActivations(
 }
 
 /** Returns the differences between the open group keys and those in Redis. There may be 100,000 of them. */
-function* compareActivations(
-  wanted: readonly OpenGate[],
+export function* compareActivations(
+  gates: OpenKeySource,
+  integration: string,
   have: ReadonlyMap<string, number>,
-): Steps<{ readonly missing: readonly OpenGate[]; readonly unwanted: ReadonlySet<string> }> {
-  const missing: OpenGate[] = [];
+): Steps<{ readonly missing: readonly OpenKey[]; readonly unwanted: ReadonlySet<string> }> {
+  const missing: OpenKey[] = [];
   const unwanted = new Set(have.keys());
-  for (const gate of wanted) {
+  for (const gate of yield* openKeysOf(gates, integration)) {
     unwanted.delete(gate.groupKey);
     if (!Number.isFinite(have.get(gate.groupKey))) missing.push(gate);
     yield;

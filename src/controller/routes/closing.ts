@@ -4,10 +4,11 @@ import type { TenantSnapshot } from '../../core/routing/snapshot.ts';
 import type { Steps } from '../../core/routing/steps.ts';
 import type { AnyObject } from '../../kube/object.ts';
 import { type Fields, planSteps, type StoredRoutes } from '../../record/control-plan.ts';
+import type { OpenKeySource } from '../../record/open-keys.ts';
 import { subscribersOf } from '../../record/tenant-index.ts';
 import { tenantKeys } from '../../redis/keys.ts';
 import { inSlices } from '../../time/slices.ts';
-import { type ApplyDeps, applyRoutes, type OpenGates } from './apply.ts';
+import { type ApplyDeps, applyRoutes, compareActivations } from './apply.ts';
 import { withVersions } from './versions.ts';
 
 /** The result of closing the tenant routes while its workspace is paused. */
@@ -79,18 +80,15 @@ async function closeStaleGates(deps: ClosingDeps, name: string, fence: number, r
   const { control } = deps;
   const gates = deps.openGates(name);
   for (const integration of Object.keys(routes.integrations)) {
-    const open = new Set(gates.get(integration)?.map(({ groupKey }) => groupKey));
-    for (const groupKey of (await control.readActivations(integration)).keys()) {
-      if (!open.has(groupKey)) {
-        await control.setActivation(fence, integration, groupKey, null);
-      }
-    }
+    const have = await control.readActivations(integration);
+    const { unwanted } = await inSlices(compareActivations(gates, integration, have));
+    for (const groupKey of unwanted) await control.setActivation(fence, integration, groupKey, null);
   }
 }
 
 /** Closes everything in the parts which is not opened by these routes or by the objects. */
 function closeParts({ control, openGates }: ClosingDeps, name: string, fence: number, routes: TenantRoutes) {
-  let gates: OpenGates | undefined;
+  let gates: OpenKeySource | undefined;
   return control.closeParts(fence, routes, () => (gates ??= openGates(name)));
 }
 

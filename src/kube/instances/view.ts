@@ -57,6 +57,9 @@ export function createView<P>(
       values,
       size: options.size ?? size,
       byIndex: (index, entry) => store.byIndex(index, entry).filter(createFilter()),
+      *eachByIndex(index, entry) {
+        for (const value of store.eachByIndex(index, entry)) if (visible(value) !== undefined) yield value;
+      },
       keysByIndex: (index, entry) =>
         store.keysByIndex(index, entry).filter(key => visible(store.get(key)) !== undefined),
       *countsByIndex(index) {

@@ -1,5 +1,7 @@
 import type { RoutesChange } from '../../record/control-store.ts';
-import type { OpenKey, OpenKeys } from './part-changes.ts';
+import { type OpenKey, openKeysOf } from '../../record/open-keys.ts';
+import { inSlices, type Steps } from '../../time/slices.ts';
+import type { OpenKeys } from './part-changes.ts';
 
 /** The group keys of an integration which may be open in its parts. There are no others. */
 interface Known {
@@ -42,14 +44,22 @@ export function createOpenPairs(): OpenPairs {
         for (const { groupKey } of keys) opens(integration, groupKey);
         return keys;
       };
-      await write(() => ({ get }));
+      function* load(integration: string): Steps<void> {
+        if (!read.has(integration)) yield* openKeysOf(openKeys(), integration);
+      }
+      await write(() => ({ get, load }));
       for (const integration of Object.keys(have.integrations)) {
         if (!isIn(want, integration)) known.delete(integration);
       }
-      for (const integration of learnt) {
-        const groupKeys = read.get(integration)?.map(({ groupKey }) => groupKey);
-        known.set(integration, { fence, groupKeys: new Set(groupKeys) });
-      }
+      await inSlices(
+        (function* () {
+          for (const integration of learnt) {
+            const groupKeys = read.get(integration)?.map(({ groupKey }) => groupKey);
+            known.set(integration, { fence, groupKeys: new Set(groupKeys) });
+            yield;
+          }
+        })(),
+      );
     },
     isClosed(fence, integration, groupKey) {
       const of = known.get(integration);

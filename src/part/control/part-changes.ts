@@ -1,3 +1,4 @@
+import { type OpenKeySource, openKeysOf } from '../../record/open-keys.ts';
 import type { Steps } from '../../time/slices.ts';
 import type { GateChange, MetaField } from '../gate/gate.ts';
 import { parseRow, rowText, type SubscriptionRow } from '../gate/subscription-row.ts';
@@ -5,17 +6,10 @@ import { refOfMs } from '../lanes/ref.ts';
 import type { StoredPart } from './stored-part.ts';
 import type { WantedPart, WantedSlot } from './wanted-part.ts';
 
-/** A group key that is open for an integration. */
-export interface OpenKey {
-  readonly groupKey: string;
-  /** The time at which it was opened, in milliseconds. */
-  readonly sinceMs: number;
-}
-
 /**
  * Returns the open group keys of each integration (`int_…`). They are only read for the integrations that need them.
  */
-export type OpenKeys = () => Pick<ReadonlyMap<string, readonly OpenKey[]>, 'get'>;
+export type OpenKeys = () => OpenKeySource;
 
 /** The slots whose backlog should be skipped after their pause. */
 export type Skipping = ReadonlySet<string>;
@@ -95,7 +89,7 @@ function* activationChanges(
   const wanted = new Set<string>();
   for (const [slot, { integration }] of slots) {
     if (known === undefined && rows.has(slot)) continue;
-    for (const { groupKey, sinceMs } of openKeys().get(integration) ?? []) {
+    for (const { groupKey, sinceMs } of yield* openKeysOf(openKeys(), integration)) {
       yield;
       const active = slot + groupKey;
       wanted.add(active);

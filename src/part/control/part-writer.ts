@@ -1,6 +1,7 @@
 import type { TenantRoutes } from '../../core/routing/routes.ts';
 import type { SlotPatch } from '../../record/control-plan.ts';
 import { FencedError } from '../../record/control-store.ts';
+import { openKeysOf } from '../../record/open-keys.ts';
 import { withoutSame } from '../../record/tenant-index.ts';
 import type { RedisClient } from '../../redis/client.ts';
 import { inSlices, type Steps } from '../../time/slices.ts';
@@ -72,7 +73,7 @@ function* closingChanges(
 ): Steps<GateChange[]> {
   const wanted = new Set<string>();
   for (const [slot, { integration }] of slots) {
-    for (const { groupKey } of openKeys().get(integration) ?? []) {
+    for (const { groupKey } of yield* openKeysOf(openKeys(), integration)) {
       yield;
       wanted.add(slot + groupKey);
     }

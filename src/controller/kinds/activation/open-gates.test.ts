@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { createTestContext, objectOf } from '../../../../test/support/controller/test-context.ts';
 import { publicId } from '../../../core/ids/ids.ts';
+import type { Store } from '../../../kube/store.ts';
 import type { Cached } from '../../caches/caches.ts';
 import { openGatesOf } from './open-gates.ts';
 
@@ -29,13 +30,18 @@ function setUp(...activations: Cached<'Activation'>[]) {
   const { context } = createTestContext({ Activation: activations, Integration: integrations }, { wallMs: 7 });
   const { store } = context.caches.Activation;
   const read: string[] = [];
-  const byIndex = (index: string, entry: string) => {
+  const eachByIndex = (index: string, entry: string) => {
     read.push(entry);
-    return store.byIndex(index, entry);
+    return store.eachByIndex(index, entry);
   };
-  const caches = { ...context.caches, Activation: { ...context.caches.Activation, store: { ...store, byIndex } } };
-  const remove = (name: string) => (store as unknown as { remove: (key: string) => void }).remove(`acme/${name}`);
-  return { gates: openGatesOf({ caches, nowMs: context.nowMs }, 'acme'), read, remove };
+  const caches = { ...context.caches, Activation: { ...context.caches.Activation, store: { ...store, eachByIndex } } };
+  const { set, remove } = store as unknown as Pick<Store<Cached<'Activation'>>, 'set' | 'remove'>;
+  return {
+    gates: openGatesOf({ caches, nowMs: context.nowMs }, 'acme'),
+    read,
+    put: (activation: Cached<'Activation'>) => set(`acme/${activation.metadata.name}`, activation),
+    remove: (name: string) => remove(`acme/${name}`),
+  };
 }
 
 test('a group key is open since its earliest Activation, and closed if one of its Activations is revoked', () => {
@@ -73,4 +79,32 @@ test('no group key is open for an integration without Activations, of another wo
   ] as const) {
     expect(gates.get(publicId('Integration', namespace, name)) ?? []).toEqual([]);
   }
+});
+
+test('reads each group key of an integration in a separate piece, once for all calls', () => {
+  const { gates, read } = setUp(...Array.from({ length: 50 }, (_, i) => activation(`a${i}`, `customer/${i}`)));
+  const [one, other] = [gates.load(globex), gates.load(globex)];
+  let pieces = 0;
+  while (!one.next().done && !other.next().done) pieces += 2;
+  expect(pieces).toBe(50);
+  expect(gates.get(globex)).toHaveLength(50);
+  expect([...gates.load(globex)]).toEqual([]);
+  expect(read).toEqual(['acme/globex']);
+});
+
+test('a group key that was always revoked by one of its Activations is not open if they change between two pieces', () => {
+  const revoked = (name: string, is: boolean) => activation(name, 'x', { revoked: is });
+  const { gates, put, remove } = setUp(
+    revoked('a', false),
+    revoked('b', true),
+    activation('c', 'y'),
+    activation('d', 'z'),
+  );
+  const steps = gates.load(globex);
+  steps.next();
+  put(revoked('a', true));
+  put(revoked('b', false));
+  remove('c');
+  while (!steps.next().done);
+  expect(gates.get(globex)?.map(({ groupKey }) => groupKey)).toEqual(['z']);
 });

@@ -1,8 +1,9 @@
 import { pairIsOpen } from '../../../core/routing/activation-state.ts';
-import type { Cached } from '../../caches/caches.ts';
+import { finish, type Steps } from '../../../core/routing/steps.ts';
+import type { OpenKey, OpenKeySource } from '../../../record/open-keys.ts';
+import { type Cached, type Caches, pairKey } from '../../caches/caches.ts';
 import type { Context } from '../../context/context.ts';
 import { findCondition } from '../../engine/conditions.ts';
-import type { OpenGate, OpenGates } from '../../routes/apply.ts';
 
 /** Returns true if the objects open the pair. */
 export function isOpen(activations: readonly Cached<'Activation'>[]): boolean {
@@ -28,29 +29,57 @@ function openSinceMs(activations: readonly Cached<'Activation'>[], nowMs: number
  * read when it is needed for the first time so that a new subscription doesn't cost a look at all Activations of its
  * tenant. The result is kept because the parts and the record must be given the same group keys.
  */
-export function openGatesOf({ caches, nowMs }: Pick<Context, 'caches' | 'nowMs'>, namespace: string): OpenGates {
-  const read = new Map<string, readonly OpenGate[]>();
+export function openGatesOf(
+  { caches, nowMs }: Pick<Context, 'caches' | 'nowMs'>,
+  namespace: string,
+): Required<OpenKeySource> {
+  /** The group keys of each integration that is being read, or has been read. */
+  const reading = new Map<string, Steps<void>>();
+  const read = new Map<string, readonly OpenKey[]>();
 
-  function readGates(integration: string): readonly OpenGate[] {
+  function* readGates(integration: string): Steps<void> {
     const now = nowMs();
     const objects = caches.Integration.store.byIndex('publicId', integration);
     const name = objects.find(({ metadata }) => metadata.namespace === namespace)?.metadata.name;
-    if (name === undefined) return [];
-    const open: OpenGate[] = [];
-    const ofIntegration = caches.Activation.store.byIndex('integration', `${namespace}/${name}`);
-    for (const [groupKey, activations] of Map.groupBy(ofIntegration, ({ spec }) => spec.groupKey)) {
+    const open: OpenKey[] = [];
+    for (const [groupKey, activations] of name === undefined ? [] : pairsOf(caches, namespace, name)) {
       if (isOpen(activations)) open.push({ groupKey, sinceMs: openSinceMs(activations, now) });
+      yield;
     }
-    return open;
+    read.set(integration, open);
+  }
+
+  /** Calls for the same integration share their steps. */
+  function* load(integration: string): Steps<void> {
+    const known = reading.get(integration);
+    const steps = known ?? readGates(integration);
+    if (known === undefined) reading.set(integration, steps);
+    while (!steps.next().done) yield;
   }
 
   return {
+    load,
     get(integration) {
-      const known = read.get(integration);
-      if (known !== undefined) return known;
-      const gates = readGates(integration);
-      read.set(integration, gates);
-      return gates;
+      finish(load(integration));
+      return read.get(integration);
     },
   };
+}
+
+/**
+ * Yields the group keys of an integration with all of their Activations. The Activations of a group key are read at the
+ * same time, because a state that combines an earlier and a later one could be open although none of them was.
+ */
+export function* pairsOf(
+  { Activation: { store } }: Pick<Caches, 'Activation'>,
+  namespace: string,
+  integration: string,
+): Generator<readonly [groupKey: string, activations: readonly Cached<'Activation'>[]], void, undefined> {
+  const seen = new Set<string>();
+  for (const { spec } of store.eachByIndex('integration', `${namespace}/${integration}`)) {
+    const { groupKey } = spec;
+    if (seen.has(groupKey)) continue;
+    seen.add(groupKey);
+    yield [groupKey, store.byIndex('pair', pairKey(namespace, integration, groupKey))];
+  }
 }

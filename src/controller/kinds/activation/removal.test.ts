@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { createTestContext, objectOf } from '../../../../test/support/controller/test-context.ts';
+import { turnsOf } from '../../../../test/support/event-loop-turns.ts';
 import { errorFromStatus } from '../../../kube/kube-error.ts';
 import { createLogger } from '../../../telemetry/log.ts';
 import type { Cached } from '../../caches/caches.ts';
@@ -109,6 +110,15 @@ describe('the hourly check', () => {
     const paused = look([activation()], undefined, true);
     await paused.turn()('all', paused.attempt);
     expect(paused.asked).toEqual([]);
+  });
+
+  test('looks at many Activations in several turns of the event loop', async () => {
+    const pause = new Int32Array(new SharedArrayBuffer(4));
+    const blocking = Array.from({ length: 40 }, (_, i) =>
+      Object.defineProperty(activation(`slow-${i}`), 'status', { get: () => void Atomics.wait(pause, 0, 0, 1) }),
+    );
+    const { turn, attempt } = look(blocking);
+    expect(await turnsOf(turn()('all', attempt))).toBeGreaterThan(3);
   });
 
   test('keeps an Activation if the cache does not contain another Activation of its pair yet', async () => {

@@ -4,7 +4,8 @@ import type { KubeClient } from '../../../kube/client.ts';
 import { isKubeError } from '../../../kube/kube-error.ts';
 import { type ManagedFields, managedFieldsOf } from '../../../kube/managed-fields.ts';
 import type { AnyObject } from '../../../kube/object.ts';
-import { type Cached, type Caches, pairKey, resourceOf } from '../../caches/caches.ts';
+import { inSlices, type Steps } from '../../../time/slices.ts';
+import { type Cached, type Caches, pairKeyOf, resourceOf } from '../../caches/caches.ts';
 import { isPaused } from '../../context/paused.ts';
 import { findCondition } from '../../engine/conditions.ts';
 import type { Attempt } from '../../engine/keyed-controller.ts';
@@ -62,6 +63,10 @@ interface RemovalDeps {
   readonly wallMs: () => number;
 }
 
+function pairOf({ metadata, spec }: Cached<'Activation'>): Pair {
+  return { namespace: metadata.namespace as string, integration: spec.integration, groupKey: spec.groupKey };
+}
+
 /**
  * Creates a function to remove Activations revoked through the REST API more than 30 days ago. Their gates are already
  * closed and will remain so.
@@ -74,14 +79,26 @@ export function removeRevoked({ caches, readPair, remove, wallMs }: RemovalDeps)
    * Returns true if this Activation may be removed. This only uses the cache, which contains the creation time and the
    * time of the Effective condition, but not the time of the revocation.
    */
-  function isCandidate({ metadata, spec, status }: Cached<'Activation'>, pair: Pair, nowMs: number): boolean {
-    if (spec.revoked !== true || metadata.deletionTimestamp !== undefined || isPaused(caches, pair.namespace))
-      return false;
+  function isCandidate(activation: Cached<'Activation'>, nowMs: number): boolean {
+    const { metadata, spec, status } = activation;
+    if (spec.revoked !== true || metadata.deletionTimestamp !== undefined) return false;
+    const pair = pairOf(activation);
+    if (isPaused(caches, pair.namespace)) return false;
     const since = findCondition(status?.conditions, 'Effective')?.lastTransitionTime;
     const isYoung = (time: string | undefined) => time !== undefined && Date.parse(time) + KEEP_REVOKED_MS > nowMs;
     if (isYoung(metadata.creationTimestamp) || isYoung(since)) return false;
-    const siblings = caches.Activation.store.byIndex('pair', pairKey(pair.namespace, pair.integration, pair.groupKey));
+    const siblings = caches.Activation.store.byIndex('pair', pairKeyOf(activation));
     return siblings.length === 1 && metadata.name === restName(pair);
+  }
+
+  /** Looks at each Activation in a separate piece, because there may be 100,000 of them. */
+  function* findCandidates(nowMs: number): Steps<Cached<'Activation'>[]> {
+    const found: Cached<'Activation'>[] = [];
+    for (const activation of caches.Activation.store.values()) {
+      if (isCandidate(activation, nowMs)) found.push(activation);
+      yield;
+    }
+    return found;
   }
 
   return async (_key: string, { signal, log }: Attempt): Promise<{ requeueAfterMs: number }> => {
@@ -89,16 +106,17 @@ export function removeRevoked({ caches, readPair, remove, wallMs }: RemovalDeps)
     const asked = notBefore;
     notBefore = new Map();
     let removed = 0;
-    for (const activation of caches.Activation.store.values()) {
-      const { metadata, spec } = activation;
-      const pair = { namespace: metadata.namespace as string, integration: spec.integration, groupKey: spec.groupKey };
-      if (!isCandidate(activation, pair, nowMs)) continue;
-      signal.throwIfAborted();
+    for (const activation of await inSlices(findCandidates(nowMs))) {
+      const { metadata } = activation;
       const knownMs = asked.get(metadata.uid) ?? 0;
       if (knownMs > nowMs) {
         notBefore.set(metadata.uid, knownMs);
         continue;
       }
+      signal.throwIfAborted();
+      // This may have changed while others were being removed. For example, the workspace may have been paused.
+      if (!isCandidate(activation, nowMs)) continue;
+      const pair = pairOf(activation);
       const objects = await readPair(pair);
       const answer = planRemoval(pair, objects, nowMs);
       if (answer === 'never') continue;

@@ -13,6 +13,9 @@ export function pairSources(
   isEcho: (old: AnyObject | undefined, current: AnyObject) => boolean,
 ): readonly KeySource[] {
   const { store } = caches.Activation;
+  function* pairsIn(namespaces: Iterable<string>): Generator<string> {
+    for (const namespace of namespaces) yield* pairsOf(store.eachByIndex('namespace', namespace));
+  }
   return [
     keysFrom(caches.Activation, (old, current) => {
       if (current !== undefined && isEcho(old, current)) return [];
@@ -22,15 +25,18 @@ export function pairSources(
       const object = current ?? old;
       if (object === undefined) return [];
       if (!isCreatedOrDeleted(old, current) && acceptedReason(old) === acceptedReason(current)) return [];
-      return store.byIndex('integration', keyOf(object.metadata)).map(pairKeyOf);
+      return pairsOf(store.eachByIndex('integration', keyOf(object.metadata)));
     }),
     changedKeysFrom(caches.Workspace, (old, current) =>
-      isCreatedOrDeleted(old, current)
-        ? keyOfChanged(old, current).flatMap(name => store.byIndex('namespace', name).map(pairKeyOf))
-        : [],
+      isCreatedOrDeleted(old, current) ? pairsIn(keyOfChanged(old, current)) : [],
     ),
-    fromAdoptions(caches, namespace => store.byIndex('namespace', namespace).map(pairKeyOf)),
+    fromAdoptions(caches, namespace => pairsIn([namespace])),
   ];
+}
+
+/** Yields the pair of each Activation. There may be 100,000 of them. */
+function* pairsOf(activations: Iterable<Cached<'Activation'>>): Generator<string> {
+  for (const activation of activations) yield pairKeyOf(activation);
 }
 
 function acceptedReason(integration: Cached<'Integration'> | undefined): string | undefined {

@@ -1,12 +1,12 @@
 import { withClock } from '../../../../test/support/part/clock.ts';
 import type { TenantRoutes } from '../../../core/routing/routes.ts';
-import type { OpenKey } from '../../../part/control/part-changes.ts';
 import { createPartWriter } from '../../../part/control/part-writer.ts';
 import { type Part, partKeys, slotOf } from '../../../part/keys.ts';
 import { refOfMs } from '../../../part/lanes/ref.ts';
 import { createIngest } from '../../../part/log/ingest.ts';
 import { planRoutes, type StoredRoutes } from '../../../record/control-plan.ts';
 import { createIngressReader } from '../../../record/ingress-store.ts';
+import type { OpenKey } from '../../../record/open-keys.ts';
 import { createTenant, QUEUE, START_MS } from '../../../record/testing/tenant.ts';
 import type { RedisClient } from '../../../redis/client.ts';
 
