@@ -168,7 +168,7 @@ export const CONDITION_MEANING = {
       EndpointRefused:
         "False: The scheme, port, or IP address in the endpoint's URL is not allowed, or a Secret contains a value that cannot be used in a header. Events are kept in the inbox. The addresses of a host name are only checked by each attempt, which fails with address_refused.",
       WaitingForSecret:
-        'False: A Secret or key referenced by a header could not be found. Events are kept in the inbox until the Secret has been created. After that, delivery resumes automatically.',
+        'False: A Secret or key referenced by a header does not exist, or the controller cannot read it. Events are kept in the inbox until the value has been read. After that, delivery resumes automatically.',
       HeaderNotReadable:
         'False: The sealed value of a header cannot be decrypted. It was encrypted for another Subscription, header, or origin of the URL, or with a root key that the controller does not have. Events are kept in the inbox until the value is set again.',
       WaitingForConsent:

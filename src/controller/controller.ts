@@ -121,7 +121,7 @@ function createRoutes(options: ControllerOptions, basis: Basis) {
   const headerSecrets = createHeaderSecrets({
     caches,
     client,
-    wasRead: secretAccess.wasRead,
+    unread: secretAccess.unread,
     enqueueAfter: (name, delayMs) => controllers.enqueueAfter('routes', name, delayMs),
     log,
   });
@@ -203,7 +203,7 @@ function addControllers(
     createKeyedController({
       ...engine('routes', 4),
       reconcile: name => tenants.sync(name),
-      sources: [...routeSources(caches), ...basis.secretAccess.sources],
+      sources: [...routeSources(caches), ...basis.secretAccess.sources, ...basis.secretAccess.producers],
     }),
   );
 }

@@ -59,13 +59,19 @@ function start(access: NamespaceAccess) {
   };
   const clock = createManualClock();
   const watched = { store: createStore(), subscribe: () => () => {} };
-  const caches = { Workspace: watched, namespaces: watched, ingressKeys: watched };
+  const subscriptions = createStore<object>({ namespace: () => ['acme'] });
+  const caches = {
+    Workspace: watched,
+    namespaces: watched,
+    ingressKeys: watched,
+    Subscription: { store: subscriptions },
+  };
   const deps = { client, views, caches, role: ROLE, clock } as unknown as Parameters<typeof createSecretAccess>[0] & {
     readonly caches: Pick<Caches, 'Workspace'>;
   };
   const secretAccess = createSecretAccess(deps);
   turn(access);
-  return { state, bound, asked, clock, secretAccess };
+  return { state, bound, asked, clock, turn, subscriptions, secretAccess };
 }
 
 test('only binds the role to its own service account if access is refused', async () => {
@@ -145,4 +151,36 @@ test('a new leader does not wait for long if the API server does not respond', a
   expect(isDone).toBe(false);
   await clock.advance(1);
   expect([isDone, clock.pendingTimers()]).toEqual([true, 0]);
+});
+
+test('a namespace that has never been read says why', () => {
+  for (const access of ['pending', 'readable'] as const) {
+    const { secretAccess, state } = start(access);
+    expect(secretAccess.unread('acme')).toEqual(access === 'pending' ? {} : undefined);
+    state.failure = new KubeError({ call: 'GET secrets', status: 500, reason: 'InternalError', detail: 'broken' });
+    expect(secretAccess.unread('acme')?.why).toEqual(
+      access === 'pending'
+        ? 'Sluice cannot read the Secrets of namespace acme: GET secrets: 500 InternalError: broken. It keeps trying'
+        : undefined,
+    );
+  }
+  expect(start('forbidden').secretAccess.unread('acme')?.why).toBe(
+    `Sluice cannot read the Secrets of namespace acme. Add a RoleBinding to this namespace that binds the ClusterRole ${ROLE} to the user of the controller`,
+  );
+  expect(start('closed').secretAccess.unread('acme')?.why).toBe(
+    'Sluice only reads the Secrets of workspaces, and namespace acme does not belong to a Workspace',
+  );
+});
+
+test('an access that changes enqueues the producers whose deliveries need these Secrets', () => {
+  const { secretAccess, subscriptions, turn } = start('pending');
+  const added: string[] = [];
+  for (const source of secretAccess.producers) source.subscribe(name => added.push(name));
+  const endpoint = { headers: [{ name: 'x-a', valueFrom: { secretKeyRef: { name: 'token', key: 'a' } } }] };
+  const put = (name: string, spec: object) => subscriptions.set(name, { metadata: { namespace: 'acme' }, spec });
+  put('orders', { producer: 'globex', endpoint });
+  put('returns', { producer: 'globex', endpoint });
+  put('plain', { producer: 'initech' });
+  turn('readable');
+  expect(added).toEqual(['globex']);
 });

@@ -1,3 +1,4 @@
+import { headersWithSecret } from '../../api/endpoint.ts';
 import { FIELD_MANAGER } from '../../api/well-known.ts';
 import { readOwnUser, subjectOf } from '../../kube/access/own-user.ts';
 import type { KubeClient } from '../../kube/client.ts';
@@ -10,7 +11,7 @@ import type { Clock } from '../../time/clock.ts';
 import { withDeadline } from '../../time/deadline.ts';
 import type { Caches } from '../caches/caches.ts';
 import type { SecretObject } from '../caches/secret-caches.ts';
-import type { KeySource } from '../engine/keyed-controller.ts';
+import { addChanged, type KeySource } from '../engine/keyed-controller.ts';
 import { SecretsUnreadableError } from '../engine/outcome.ts';
 import { APPLIED_WITHIN_MS, createBindingWatch } from './binding-watch.ts';
 import { ownsNamespace } from './context.ts';
@@ -44,10 +45,12 @@ export interface SecretAccess {
   readonly assertRead: (workspace: string) => void;
   /** Whether `assertRead` does not throw an error. */
   readonly knows: (workspace: string) => boolean;
-  /** Whether a namespace's Secrets are in the caches. */
-  readonly wasRead: (namespace: string) => boolean;
+  /** Returns why a namespace's Secrets are not in the caches, as far as it is known. Undefined if they are. */
+  readonly unread: (namespace: string) => { readonly why?: string } | undefined;
   /** Emits a workspace when its access has changed. */
   readonly sources: readonly KeySource[];
+  /** Emits the producers of a namespace's Subscriptions with headers from Secrets when its access has changed. */
+  readonly producers: readonly KeySource[];
 }
 
 /** The access for a process that is allowed to read the Secrets of the whole cluster. */
@@ -58,8 +61,9 @@ export const CLUSTER_SECRET_ACCESS: SecretAccess = {
   revoke: async () => {},
   assertRead: () => {},
   knows: () => true,
-  wasRead: () => true,
+  unread: () => undefined,
   sources: [],
+  producers: [],
 };
 
 /** Tracks how long access to each namespace has been forbidden, in milliseconds of the monotonic clock. */
@@ -78,7 +82,12 @@ function trackForbidden(views: NamespacedViews<SecretObject>, clock: Pick<Clock,
 }
 
 /** Returns the error for a missing RoleBinding. */
-function secretsForbidden(facts: { namespace: string; role: string; user: string | undefined; cause: unknown }): Error {
+function secretsForbidden(facts: {
+  namespace: string;
+  role: string;
+  user: string | undefined;
+  cause?: unknown;
+}): Error {
   const { namespace, role, user = 'the user of the controller', cause } = facts;
   const reason = isKubeError(cause) ? `: ${cause.message}` : '';
   const message = `Sluice cannot read the Secrets of namespace ${namespace}${reason}. Add a RoleBinding to this namespace that binds the ClusterRole ${role} to ${user}`;
@@ -90,6 +99,38 @@ function secretsUnread(namespace: string, cause: unknown): Error {
   if (cause === undefined) return cacheBehind(`secrets of ${namespace}`);
   const message = `Sluice cannot read the Secrets of namespace ${namespace}: ${(cause as Error).message}. It keeps trying`;
   return new SecretsUnreadableError('ReconcileFailed', message, { cause });
+}
+
+function unreadOf(
+  views: NamespacedViews<SecretObject>,
+  namespace: string,
+  forbidden: () => Error,
+): ReturnType<SecretAccess['unread']> {
+  if (views.wasRead(namespace)) return undefined;
+  const access = views.access(namespace);
+  if (access === 'closed') {
+    const why = `Sluice only reads the Secrets of workspaces, and namespace ${namespace} does not belong to a Workspace`;
+    return { why };
+  }
+  if (access === 'forbidden') return { why: forbidden().message };
+  const failure = views.failure(namespace);
+  return failure === undefined ? {} : { why: secretsUnread(namespace, failure).message };
+}
+
+/** Returns the producers whose routes contain headers from Secrets in this namespace. */
+function producersFor({ Subscription }: Pick<Caches, 'Subscription'>, namespace: string): string[] {
+  return Subscription.store
+    .byIndex('namespace', namespace)
+    .filter(({ spec }) => headersWithSecret(spec.endpoint?.headers).length > 0)
+    .map(({ spec }) => spec.producer);
+}
+
+async function bindEach(names: Iterable<string>, bind: (namespace: string) => Promise<void>): Promise<void> {
+  const rest = [...names].values();
+  const work = async () => {
+    for (const name of rest) await bind(name).catch(() => {});
+  };
+  await Promise.all(Array.from({ length: BOUND_AT_ONCE }, work));
 }
 
 async function unbind(client: Pick<KubeClient, 'remove'>, name: ObjectName): Promise<void> {
@@ -110,7 +151,7 @@ async function unbind(client: Pick<KubeClient, 'remove'>, name: ObjectName): Pro
 export function createSecretAccess(deps: {
   readonly client: Pick<KubeClient, 'create' | 'apply' | 'remove' | 'list' | 'watch'>;
   readonly views: NamespacedViews<SecretObject>;
-  readonly caches: Pick<Caches, 'Workspace' | 'namespaces' | 'ingressKeys'>;
+  readonly caches: Pick<Caches, 'Workspace' | 'namespaces' | 'ingressKeys' | 'Subscription'>;
   readonly role: string;
   readonly clock: Clock;
   readonly log: Logger;
@@ -160,12 +201,7 @@ export function createSecretAccess(deps: {
       if (views.access(namespace) === 'forbidden') throw refusal(namespace);
     },
     async ensureAll() {
-      const names = forbidden.names().values();
-      const work = async () => {
-        for (const name of names) await bind(name).catch(() => {});
-      };
-      const bindAll = () => Promise.all(Array.from({ length: BOUND_AT_ONCE }, work));
-      await withDeadline(BOUND_WITHIN_MS, bindAll, clock).catch(() => {});
+      await withDeadline(BOUND_WITHIN_MS, () => bindEach(forbidden.names(), bind), clock).catch(() => {});
     },
     watchBindings: createBindingWatch(deps),
     async revoke(namespace) {
@@ -178,12 +214,13 @@ export function createSecretAccess(deps: {
       throw secretsUnread(workspace, views.failure(workspace));
     },
     knows,
-    wasRead: views.wasRead,
-    sources: [
+    unread: namespace => unreadOf(views, namespace, () => secretsForbidden({ namespace, role, user })),
+    sources: [{ reflector: caches.ingressKeys, keys: () => [], subscribe: views.onAccess }],
+    producers: [
       {
         reflector: caches.ingressKeys,
         keys: () => [],
-        subscribe: add => views.onAccess(add),
+        subscribe: add => views.onAccess(namespace => addChanged(producersFor(caches, namespace), add)),
       },
     ],
   };

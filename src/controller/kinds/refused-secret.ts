@@ -30,7 +30,13 @@ export async function refusalOf(
   error: unknown,
 ): Promise<SecretRefusal | undefined> {
   if (!isKubeError(error) || isStale(error) || !REFUSALS.includes(error.status)) return undefined;
-  const found = await client.get<AnyObject & { readonly type?: string }>(SECRETS, target);
+  const found = await client
+    .get<AnyObject & { readonly type?: string }>(SECRETS, target)
+    .catch((cause: unknown) => (isKubeError(cause, 403) ? 'forbidden' : Promise.reject(cause)));
+  if (found === 'forbidden') {
+    const message = `the controller is not allowed to read or write the Secret ${target.name}: ${error.message}`;
+    return { reason: 'Refused', message };
+  }
   if (found !== undefined && found.type !== type) {
     const message = `a Secret ${target.name} of type ${found.type ?? 'Opaque'} already exists. Delete or rename it so that the controller can write the ${content}`;
     return { reason: 'NameTaken', message };

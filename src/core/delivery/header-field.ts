@@ -6,8 +6,10 @@ export type HeaderFault =
   | 'header_value_refused'
   | 'seal_not_opened';
 
-/** The result for a header without a value. */
-export type HeaderField = { readonly value: string } | { readonly fault: HeaderFault };
+/** The value of a header, or the reason why there is none. `why` describes the cause, for use in messages. */
+export type HeaderField =
+  | { readonly value: string }
+  | { readonly fault: HeaderFault; readonly why?: string | undefined };
 
 /** The maximum length of a value from a Secret. Long enough for a signed token. */
 export const HEADER_FIELD_MAX = 4_096;

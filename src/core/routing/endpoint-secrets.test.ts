@@ -55,6 +55,18 @@ describe('headers from Secrets', () => {
     }
   });
 
+  test('that cannot be read report why', () => {
+    const { verdicts } = compileRoutes(snapshotOf(given({ fault: 'secret_unread', why: 'access denied' })), options);
+    expect([...verdicts.values()]).toEqual([
+      {
+        ready: 'Admitted',
+        live: 'WaitingForSecret',
+        detail: 'access denied',
+        about: 'header Authorization, Secret orders-endpoint, key token',
+      },
+    ]);
+  });
+
   test('that have not been read yet delay the subscription', () => {
     const snapshot = snapshotOf(given({ value: 'x' }));
     const unread = snapshot.subscriptions.map(({ headerFields: _unread, ...rest }) => rest);

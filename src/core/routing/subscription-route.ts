@@ -51,6 +51,7 @@ export interface SubscriptionVerdict {
     | 'SpecRefused'
     | 'InsufficientTokens'
     | 'NotAdmitted';
+  /** A code for the cause, or a text that can be shown to users. */
   readonly detail?: string;
   /** Additional information about the reason. For a duplicate, this is the name of the older Subscription. */
   readonly about?: string;
@@ -81,7 +82,8 @@ export function judge(
   const judgement = made.judgement(spec.endpoint, [], () => options.judgeEndpoint(url));
   if (judgement !== 'ok') return { ready: 'Admitted', live: 'EndpointRefused', detail: judgement };
   for (const { field, about } of headers) {
-    if ('fault' in field) return { ready: 'Admitted', live: VERDICT_OF[field.fault], detail: field.fault, about };
+    if (!('fault' in field)) continue;
+    return { ready: 'Admitted', live: VERDICT_OF[field.fault], detail: field.why ?? field.fault, about };
   }
   const signed = signing(subscription, options);
   const { secretVersion, rotatedAtMs } = signed;

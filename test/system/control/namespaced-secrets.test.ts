@@ -162,9 +162,19 @@ it('a workspace without a RoleBinding reports this, and others continue to work'
   const queue = [stream('alone', QUEUE), integration('alone', 'ada'), subscription('ada', 'alone', QUEUE, undefined)];
   await apply(installed.cluster, [...tenant('alone'), ...queue]);
   await ready('alone', 'False/SecretsForbidden');
-  const path = 'jsonpath={.status.conditions[?(@.type=="Ready")].message}';
-  expect(await kubectl(installed.cluster, ['get', 'workspace', 'alone', '-o', path])).toMatch(
+  const messageOf = (type: string, ...object: string[]) =>
+    kubectl(installed.cluster, ['get', ...object, '-o', `jsonpath={.status.conditions[?(@.type=="${type}")].message}`]);
+  expect(await messageOf('Ready', 'workspace', 'alone')).toMatch(
     /cannot read the Secrets of namespace alone: .*binds the ClusterRole sluice-workspace-secrets to system:serviceaccount:sluice-system:sluice-controller$/s,
+  );
+  // As a partner, it has a header from a Secret that does not exist.
+  const endpoint = { url: 'https://alone.example/', headers: [{ name: 'x-a', valueFrom: { secretKeyRef: HEADER } }] };
+  await apply(installed.cluster, [integration(PRODUCER, 'alone'), subscription('alone', PRODUCER, QUEUE, endpoint)]);
+  const waiting = ['Subscription', SUBSCRIPTION, 'alone', 'Live', 'False/WaitingForSecret'] as const;
+  await world.observer.until([...waiting]);
+  const whyWaiting = () => messageOf('Live', 'subscription', SUBSCRIPTION, '-n', 'alone');
+  expect(await whyWaiting()).toMatch(
+    /: Sluice cannot read the Secrets of namespace alone\. Add a RoleBinding .*controller \(header x-a, Secret endpoint, key token\)$/,
   );
   // A new leader reports this when it starts.
   await controller.stop();
@@ -182,6 +192,8 @@ it('a workspace without a RoleBinding reports this, and others continue to work'
   await kubectl(installed.cluster, [...binding, '--serviceaccount=sluice-system:sluice-controller']);
   await ready('alone');
   await world.observer.until(['CatalogStream', QUEUE, 'alone', 'Ready', 'True/QueueReady']);
+  const isMissing = async () => (await whyWaiting()).includes('the Secret does not exist in this namespace');
+  await eventually('the Secret is reported as missing', isMissing, { withinMs: 30_000 });
 });
 
 it('sluice uninstall only removes the bindings of its own installation', async () => {

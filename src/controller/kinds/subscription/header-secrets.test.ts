@@ -40,6 +40,7 @@ function start() {
   const reads: string[] = [];
   const timeouts = new Set<number | undefined>();
   const again: string[] = [];
+  const unread: { why: { readonly why?: string } | undefined } = { why: undefined };
   /** The responses to the next reads wait for these. */
   const delays: Promise<void>[] = [];
   let atOnce = 0;
@@ -59,7 +60,7 @@ function start() {
         return (found && { ...rest, metadata: { name, namespace, uid: name, resourceVersion: version } }) as never;
       },
     },
-    wasRead: () => true,
+    unread: () => unread.why,
     enqueueAfter: (tenant, delayMs) => again.push(`${tenant} ${delayMs}`),
     log: createLogger({ level: 'silent' }),
   });
@@ -69,6 +70,7 @@ function start() {
     reads,
     timeouts,
     again,
+    unread,
     delays,
     server,
     hear,
@@ -162,6 +164,23 @@ describe('header secrets', () => {
     await secrets.read('acme');
     expect(secrets.fieldsOf(object)).toEqual([{ value: 'A' }]);
     expect(again).toHaveLength(2);
+  });
+
+  test('that cannot be read say why', async () => {
+    const { secrets, server, unread, add, hear } = start();
+    const object = add(subscription('orders', [['token', 'a']]));
+    const detail = 'secrets "token" is forbidden';
+    const refused = new KubeError({ call: 'GET /token', status: 403, reason: 'Forbidden', detail });
+    server.set('globex/token', refused);
+    hear('globex/token', '1');
+    await secrets.read('acme');
+    expect(secrets.fieldsOf(object)).toEqual([
+      { fault: 'secret_unread', why: `Sluice cannot read the Secret: ${refused.message}. It keeps trying` },
+    ]);
+    unread.why = {};
+    expect(secrets.fieldsOf(object)).toEqual([{ fault: 'secret_unread' }]);
+    unread.why = { why: 'the namespace is forbidden' };
+    expect(secrets.fieldsOf(object)).toEqual([{ fault: 'secret_unread', why: 'the namespace is forbidden' }]);
   });
 
   describe('for which a response arrives after that to a later read', () => {

@@ -7,6 +7,7 @@ import type { AnyObject } from '../../../kube/object.ts';
 import { SECRETS } from '../../../kube/resource.ts';
 import type { Logger } from '../../../telemetry/log.ts';
 import type { Cached, Caches } from '../../caches/caches.ts';
+import type { SecretAccess } from '../../context/secret-access.ts';
 
 type SecretObject = AnyObject & {
   readonly type?: string;
@@ -21,6 +22,9 @@ interface Known {
 
 /** The maximum number of parallel reads. A new leader will hit this limit while reading all Secrets. */
 const READS_AT_ONCE = 16;
+
+/** The version of a Secret that could not be read. Other versions are never empty, so the next sync will read it again. */
+const UNREAD = '';
 
 /** The time limit for each read, in milliseconds. The other changes of a workspace wait for its reads. */
 const READ_WITHIN_MS = 10_000;
@@ -39,6 +43,44 @@ export interface HeaderSecrets {
   readonly fieldsOf: (subscription: Cached<'Subscription'>) => readonly HeaderField[] | undefined;
 }
 
+/** Keeps the fields of the Secrets that have been read. */
+function createKnownSecrets(caches: Pick<Caches, 'Subscription' | 'headerSecrets'>) {
+  const known = new Map<string, Known>();
+  return {
+    isOutdated(secret: string): boolean {
+      const now = caches.headerSecrets.store.get(secret);
+      if (now === undefined) return false;
+      const { resourceVersion, fields } = known.get(secret) ?? {};
+      return resourceVersion !== now.resourceVersion || [...keysNamed(caches, secret)].some(key => !fields?.has(key));
+    },
+    /** Keeps what was read, unless another read for a different workspace has returned the current version since. */
+    keep(secret: string, found: Known | undefined): void {
+      const had = known.get(secret)?.resourceVersion;
+      const isCurrent = had !== undefined && had === caches.headerSecrets.store.get(secret)?.resourceVersion;
+      if (isCurrent && had !== found?.resourceVersion) return;
+      if (found === undefined) known.delete(secret);
+      else known.set(secret, found);
+    },
+    /** Keeps the previous values of a Secret that could not be read. */
+    keepUnread(secret: string, error?: unknown): void {
+      if ((known.get(secret)?.resourceVersion ?? UNREAD) !== UNREAD) return;
+      const why = isKubeError(error) ? { why: `Sluice cannot read the Secret: ${error.message}. It keeps trying` } : {};
+      const unread = { fault: 'secret_unread', ...why } as const;
+      const fields = new Map([...keysNamed(caches, secret)].map(key => [key, unread]));
+      known.set(secret, { resourceVersion: UNREAD, fields });
+    },
+    forgetUnused(): void {
+      for (const secret of known.keys()) {
+        const used = caches.Subscription.store.byIndex('secret', secret).length > 0;
+        if (!used || caches.headerSecrets.store.get(secret) === undefined) known.delete(secret);
+      }
+    },
+    /** Returns the fields of an existing Secret. Values from a deleted Secret must not be used. */
+    fieldsOf: (secret: string) =>
+      caches.headerSecrets.store.get(secret) === undefined ? undefined : known.get(secret)?.fields,
+  };
+}
+
 /**
  * Reads header values from Secrets. Since the caches only contain the name and version of each Secret, the controller
  * only keeps the keys used by headers in memory.
@@ -46,72 +88,48 @@ export interface HeaderSecrets {
 export function createHeaderSecrets(deps: {
   readonly caches: Pick<Caches, 'Subscription' | 'headerSecrets'>;
   readonly client: Pick<KubeClient, 'get'>;
-  /** Whether a namespace's Secrets are in the caches. */
-  readonly wasRead: (namespace: string) => boolean;
+  /** Returns why a namespace's Secrets are not in the caches, or undefined if they are. */
+  readonly unread: SecretAccess['unread'];
   /** Enqueues the tenant after the given delay. */
   readonly enqueueAfter: (tenant: string, delayMs: number) => void;
   readonly log: Logger;
 }): HeaderSecrets {
   const { caches } = deps;
-  const known = new Map<string, Known>();
-
-  function isOutdated(secret: string): boolean {
-    const now = caches.headerSecrets.store.get(secret);
-    if (now === undefined) return false;
-    const { resourceVersion, fields } = known.get(secret) ?? {};
-    return resourceVersion !== now.resourceVersion || [...keysNamed(caches, secret)].some(key => !fields?.has(key));
-  }
-
-  /** Keeps what was read, unless another read for a different workspace has returned the current version since. */
-  function keep(secret: string, found: Known | undefined): void {
-    const had = known.get(secret)?.resourceVersion;
-    const isCurrent = had !== undefined && had === caches.headerSecrets.store.get(secret)?.resourceVersion;
-    if (isCurrent && had !== found?.resourceVersion) return;
-    if (found === undefined) known.delete(secret);
-    else known.set(secret, found);
-  }
-
-  /** Keeps the previous values of a Secret that could not be read. */
-  function keepUnread(secret: string, tenant: string): void {
-    // A Secret's version is never empty, so the next sync will read this Secret again.
-    const unread = new Map([...keysNamed(caches, secret)].map(key => [key, { fault: 'secret_unread' } as const]));
-    if (!known.has(secret)) known.set(secret, { resourceVersion: '', fields: unread });
-    deps.enqueueAfter(tenant, READ_AGAIN_MS);
-  }
+  const known = createKnownSecrets(caches);
 
   /**
    * Reads a Secret.
    * @param silent the namespaces for which a read has received no response in time, which are skipped
    */
-  async function readOne(secret: string, tenant: string, silent: Set<string>): Promise<void> {
+  async function readOne(secret: string, silent: Set<string>): Promise<'read' | 'unread'> {
     const namespace = secret.slice(0, secret.indexOf('/'));
-    if (silent.has(namespace)) return keepUnread(secret, tenant);
+    if (silent.has(namespace)) {
+      known.keepUnread(secret);
+      return 'unread';
+    }
     try {
-      keep(secret, await readSecret(deps.client, secret, () => keysNamed(caches, secret)));
+      known.keep(secret, await readSecret(deps.client, secret, () => keysNamed(caches, secret)));
+      return 'read';
     } catch (error) {
       deps.log.warn({ err: error, secret }, 'failed to read an endpoint Secret');
       if (isKubeError(error, NO_ANSWER) && error.reason === 'Timeout') silent.add(namespace);
-      keepUnread(secret, tenant);
-    }
-  }
-
-  function forgetUnused(): void {
-    for (const secret of known.keys()) {
-      const used = caches.Subscription.store.byIndex('secret', secret).length > 0;
-      if (!used || caches.headerSecrets.store.get(secret) === undefined) known.delete(secret);
+      known.keepUnread(secret, error);
+      return 'unread';
     }
   }
 
   return {
     async read(tenant) {
       // Thousands of subscriptions may use the same Secret. We only need to read it once.
-      const outdated = [...secretsNamed(caches, tenant)].filter(isOutdated);
+      const outdated = [...secretsNamed(caches, tenant)].filter(secret => known.isOutdated(secret));
       if (outdated.length === 0) return;
-      forgetUnused();
+      known.forgetUnused();
       const waiting = outdated.values();
       const silent = new Set<string>();
       const readers = Array.from({ length: Math.min(READS_AT_ONCE, outdated.length) }, async () => {
-        for (const secret of waiting) await readOne(secret, tenant, silent);
+        for (const secret of waiting) {
+          if ((await readOne(secret, silent)) === 'unread') deps.enqueueAfter(tenant, READ_AGAIN_MS);
+        }
       });
       await Promise.all(readers);
     },
@@ -120,12 +138,11 @@ export function createHeaderSecrets(deps: {
       if (headers.length === 0) return undefined;
       return headers.map(({ secret }) => {
         const namespace = metadata.namespace as string;
-        if (!deps.wasRead(namespace)) return { fault: 'secret_unread' };
-        const key = `${namespace}/${secret.name}`;
-        // Check the cache here because values from a deleted Secret must not be used.
-        const present = caches.headerSecrets.store.get(key) === undefined ? undefined : known.get(key);
+        const unread = deps.unread(namespace);
+        if (unread !== undefined) return { fault: 'secret_unread', ...unread };
+        const present = known.fieldsOf(`${namespace}/${secret.name}`);
         if (present === undefined) return { fault: 'secret_missing' };
-        return present.fields.get(secret.key) ?? { fault: 'secret_unread' };
+        return present.get(secret.key) ?? { fault: 'secret_unread' };
       });
     },
   };

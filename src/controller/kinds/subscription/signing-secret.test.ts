@@ -24,7 +24,7 @@ async function reconcile(status: number, reason: string, message: string, existi
   const body = { kind: 'Status', reason, message };
   const client = {
     apply: () => Promise.reject(errorFromStatus('PATCH /secrets', status, body)),
-    get: () => Promise.resolve(existing),
+    get: () => (existing instanceof Error ? Promise.reject(existing) : Promise.resolve(existing)),
   };
   return reconcileSubscription({ ...context, client: client as unknown as Context['client'] })(subscription);
 }
@@ -58,6 +58,17 @@ describe('a signing secret that cannot be mirrored', () => {
     expect(fault).toMatchObject({ status: 'False', reason: 'Refused' });
     expect(fault?.message).toContain(shown);
     expect(fault?.message).not.toContain('c2VjcmV0');
+  });
+
+  test('reports that the controller may neither write nor read Secrets in this namespace', async () => {
+    const message = 'User "sluice" cannot patch resource "secrets" in the namespace "globex"';
+    const unreadable = errorFromStatus('GET /secrets', 403, { kind: 'Status', reason: 'Forbidden', message: 'no' });
+    expect(await mirrored(403, 'Forbidden', message, unreadable)).toMatchObject({
+      reason: 'Refused',
+      message: `the controller is not allowed to read or write the Secret acme-orders-signing: PATCH /secrets: 403 Forbidden: ${message}`,
+    });
+    const broken = errorFromStatus('GET /secrets', 500, { kind: 'Status', reason: 'InternalError', message: 'no' });
+    await expect(reconcile(403, 'Forbidden', message, broken)).rejects.toThrow('GET /secrets: 500');
   });
 
   test.each([0, 429, 500, 503])('is a failure that is retried if the API server responds with %i', async status => {
