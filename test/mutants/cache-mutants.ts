@@ -22,8 +22,8 @@ export const CACHE_MUTANTS: readonly Mutant[] = [
     ],
     [
       'header values of a deleted Secret are used',
-      'caches.headerSecrets.store.get(key) === undefined ? undefined : known.get(key)',
-      'known.get(key)',
+      'caches.headerSecrets.store.get(secret) === undefined ? undefined : known.get(secret)?.fields',
+      'known.get(secret)?.fields',
     ],
   ]),
   ...cacheMutantsOf('src/kube/reflected.ts', REFLECTOR, [

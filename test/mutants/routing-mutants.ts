@@ -56,7 +56,7 @@ export const ROUTING_MUTANTS: readonly Mutant[] = [
     ['routes with and without the salt have the same version', "=== undefined ? '' : '+'", "=== undefined ? '' : ''"],
   ]),
   ...mutantsOf('src/core/routing/subscription-route.ts', [
-    ['a header without a value is omitted', "    if ('fault' in field) return {", '    if (false) return {'],
+    ['a header without a value is omitted', "if (!('fault' in field)) continue;", 'if (true) continue;'],
     ['an endpoint is sent without a salt', 'endpoint !== undefined && salt !== undefined', 'endpoint !== undefined'],
     ['suspending does not pause anything', "live === 'Blocked' || live === 'Suspended'", "live === 'Blocked'"],
   ]),
