@@ -144,16 +144,41 @@ describe('client', () => {
   });
 
   it('waits if the server requests this, and returns other refusals', async () => {
-    const answers = [429, 200];
+    const answers = [429, 503, 500, 200];
     let calls = 0;
     const { client } = await serve((_request, response) => {
       calls++;
-      const status = answers.shift() ?? 500;
+      const status = answers.shift() ?? 409;
       answer(response, status, status === 200 ? OBJECT : {}, { 'retry-after': '1' });
     });
+    expect(await client.apply(NAMESPACES, NAME, {}, { fieldManager: 'm' })).toEqual(OBJECT);
+    await expect(client.get(NAMESPACES, NAME)).rejects.toMatchObject({ status: 409, retryAfterSeconds: 1 });
+    expect(calls).toBe(5);
+  });
+
+  it.each([
+    ['at most ten times, as client-go does', '1', undefined, 11],
+    ['unless this exceeds the timeout', '3', 2_900, 1],
+    ['unless this takes more than 5 s', '6', undefined, 1],
+    ['but not without the header', undefined, undefined, 1],
+  ])('waits %s', async (_how, header, timeoutMs, most) => {
+    let calls = 0;
+    const { client } = await serve((_request, response) => {
+      calls++;
+      answer(response, 503, {}, header === undefined ? {} : { 'retry-after': header });
+    });
+    await expect(client.get(NAMESPACES, NAME, { timeoutMs })).rejects.toMatchObject({ status: 503 });
+    expect(calls).toBe(most);
+  });
+
+  it('counts lost connections separately', async () => {
+    let calls = 0;
+    const { client } = await serve((request, response) => {
+      if (++calls < 6) answer(response, 503, {}, { 'retry-after': '1' });
+      else if (calls < 9) request.socket.destroy();
+      else answer(response, 200, OBJECT);
+    });
     expect(await client.get(NAMESPACES, NAME)).toEqual(OBJECT);
-    await expect(client.get(NAMESPACES, NAME)).rejects.toMatchObject({ status: 500, retryAfterSeconds: 1 });
-    expect(calls).toBe(3);
   });
 
   it('reads its credentials again after a 401', async () => {

@@ -35,8 +35,8 @@ export type Call = {
 
 export type Transport = {
   /**
-   * Sends a request and returns the parsed JSON response. Retries lost connections and 429 responses. A 401 response
-   * causes the request to be retried with new credentials.
+   * Sends a request and returns the parsed JSON response. Retries lost connections, and 429 and 5xx responses with a
+   * `Retry-After` header. A 401 response causes the request to be retried with new credentials.
    */
   readonly call: <T>(call: Call) => Promise<T>;
   /** Sends a request and returns the body as a stream. There are no retries, and the body can take any time. */
@@ -54,6 +54,12 @@ const TIMEOUT_MS = 30_000;
  */
 const RETRIES = 3;
 const RETRY_AFTER_MS = 100;
+
+/**
+ * The number of retries requested by the server. This is the same as in client-go. Together, they don't take longer than
+ * the timeout.
+ */
+const REQUESTED_RETRIES = 10;
 
 /**
  * The longest `Retry-After` for which we retry a request. Above this, the request fails and it is up to the work queue
@@ -165,7 +171,8 @@ export function createTransport(
 
   async function call<T>(what: Call): Promise<T> {
     let renewed = false;
-    for (let tries = 0; ; tries++) {
+    const nextPauseMs = createPauses(clock.nowMs, random, what.timeoutMs);
+    for (;;) {
       try {
         return (await attempt(what)) as T;
       } catch (error) {
@@ -175,9 +182,9 @@ export function createTransport(
           credentials.renew();
           continue;
         }
-        const pauseMs = retryPauseMs(error, tries);
+        const pauseMs = nextPauseMs(error);
         if (pauseMs === undefined) throw error;
-        await sleep(clock, jittered(pauseMs, random), what.signal);
+        await sleep(clock, pauseMs, what.signal);
         what.signal?.throwIfAborted();
       }
     }
@@ -207,13 +214,24 @@ async function readText(body: Readable, encoding: string | string[] | undefined)
   return textOf(encoding === 'gzip' ? pipeline(body, createGunzip(), () => {}) : body);
 }
 
-/** Returns the delay before retrying a failed request in milliseconds, or undefined if it should not be retried. */
-function retryPauseMs(error: KubeError, tries: number): number | undefined {
-  if (tries >= RETRIES) return undefined;
-  if (error.reason === 'ConnectionFailed') return RETRY_AFTER_MS * 2 ** tries;
-  if (error.status !== 429 || error.retryAfterSeconds === undefined) return undefined;
-  // Only retry a 429 response if it has this header. Without it, this is a regular response, e.g. to an eviction.
-  return error.retryAfterSeconds <= LONGEST_RETRY_AFTER_SECONDS ? error.retryAfterSeconds * 1_000 : undefined;
+/**
+ * Creates a function that returns the delay before the next retry of a failed request in milliseconds, or undefined if it
+ * should not be retried.
+ */
+function createPauses(nowMs: () => number, random: () => number, timeoutMs = TIMEOUT_MS) {
+  const endMs = nowMs() + timeoutMs;
+  let lost = 0;
+  let requested = 0;
+  return ({ reason, status, retryAfterSeconds }: KubeError): number | undefined => {
+    if (reason === 'ConnectionFailed')
+      return lost < RETRIES ? jittered(RETRY_AFTER_MS * 2 ** lost++, random) : undefined;
+    // Without this header, it is a regular response, e.g. to an eviction.
+    if ((status !== 429 && status < 500) || retryAfterSeconds === undefined) return undefined;
+    // The server must not be asked earlier.
+    const pauseMs = retryAfterSeconds * 1_000 * (1 + random() / 4);
+    const isLong = retryAfterSeconds > LONGEST_RETRY_AFTER_SECONDS || nowMs() + pauseMs >= endMs;
+    return isLong || requested++ === REQUESTED_RETRIES ? undefined : pauseMs;
+  };
 }
 
 /** Converts a connection error to a {@link KubeError}. The original error is kept as its cause. */
