@@ -129,8 +129,10 @@ export function startController(parts: Parts): Running {
     },
     impairments: () => {
       const outdated = crds.impairments();
-      const working =
-        outdated.length > 0 ? outdated : [...notSynced(controller.readiness().missing), ...controller.impairments()];
+      const { missing } = controller.readiness();
+      // With old caches, a leader continues to apply the changes of the other kinds.
+      const caches = missing.length > 0 ? notSynced(missing) : notSynced(controller.outdated(), 'partial');
+      const working = outdated.length > 0 ? outdated : [...caches, ...controller.impairments()];
       return [...parts.redisImpairments(), ...missingRights(), ...standby.impairments(), ...working];
     },
   };

@@ -36,9 +36,9 @@ export interface Parts {
   readonly alarm: (slot: string) => void;
 }
 
-/** Returns the impairment of a role whose caches for `kinds` have not synced. */
-export function notSynced(kinds: readonly string[]): readonly Impairment[] {
+/** Returns the impairment of a role whose caches for `kinds` have not synced, or have not been updated for too long. */
+export function notSynced(kinds: readonly string[], cause: Impairment['cause'] = 'dependency'): readonly Impairment[] {
   if (kinds.length === 0) return [];
   const message = `The caches of ${[...new Set(kinds)].join(', ')} are empty or out of date because the API server does not respond, or refuses the credentials or permissions of this role. Check KUBECONFIG, and the token and permissions of the service account.`;
-  return [{ reason: 'CachesNotSynced', cause: 'dependency', message }];
+  return [{ reason: 'CachesNotSynced', cause, message }];
 }

@@ -92,6 +92,10 @@ describe('runtime', () => {
     caches.fill();
     await caches.clock.advance(10);
     expect(caches.runtime.readiness()).toEqual({ ready: true, missing: [], leading: true, silentMs: 5_010 });
+    await caches.clock.advance(174_990);
+    expect(caches.runtime.outdated()).toEqual([]);
+    await caches.clock.advance(1);
+    expect(caches.runtime.outdated()).toEqual(['/api/v1/namespaces']);
     caches.stop.abort();
     await caches.clock.advance(1_000);
     await caches.running;

@@ -53,8 +53,12 @@ export type Runtime = {
    */
   readonly run: (stop: AbortSignal) => Promise<void>;
   readonly readiness: () => Readiness;
+  /** Returns the paths of all kinds whose caches were filled, but have not received any data for three minutes. */
+  readonly outdated: () => readonly string[];
 };
 
+/** The API server sends a bookmark about once per minute, and a watch without any data for 90 seconds is restarted. */
+const MUST_HEAR_WITHIN_MS = 180_000;
 const PREPARE_BACKOFF: Backoff = { firstMs: 200, mostMs: 5_000 };
 /**
  * How long the controllers wait for `prepare`. Even if it doesn't succeed, some work is still possible, such as
@@ -72,6 +76,24 @@ async function finishSoon({ finish, clock }: Pick<RuntimeOptions, 'finish' | 'cl
   const finished = new AbortController();
   await Promise.race([finish?.(), sleep(clock, FINISH_WITHIN_MS, finished.signal)]);
   finished.abort();
+}
+
+function outdatedOf({ reflectors, clock }: Pick<RuntimeOptions, 'reflectors' | 'clock'>): string[] {
+  const now = clock.nowMs();
+  return reflectors
+    .filter(({ lastHeardMs }) => now - (lastHeardMs() ?? now) > MUST_HEAR_WITHIN_MS)
+    .map(({ resource }) => collectionPath(resource));
+}
+
+function readinessOf({ reflectors, elector, clock }: RuntimeOptions): Readiness {
+  const missing = reflectors.filter(({ hasSynced }) => !hasSynced());
+  const heard = reflectors.flatMap(({ lastHeardMs }) => lastHeardMs() ?? []);
+  return {
+    ready: missing.length === 0,
+    missing: missing.map(({ resource }) => collectionPath(resource)),
+    leading: elector.isLeader(),
+    silentMs: heard.length < reflectors.length ? undefined : clock.nowMs() - Math.min(...heard),
+  };
 }
 
 /**
@@ -146,15 +168,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
       await Promise.all(mirrors);
       await finishSoon(options);
     },
-    readiness: () => {
-      const missing = reflectors.filter(({ hasSynced }) => !hasSynced());
-      const heard = reflectors.flatMap(({ lastHeardMs }) => lastHeardMs() ?? []);
-      return {
-        ready: missing.length === 0,
-        missing: missing.map(({ resource }) => collectionPath(resource)),
-        leading: elector.isLeader(),
-        silentMs: heard.length < reflectors.length ? undefined : clock.nowMs() - Math.min(...heard),
-      };
-    },
+    outdated: () => outdatedOf(options),
+    readiness: () => readinessOf(options),
   };
 }
