@@ -30,7 +30,7 @@ const isNoScript = (error: unknown) => error instanceof Error && error.message.s
 const isMoved = (error: unknown) => error instanceof Error && error.message.startsWith('MOVED ');
 
 /**
- * Runs scripts using their hash, or their text if Redis doesn't know the script.
+ * Runs scripts using their hash. If Redis doesn't know a script, one call sends its text, and the others wait for it.
  *
  * @param options.replicas if set, a script that writes is only done once replicas have confirmed it
  */
@@ -40,6 +40,12 @@ export function createEvaluation(options: {
 }): (call: Evaluation) => Promise<Reply> {
   const { redis, replicas } = options;
   const scripts = new Map<string, Script>();
+  /**
+   * The calls that are sending the text of a script, by master and hash. After a restart of Redis, thousands of calls
+   * find out at the same time that it does not know a script. If each of them sent the text, which can have 75 KB, this
+   * could require more memory than there is.
+   */
+  const loading = new Map<string, Promise<void>>();
 
   function scriptOf(source: string): Script {
     let script = scripts.get(source);
@@ -55,17 +61,36 @@ export function createEvaluation(options: {
     const rest = [keys.length, ...keys, ...args] as const;
     const send = (command: string, script: string) =>
       (buffers ? target.callBuffer(command, script, ...rest) : target.call(command, script, ...rest)) as Promise<Reply>;
-    try {
-      return await send('evalsha', scriptOf(source).hash);
-    } catch (error) {
-      if (!isNoScript(error)) throw error;
-      return send('eval', source);
+    const { hash } = scriptOf(source);
+    const script = `${masterNameOf(keys[0] ?? '')} ${hash}`;
+    for (;;) {
+      try {
+        return await send('evalsha', hash);
+      } catch (error) {
+        if (!isNoScript(error)) throw error;
+      }
+      const known = loading.get(script);
+      if (known === undefined) {
+        const loaded = send('eval', source);
+        const ended = loaded.then(
+          () => {},
+          () => {},
+        );
+        loading.set(script, ended);
+        void ended.then(() => loading.delete(script));
+        return loaded;
+      }
+      await known;
     }
+  }
+
+  function masterNameOf(key: string): string | undefined {
+    return redis instanceof Cluster ? redis.slots[keySlot(key)]?.[0] : undefined;
   }
 
   function knownMaster(key: string): Redis | undefined {
     if (!(redis instanceof Cluster)) return redis;
-    const name = redis.slots[keySlot(key)]?.[0];
+    const name = masterNameOf(key);
     return redis.nodes('master').find(({ options: { host, port } }) => `${host}:${port}` === name);
   }
 
