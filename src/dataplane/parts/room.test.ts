@@ -1,4 +1,4 @@
-import { expect, test, vi } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import { createRandom, type Random } from '../../../test/support/facade/random.ts';
 import { createRoom, type RoomShare } from './room.ts';
 
@@ -217,4 +217,30 @@ test('released room only calls as many parts of a workspace as it is sufficient 
   expect(onRoom).toHaveBeenCalledTimes(4);
   busy.give(100);
   expect(onRoom).toHaveBeenCalledTimes(20);
+});
+
+test.each([
+  ['one workspace', 1],
+  ['as many workspaces', 5_000],
+])('thousands of parts of %s that wait do not delay each other', (_of, tenants) => {
+  const room = createRoom(SIZE, LEAST);
+  const busy = room.join('busy');
+  busy.take(SIZE);
+  const parts = Array.from({ length: 5_000 }, (_, i) => room.join(`${i % tenants}`));
+  const [first, ...rest] = parts as [RoomShare, ...RoomShare[]];
+  let free = 0;
+  // Each look at the room of a part rounds once.
+  const round = vi.spyOn(Math, 'floor');
+  onTestFinished(() => round.mockRestore());
+  for (const share of rest) {
+    share.take(LEAST);
+    share.limit(LEAST, () => void free++);
+  }
+  round.mockClear();
+  for (let i = 0; i < 100; i++) first.give(0);
+  expect(round.mock.calls.length).toBeLessThan(1_000);
+  expect(free).toBe(0);
+  busy.give(SIZE);
+  for (const share of rest) share.give(LEAST);
+  expect(free).toBe(rest.length);
 });

@@ -47,6 +47,12 @@ export interface RoomShare {
   readonly leave: () => void;
 }
 
+interface Waiting {
+  readonly share: RoomShare;
+  /** How much it needs. */
+  readonly count: number;
+}
+
 /**
  * Creates a process's room. It is possible that claims which are pushed exceed it, because a part will only know
  * about the limit after an exchange.
@@ -57,17 +63,39 @@ export function createRoom(size: number, least = 0): Room {
   const shares = createShares(size);
   let allReserved = 0;
   const parts = new Map<string, number>();
-  const waiting = new Map<() => void, { readonly share: RoomShare; readonly tenant: string; readonly count: number }>();
+  /** The waiting functions, by workspace. There may be 10,000 parts that wait, and a change concerns few of them. */
+  const waiting = new Map<string, Map<() => void, Waiting>>();
 
-  /** Wakes those whose workspace has room for them, after what others of it that were woken before them can take. */
-  function wake(own: (() => void) | undefined): void {
-    const offered = new Map<string, number>();
-    for (const [onRoom, { share, tenant, count }] of waiting) {
-      const needed = (offered.get(tenant) ?? 0) + count;
-      if (onRoom === own || share.free() < needed) continue;
-      offered.set(tenant, needed);
-      waiting.delete(onRoom);
+  /** What a part of the workspace can take if it holds `held`. */
+  function freeFor(tenant: string, held: number): number {
+    const ofPart = (PART_RATIO * shares.freeFor(tenant) - held) / (PART_RATIO + 1);
+    return Math.max(least - shares.heldBy(tenant), Math.floor(ofPart));
+  }
+
+  /** Wakes those of a workspace for which it has room, after what others that were woken before them can take. */
+  function wakeTenant(tenant: string, own: (() => void) | undefined): void {
+    let offered = 0;
+    for (const [onRoom, { share, count }] of waiting.get(tenant) ?? []) {
+      if (freeFor(tenant, 0) <= offered) return;
+      if (onRoom === own || share.free() < offered + count) continue;
+      offered += count;
+      stopWaiting(tenant, onRoom);
       onRoom();
+    }
+  }
+
+  function stopWaiting(tenant: string, onRoom: () => void): void {
+    const ofTenant = waiting.get(tenant);
+    if (ofTenant?.delete(onRoom) && ofTenant.size === 0) waiting.delete(tenant);
+  }
+
+  /** @param giver the workspace that has given something */
+  function wake(giver: string, own: (() => void) | undefined): void {
+    wakeTenant(giver, own);
+    for (const tenant of waiting.keys()) {
+      // With so little left, only a workspace that holds less than `least` could take more. None of them is waiting.
+      if (PART_RATIO * shares.free() < 2 * (PART_RATIO + 1)) return;
+      if (tenant !== giver) wakeTenant(tenant, own);
     }
   }
 
@@ -87,13 +115,10 @@ export function createRoom(size: number, least = 0): Room {
         shares.add(tenant, count);
       }
       const share: RoomShare = {
-        free() {
-          const ofPart = (PART_RATIO * shares.freeFor(tenant) - held) / (PART_RATIO + 1);
-          return Math.max(least - shares.heldBy(tenant), Math.floor(ofPart));
-        },
+        free: () => freeFor(tenant, held),
         limit(holds, onRoom) {
           const most = share.free();
-          if (most > 0) waiting.delete(onRoom);
+          if (most > 0) stopWaiting(tenant, onRoom);
           else share.wait(onRoom, 1);
           const offered = Math.min(most, Math.max(Math.ceil(most / (parts.get(tenant) ?? 1)), held, least));
           return Math.max(holds + offered, Math.min(1, holds));
@@ -106,14 +131,18 @@ export function createRoom(size: number, least = 0): Room {
         give(count, own) {
           add(-count);
           setReserved(0);
-          if (waiting.size > 0) wake(own);
+          if (waiting.size > 0) wake(tenant, own);
         },
         wait(onRoom, count) {
-          waiting.set(onRoom, { share, tenant, count });
-          return () => void waiting.delete(onRoom);
+          const ofTenant = waiting.get(tenant) ?? new Map<() => void, Waiting>();
+          waiting.set(tenant, ofTenant);
+          ofTenant.set(onRoom, { share, count });
+          return () => stopWaiting(tenant, onRoom);
         },
         leave() {
-          for (const [onRoom, each] of waiting) if (each.share === share) waiting.delete(onRoom);
+          for (const [onRoom, each] of waiting.get(tenant) ?? []) {
+            if (each.share === share) stopWaiting(tenant, onRoom);
+          }
           const left = (parts.get(tenant) ?? 1) - 1;
           if (left === 0) parts.delete(tenant);
           else parts.set(tenant, left);
