@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 
 /** The number of dispatchers for each part (if there are enough). If one crashes, the other continues immediately. */
 const WORKERS_OF_A_PART = 2;
@@ -10,7 +10,7 @@ const WORKERS_OF_A_PART = 2;
 export type Duty = 'home' | 'work' | 'none';
 
 function weightOf(member: string, part: string): string {
-  return createHash('sha1').update(`${member} ${part}`).digest('hex');
+  return hash('sha1', `${member} ${part}`);
 }
 
 /**

@@ -33,10 +33,18 @@ async function startDispatcher(options: { isHeld?: () => boolean; stopPart?: (pa
   /** Whether the dispatcher is the part's home, by stream. */
   const works = new Map<string, boolean>();
   const starts: string[] = [];
+  /** An `x` for each start, and the replies to commands that are not heartbeats. */
+  const story: string[] = [];
   const unlisted: string[] = [];
   const name = randomUUID();
   const dispatcher = createPartDispatcher({
-    redis: own,
+    redis: {
+      async call(...args) {
+        const reply = await own.call(...args);
+        story.push('reply');
+        return reply;
+      },
+    },
     pushes,
     members: createMembers(own, name),
     name,
@@ -47,6 +55,7 @@ async function startDispatcher(options: { isHeld?: () => boolean; stopPart?: (pa
       expect(works.has(id)).toBe(false);
       works.set(id, false);
       starts.push(id);
+      story.push('x');
       return {
         setHome: isHome => works.set(id, isHome),
         async stop() {
@@ -69,6 +78,7 @@ async function startDispatcher(options: { isHeld?: () => boolean; stopPart?: (pa
   return {
     works,
     starts,
+    story,
     unlisted,
     homes: () => [...works].filter(([, isHome]) => isHome).map(([id]) => id),
     die,
@@ -97,6 +107,17 @@ test('works on each listed part until it is no longer listed', async () => {
   await eventually(() => expect(one.homes()).toEqual(['early g1', 'late g1']));
   await list('early', undefined);
   await eventually(() => expect(one.homes()).toEqual(['late g1']));
+});
+
+test('starts a few parts at once, and the next ones when Redis has replied', async () => {
+  const names = Array.from({ length: 100 }, (_, i) => [`ten_x:q${i}:0`, 'g']);
+  await redis.call('hset', CLUSTER_KEYS.parts, ...names.flat());
+  const one = await startDispatcher();
+  await eventually(() => expect(one.homes()).toHaveLength(100));
+  const starts = one.story.join('').split('reply');
+  expect(Math.max(...starts.map(({ length }) => length))).toBe(16);
+  await one.stop();
+  expect(one.works.size).toBe(0);
 });
 
 test('reports parts that are no longer listed if there was no message', async () => {

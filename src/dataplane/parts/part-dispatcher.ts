@@ -6,11 +6,15 @@ import type { RedisClient } from '../../redis/client.ts';
 import type { PushConnection } from '../../redis/connection/push-connection.ts';
 import { CLUSTER_KEYS } from '../../redis/keys.ts';
 import type { Logger } from '../../telemetry/log.ts';
+import { inSlices, type Steps } from '../../time/slices.ts';
 import { type Duty, dutyOf } from './assignment.ts';
 
 const BEAT_MS = 1_000;
 /** How often we read the list of parts. This is needed in case all messages about a change have been lost. */
 const READ_MS = 60_000;
+
+/** The number of parts to start until Redis has replied. Otherwise, all other commands would have to wait for them. */
+const STARTS_AT_ONCE = 16;
 
 /** Something that works on a part. */
 export interface PartWork {
@@ -61,24 +65,28 @@ export function createPartDispatcher(deps: PartDispatcherDeps): PartDispatcher {
   let isStopping = false;
   let isRefreshing = false;
   let refreshWanted = false;
+  let isSettling = false;
+  let settleWanted = false;
   let beatSoon = () => {};
 
-  function settle(partName: string): void {
+  /** Returns whether this has started any work. */
+  function settle(partName: string): boolean {
     const gen = parts.get(partName);
     const duty = isStopping || deps.isHeld() || gen === undefined ? 'none' : dutyOf(name, names, partName);
     const entry = working.get(partName);
     if (entry === undefined) {
-      if (gen === undefined || duty === 'none') return;
+      if (gen === undefined || duty === 'none') return false;
       const work = deps.startPart(parseListedPart(partName, gen));
       work.setHome(duty === 'home');
       working.set(partName, { gen, duty, work, stopping: undefined });
-      return;
+      return true;
     }
-    if (entry.stopping !== undefined) return;
+    if (entry.stopping !== undefined) return false;
     if (entry.gen === gen && duty !== 'none') {
-      if (entry.duty !== duty) entry.work.setHome(duty === 'home');
+      const changes = entry.duty !== duty;
+      if (changes) entry.work.setHome(duty === 'home');
       entry.duty = duty;
-      return;
+      return changes;
     }
     // The connection to the part is needed until it has been stopped. If there are new parts for this dispatcher after
     // that, they will be found then.
@@ -89,10 +97,47 @@ export function createPartDispatcher(deps: PartDispatcherDeps): PartDispatcher {
         working.delete(partName);
         settle(partName);
       });
+    return false;
   }
 
+  /** Settles parts until it has started work on `most` of them. Returns whether there are no more. */
+  function* settleSome(names: Iterator<string>, most: number): Steps<boolean> {
+    for (let started = 0; started < most; ) {
+      const { done, value } = names.next();
+      if (done) return true;
+      if (settle(value)) started++;
+      yield;
+    }
+    return false;
+  }
+
+  const all = () => new Set([...working.keys(), ...parts.keys()]).values();
+
+  /**
+   * Settles all parts in slices. There may be 10,000 of them, and each start causes several commands. If this is
+   * requested while it is running, it runs again.
+   */
   function settleAll(): void {
-    for (const partName of new Set([...working.keys(), ...parts.keys()])) settle(partName);
+    settleWanted = true;
+    if (isSettling) return;
+    isSettling = true;
+    void (async () => {
+      while (settleWanted) {
+        settleWanted = false;
+        const names = all();
+        while (!(await inSlices(settleSome(names, STARTS_AT_ONCE)))) await caughtUp();
+      }
+    })()
+      // This is repeated when the list is read again.
+      .catch((error: unknown) => log.error({ err: error }, 'failed to start the work on a part'))
+      .finally(() => {
+        isSettling = false;
+      });
+  }
+
+  /** Resolves when Redis has replied to the commands so far. */
+  async function caughtUp(): Promise<void> {
+    await redis.call('hexists', CLUSTER_KEYS.parts, '').catch(() => {});
   }
 
   function noteMembers(now: readonly string[]): void {
@@ -178,7 +223,7 @@ export function createPartDispatcher(deps: PartDispatcherDeps): PartDispatcher {
       deps.pushes.leave(CLUSTER_KEYS.partsChanged);
       beatSoon();
       // The parts must not wait for the list of dispatchers, because its Redis may not respond.
-      settleAll();
+      await inSlices(settleSome(all(), Number.POSITIVE_INFINITY));
       await beating;
       await members.leave().catch(() => {});
       await Promise.all([...working.values()].flatMap(({ stopping }) => stopping ?? []));
