@@ -95,6 +95,25 @@ onEachRedis(redis => {
       expect(versions.size).toBe(redis().cluster ? 1 : 6);
     });
 
+    test('is never repeated, even if a failover has lost the last epoch', async () => {
+      const t = start();
+      const { uid = randomUUID() } = await t.control.readCluster();
+      const { epoch } = (await t.control.lead(uid, 3, START_MS)) as { epoch: number };
+      const first = await read();
+      await redis().call('hset', CLUSTER_KEYS.meta, 'epoch', epoch - 1);
+      expect(await t.control.lead(uid, 3, 5)).toMatchObject({ epoch });
+      expect(await read()).not.toBe(first);
+    });
+
+    test('changes when a leader has raised all fences, because a former one may not have changed it', async () => {
+      const t = start();
+      const { uid = randomUUID() } = await t.control.readCluster();
+      const { epoch } = (await t.control.lead(uid, 3, START_MS)) as { epoch: number };
+      const first = await read();
+      await t.control.markClusterReady(epoch);
+      expect((await read()) === first).toBe(redis().cluster);
+    });
+
     test('does not change if a deposed leader is refused', async () => {
       const t = start();
       await t.apply(t.routes({}));
@@ -188,6 +207,7 @@ onEachRedis(redis => {
       ready: '1',
       format: String(FORMAT),
       instance: 'blue',
+      ...(redis().cluster ? {} : { keys: expect.stringMatching(/^5 /) }),
     });
     expect((await blue.readCluster()).ready).toBe(false);
     await checkMarker(redis(), 'blue');

@@ -244,8 +244,10 @@ export function createControlRecord(
 
     async markClusterReady(fence) {
       const mailServer = hasMailServer === undefined ? [] : [MAIL_SERVER_FIELD, hasMailServer ? '1' : '0'];
-      const args = ['ready', '1', ...mailServer];
-      await patchSlot(fence, CLUSTER_KEYS.meta, [{ command: 'HSET', key: CLUSTER_KEYS.meta, args }]);
+      const set = (...args: string[]) => ({ command: 'HSET', key: CLUSTER_KEYS.meta, args }) as const;
+      // Before the fences were raised, a leader with an older version of Sluice may have removed a key without changing it.
+      const keysVersion = redis.cluster ? [] : [set(...newKeysVersion(fence))];
+      await patchSlot(fence, CLUSTER_KEYS.meta, [...keysVersion, set('ready', '1', ...mailServer)]);
     },
 
     async publishRootKey(fence, rootKey) {

@@ -7,6 +7,7 @@ import type { KeysVersion } from './store.ts';
 function checkOneKey() {
   const state = {
     nowMs: 1_000_000,
+    suspendedMs: 0,
     asked: 0,
     validMs: Number.POSITIVE_INFINITY,
     seen: undefined as KeysVersion | undefined,
@@ -19,6 +20,7 @@ function checkOneKey() {
     keysVersion: () => state.seen,
     limits: INGRESS_LIMITS,
     monotonicMs: () => state.nowMs,
+    wallMs: () => state.nowMs + state.suspendedMs,
     onFailure: () => {},
   });
   return {
@@ -105,5 +107,16 @@ test('a key is refused after its end, even if no key has changed', async () => {
   state.nowMs += 5_000;
   see('a');
   expect(await useAfter(1_999)).toBe(true);
+  expect(await useAfter(1)).toBe(false);
+});
+
+test('a key is refused after its end, even if the machine was suspended in the meantime', async () => {
+  const { state, see, useAfter } = checkOneKey();
+  state.validMs = 7_000;
+  see('a');
+  expect(await useAfter(0)).toBe(true);
+  state.validMs = 0;
+  state.suspendedMs += 6_000;
+  expect(await useAfter(999)).toBe(true);
   expect(await useAfter(1)).toBe(false);
 });

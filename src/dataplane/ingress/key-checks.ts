@@ -1,5 +1,6 @@
 import { createBoundedReads } from '../../time/bounded-reads.ts';
 import { systemClock } from '../../time/clock.ts';
+import { createElapsedClock } from '../../time/elapsed-clock.ts';
 import { createExpiringMap } from '../../time/expiring-map.ts';
 import { createOccupancy } from '../../time/occupancy.ts';
 import type { IngressLimits } from './limits.ts';
@@ -18,9 +19,11 @@ export interface KeyChecks {
   readonly check: (tenant: string, name: string) => Promise<boolean | 'unavailable'>;
 }
 
-/** A key that was valid. Times are in milliseconds of the monotonic clock. */
+/** A key that was valid. */
 interface Valid {
+  /** In milliseconds of the monotonic clock. */
   readonly checkedMs: number;
+  /** In milliseconds of the elapsed clock, so that a key also ends while the machine is suspended. */
   readonly endMs: number;
   /** The version of all keys before the key was checked, if it is known. */
   readonly version: string | undefined;
@@ -40,22 +43,25 @@ export function createKeyChecks(options: {
   limits: IngressLimits;
   /** Monotonic clock in milliseconds, so that no key is remembered for longer if the wall clock is set back. */
   monotonicMs: () => number;
+  /** Clock of this machine in milliseconds. */
+  wallMs: () => number;
   onFailure: (operation: string, error: unknown) => void;
 }): KeyChecks {
-  const { checkKey, keysVersion, limits, monotonicMs: nowMs, onFailure } = options;
+  const { checkKey, keysVersion, limits, monotonicMs: nowMs, wallMs, onFailure } = options;
   const { cacheEntries: entries, keyTtlMs, keyKeptMs, wrongKeyTtlMs } = limits;
   const valid = createExpiringMap<Valid>({ ttlMs: keyKeptMs, entries, nowMs });
   const wrong = createExpiringMap<true>({ ttlMs: wrongKeyTtlMs, entries, nowMs });
   const asked = createOccupancy();
   const clock = { ...systemClock, nowMs };
+  const elapsed = createElapsedClock(nowMs, wallMs);
   // All keys of a workspace are stored in the same place.
   const reads = createBoundedReads<number | 'unavailable'>({ timeoutMs: limits.ingestTimeoutMs, entries, clock });
 
   function isValid(name: string): boolean {
     const found = valid.get(name);
     if (found === undefined) return false;
+    if (elapsed.nowMs() >= found.endMs) return false;
     const now = nowMs();
-    if (now >= found.endMs) return false;
     if (now < found.checkedMs + keyTtlMs) return true;
     const seen = keysVersion();
     return seen !== undefined && seen.version === found.version && now < seen.requestedMs + keyTtlMs;
@@ -77,7 +83,7 @@ export function createKeyChecks(options: {
         if (answer === 'silent' || answer === 'unavailable') return 'unavailable';
         const checkedMs = nowMs();
         if (answer > 0) {
-          valid.set(name, { checkedMs, endMs: checkedMs + answer, version });
+          valid.set(name, { checkedMs, endMs: elapsed.nowMs() + answer, version });
           wrong.delete(name);
         } else {
           valid.delete(name);

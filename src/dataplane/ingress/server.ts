@@ -70,6 +70,8 @@ interface IngressOptions {
   readonly nowMs?: () => number;
   /** Monotonic clock in milliseconds, used for limits. */
   readonly monotonicMs?: () => number;
+  /** Clock of this machine in milliseconds, used to detect that the machine was suspended. */
+  readonly wallMs?: () => number;
 }
 
 /** All batches fail with the same error while Redis is unavailable. */
@@ -122,6 +124,7 @@ export function createIngress(options: IngressOptions): Ingress {
     isPressed: memory.isPressed,
     keysVersion: options.keysVersion ?? (() => undefined),
     monotonicMs,
+    wallMs: options.wallMs ?? Date.now,
     onFailure,
   });
   const { rates = UNLIMITED } = options;
@@ -184,6 +187,7 @@ function createIntake(
     isPressed: MemoryStop['isPressed'];
     keysVersion: () => KeysVersion | undefined;
     monotonicMs: () => number;
+    wallMs: () => number;
     onFailure: SharedByRoutes['onFailure'];
   },
 ) {

@@ -41,6 +41,7 @@ export async function startIngress(
     limits,
     nowMs: () => clock.nowMs - clock.wallSetBackMs,
     monotonicMs: () => clock.nowMs,
+    wallMs: () => clock.nowMs - clock.wallSetBackMs,
     ...(rates === undefined
       ? {}
       : {
