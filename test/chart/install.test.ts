@@ -67,6 +67,18 @@ describe('a release under another name and namespace', () => {
     expect(await install('--set=instance=green')).toMatchObject({ code: 0 });
   });
 
+  test('keeps a release with the same names out of the cluster, and says how to change them', async () => {
+    const install = (...flags: string[]) =>
+      target.helm(
+        ['install', 'blue', CHART, '--namespace=green-system', '--dry-run=server', '--set=instance=green', ...flags],
+        { values: { ...REQUIRED, crds: { enabled: false } }, kubeconfig: target.cluster.kubeconfig },
+      );
+    const { stderr } = await install();
+    expect(stderr).toContain('the installation in namespace events already uses the prefix "blue-sluice"');
+    expect(stderr).toContain('set fullnameOverride');
+    expect(await install('--set=fullnameOverride=green')).toMatchObject({ code: 0 });
+  });
+
   test('an upgrade keeps the root key, including a new key that was added', async () => {
     const added = { 'root.key.2': Buffer.alloc(32, 2).toString('base64') };
     const patch = JSON.stringify({ data: added });

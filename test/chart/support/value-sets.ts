@@ -211,6 +211,16 @@ export const REFUSALS: readonly (readonly [name: string, values: ValueSet, sente
     /has HTTPS_PROXY, but the chart sets this variable as well, or extraEnv has it twice\. Remove one of them\n(?!- )/,
   ],
   [
+    'a port that the probes do not know',
+    { ...REQUIRED, dispatcher: { extraEnv: [{ name: 'SLUICE_OPS_PORT', value: '9100' }] } },
+    /dispatcher\.extraEnv has SLUICE_OPS_PORT, but the ports of the pods are fixed/,
+  ],
+  [
+    'a size for Redis in a unit of Kubernetes',
+    { ...REQUIRED, redis: { embedded: { enabled: true, maxmemory: '400Mi' } } },
+    /at '\/redis\/embedded\/maxmemory': '400Mi' does not match/,
+  ],
+  [
     'two passwords for Redis',
     { ...REQUIRED, redis: { url: 'redis://a', usersSecret: 'users', passwordSecret: 'password' } },
     /redis\.usersSecret and redis\.passwordSecret are set, but a role has only one password/,
@@ -305,6 +315,16 @@ export const REFUSALS: readonly (readonly [name: string, values: ValueSet, sente
     'a route without a gateway',
     { ...REQUIRED, facade: { expose: { type: 'HTTPRoute', host: 'a.example' } } },
     /facade\.expose\.parentRefs is required for an HTTPRoute/,
+  ],
+  [
+    'a certificate for a route',
+    { ...REQUIRED, facade: { expose: { type: 'HTTPRoute', host: 'a.example', parentRefs: GATEWAY, tlsSecret: 'a' } } },
+    /facade\.expose\.tlsSecret is set, but only an Ingress uses it, and facade\.expose\.type is HTTPRoute\. Remove it/,
+  ],
+  [
+    'a gateway and a class without an object',
+    { ...REQUIRED, ingress: { expose: { className: 'nginx', parentRefs: GATEWAY } } },
+    /className is set, but only an Ingress uses it.*\n.*parentRefs is set, but only an HTTPRoute uses it, .* is None/,
   ],
   [
     'a way to a facade that is not there',
