@@ -39,12 +39,11 @@ const REFUSED = ['400', '401', '403', '404', '405', '406', '409', '414', '415', 
 const folder = await temporaryFolder('schemathesis');
 const pool = await openPreparedPool();
 const world = await openFacadeWorld({ clusterPool: pool.url });
-const stop = async () => {
+const stop = stopOnSignal(async () => {
   await world.stop();
   await pool.stop();
   await folder.remove();
-};
-stopOnSignal(stop);
+});
 try {
   const sluice = await world.start();
   const { ids } = await makeSpecimens(world, sluice, 'mine');

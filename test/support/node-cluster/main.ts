@@ -107,7 +107,7 @@ async function run([command, ...args]: readonly string[]): Promise<number> {
     },
   });
   // A terminal sends its signals to the command as well.
-  if (node !== undefined) stopOnSignal(node.stop);
+  const stop = node && stopOnSignal(node.stop);
   const code = await new Promise<number>(resolve => {
     child.once('error', error => {
       process.stderr.write(`${error.message}\n`);
@@ -115,7 +115,7 @@ async function run([command, ...args]: readonly string[]): Promise<number> {
     });
     child.once('exit', exitCode => resolve(exitCode ?? 128));
   });
-  await node?.stop();
+  await stop?.();
   return code;
 }
 
