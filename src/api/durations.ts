@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { withRule } from './rules.ts';
+import { withPattern, withRule } from './rules.ts';
 
 /**
  * Go duration strings, restricted as in the Kubernetes Gateway API (GEP-2257). A duration consists of up to four whole
@@ -31,16 +31,10 @@ export function parseDurationMs(value: string): number {
   return totalMs;
 }
 
-/**
- * Returns the schema for a duration string such as `5s`, `30m` or `168h`. The pattern is limited to OpenAPI. In the API
- * server we use a CEL rule instead, since its error contains a helpful message.
- */
+/** Returns the schema for a duration string such as `5s`, `30m` or `168h`. */
 export function duration(): z.ZodString {
-  return withRule(z.string().max(32).meta({ pattern: DURATION_PATTERN.source }), {
-    rule: IS_DURATION,
-    message: 'must be a duration such as 5s, 30m or 168h, in h, m, s and ms, not in days',
-    holds: value => DURATION_PATTERN.test(value),
-  });
+  const message = 'must be a duration such as 5s, 30m or 168h, in h, m, s and ms, not in days';
+  return withPattern(z.string().max(32), DURATION_PATTERN, message);
 }
 
 /** Returns the schema for a duration string that must be between `min` and `max` (inclusive). */

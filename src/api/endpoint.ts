@@ -3,7 +3,7 @@ import { duration } from './durations.ts';
 import { endpointUrl } from './endpoint-url.ts';
 import { endpointHeaderName } from './header-names.ts';
 import { atomicList } from './lists.ts';
-import { withRule } from './rules.ts';
+import { withPattern, withRule } from './rules.ts';
 import { timestamp } from './strings.ts';
 
 /** Default values for an endpoint, with delays as duration strings. */
@@ -15,22 +15,20 @@ export const ENDPOINT_DEFAULTS = {
 
 const SecretKeyRef = z
   .object({
-    name: z
-      .string()
-      .min(1)
-      .max(253)
-      .regex(/^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$/)
-      .describe(
-        "The name of a Secret in the same namespace as the Subscription. You can't use Secret types that contain credentials for the cluster or for Sluice itself.",
-      ),
-    key: z
-      .string()
-      .min(1)
-      .max(253)
-      .regex(/^[-._a-zA-Z0-9]+$/)
-      .describe(
-        "The key of the entry in the Secret's data. Its value must consist of visible ASCII characters, spaces, and tabs, up to a maximum of 4,096 characters. A single trailing line break is removed.",
-      ),
+    name: withPattern(
+      z.string().min(1).max(253),
+      /^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$/,
+      'must be the name of a Secret, which consists of lowercase letters, digits, hyphens and dots, such as api-token',
+    ).describe(
+      "The name of a Secret in the same namespace as the Subscription. You can't use Secret types that contain credentials for the cluster or for Sluice itself.",
+    ),
+    key: withPattern(
+      z.string().min(1).max(253),
+      /^[-._a-zA-Z0-9]+$/,
+      'must be a key in the data of the Secret, which consists of letters, digits, ".", "_" and "-", such as token',
+    ).describe(
+      "The key of the entry in the Secret's data. Its value must consist of visible ASCII characters, spaces, and tabs, up to a maximum of 4,096 characters. A single trailing line break is removed.",
+    ),
   })
   .describe('Reference to a key within a Secret.');
 type SecretKeyRef = z.infer<typeof SecretKeyRef>;
@@ -40,18 +38,16 @@ export const EndpointHeader = withRule(
     name: endpointHeaderName().describe(
       'The name of the header. Must not be a connection header, content-encoding, content-range, content-type, date, traceparent, user-agent, webhook-*, ce-*, or x-sluice-*.',
     ),
-    value: z
-      .string()
-      .max(1024)
-      .regex(/^[\t -~]*$/, 'must consist of visible ASCII characters, spaces, and tabs')
+    value: withPattern(z.string().max(1024), /^[\t -~]*$/, 'must consist of visible ASCII characters, spaces, and tabs')
       .describe(
         'The value in plain text, limited to 1,024 visible ASCII characters, spaces, and tabs. This value is visible to anyone who can read the Subscription.',
       )
       .optional(),
-    valueSealed: z
-      .string()
-      .max(2048)
-      .regex(/^s2\.[A-Za-z0-9_-]{10}\.[A-Za-z0-9_-]+$/)
+    valueSealed: withPattern(
+      z.string().max(2048),
+      /^s2\.[A-Za-z0-9_-]{10}\.[A-Za-z0-9_-]+$/,
+      'must be a value encrypted by the REST API, which starts with "s2."; to set another value, use value or valueFrom',
+    )
       .describe(
         'The encrypted value, written by the REST API. It is only valid for its own Subscription and header, and for URLs of the same origin (scheme, host, and port). Otherwise, events are kept, and Live is False with the HeaderNotReadable reason.',
       )

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { withRule } from './rules.ts';
+import { withPattern, withRule } from './rules.ts';
 
 /**
  * Headers that are reserved for HTTP, for the dispatcher, or for one of its protocols. Endpoints and events can't set
@@ -90,7 +90,7 @@ export function mayForward(name: string): boolean {
  * Returns the schema for the name of a header (a token as defined in RFC 9110), which can have at most 128 characters.
  */
 export function headerName(): z.ZodString {
-  return z.string().min(1).max(128).regex(TOKEN, 'must be a header name such as x-api-key');
+  return withPattern(z.string().min(1).max(128), TOKEN, 'must be a header name such as x-api-key');
 }
 
 /** Returns the CEL rule for a name that is not in the list. */

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { PrinterColumn } from './kind.ts';
-import type { CelRule } from './rules.ts';
+import { type CelRule, withPattern } from './rules.ts';
 
 /** The maximum length of an instance name, which is a DNS label. */
 const MOST_CHARACTERS = 32;
@@ -8,16 +8,14 @@ const MOST_CHARACTERS = 32;
 /** Used to check the name of an instance. */
 export const INSTANCE = new RegExp(`^[a-z0-9]([-a-z0-9]{0,${MOST_CHARACTERS - 2}}[a-z0-9])?$`);
 
+export const MUST_BE_INSTANCE = `must be a name of up to ${MOST_CHARACTERS} lowercase letters, digits and hyphens, such as blue`;
+
 /** The name of the default installation. The objects of this installation don't have a `spec.instance`. */
 export const DEFAULT_INSTANCE = '';
 
 /** Returns the schema for `spec.instance`, which specifies the installation that is responsible for the object. */
 export function instanceField() {
-  return z
-    .string()
-    .min(1)
-    .max(MOST_CHARACTERS)
-    .regex(INSTANCE)
+  return withPattern(z.string().min(1).max(MOST_CHARACTERS), INSTANCE, MUST_BE_INSTANCE)
     .describe(
       'The installation that manages this object (SLUICE_INSTANCE). All others in the cluster ignore it. Defaults to the installation without a name. Immutable.',
     )

@@ -36,6 +36,16 @@ export function withRule<S extends z.ZodType>(
   return addRules(schema.refine(holds, { error: cel.message }), [cel]);
 }
 
+/**
+ * Adds a pattern to the given schema. In the API server we use a CEL rule instead, since its error contains the message.
+ * The error of a pattern only contains the regular expression.
+ */
+export function withPattern(schema: z.ZodString, pattern: RegExp, message: string): z.ZodString {
+  const { source } = pattern;
+  const rule = `self.matches(r"${source}")`;
+  return withRule(schema.meta({ pattern: source }), { rule, message, holds: value => pattern.test(value) });
+}
+
 /** Adds transition rules to the parent of the fields they validate. These can only be checked by the API server. */
 export function withTransitions<S extends z.ZodType>(schema: S, ...rules: CelRule[]): S {
   return addRules(schema, rules);

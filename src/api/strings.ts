@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { withRule } from './rules.ts';
+import { withPattern, withRule } from './rules.ts';
 
 /** The message for a text that is not a date and time. */
 export const MUST_BE_TIME = 'must be an RFC 3339 date and time such as 2026-01-31T12:00:00Z';
@@ -45,29 +45,22 @@ function codePoints(value: string): number {
 }
 
 /** Returns the schema for 1 to `max` visible ASCII characters. Spaces and control characters are not included. */
-export function visibleAscii(max: number): z.ZodString {
-  return z
-    .string()
-    .min(1)
-    .max(max)
-    .regex(/^[!-~]+$/, 'must consist of visible ASCII characters, without spaces');
+export function visibleAscii(max: number, example: string): z.ZodString {
+  const message = `must consist of visible ASCII characters, without spaces, such as ${example}`;
+  return withPattern(z.string().min(1).max(max), /^[!-~]+$/, message);
 }
 
 /** Returns the schema for the object name, which is a DNS label (RFC 1123) with at most 63 characters. */
 export function objectName(): z.ZodString {
-  return z
-    .string()
-    .min(1)
-    .max(63)
-    .regex(/^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/);
+  const message =
+    'must consist of lowercase letters, digits and hyphens, with a letter or digit at both ends, such as shop-1';
+  return withPattern(z.string().min(1).max(63), /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/, message);
 }
 
 /** Returns the schema for a SHA-256 hash, written as 64 lowercase hexadecimal characters. */
 export function sha256Hex(): z.ZodString {
-  return z
-    .string()
-    .max(64)
-    .regex(/^[0-9a-f]{64}$/);
+  const message = 'must be 64 lowercase hexadecimal digits, as printed by sha256sum';
+  return withPattern(z.string().max(64), /^[0-9a-f]{64}$/, message);
 }
 
 /**

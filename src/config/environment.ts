@@ -1,6 +1,6 @@
 import { isIP } from 'node:net';
 import { z } from 'zod';
-import { DEFAULT_INSTANCE, INSTANCE } from '../api/instance.ts';
+import { DEFAULT_INSTANCE, INSTANCE, MUST_BE_INSTANCE } from '../api/instance.ts';
 import { parseNetwork } from '../core/delivery/network.ts';
 import { parseMailbox } from '../mail/address.ts';
 import { parseSmtpUrl } from '../mail/smtp-url.ts';
@@ -232,7 +232,7 @@ export const ENVIRONMENT = {
   SLUICE_INSTANCE: z
     .string()
     .refine(text => text === DEFAULT_INSTANCE || INSTANCE.test(text), {
-      message: 'must be a name of up to 32 lowercase letters, digits and hyphens, such as blue',
+      message: MUST_BE_INSTANCE,
     })
     .default(DEFAULT_INSTANCE)
     .describe(

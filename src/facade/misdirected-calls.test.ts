@@ -54,7 +54,7 @@ function problemOf({ status, headers, body }: RawAnswer): string {
 
 describe('a call to the wrong address', () => {
   test.each([
-    ['POST /events/ten_0123456789abcdefghjk/orders', 'SLUICE_INGRESS_PORT'],
+    ['POST /events/ten_0123456789abcdefghjk/orders', 'Send events to the address of ingress, with the same path.'],
     ['GET /waas/workspaces/', 'remove the last slash'],
     ['GET /openapi.json/', 'Remove the slash'],
     ['GET /problems/none', 'This problem does not exist. For all problems, see /problems/.'],

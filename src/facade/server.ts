@@ -290,7 +290,10 @@ function observe({ app }: HttpServer, metrics: FacadeMetrics): void {
 function factsOfNoRoute(path: string, servesReference: boolean): RefusalFacts {
   if (path === '/' && servesReference) return ROOT;
   if (/^\/events(\/|$)/.test(path)) {
-    return { detail: 'This is the facade role. Send events to this path on the ingress role (SLUICE_INGRESS_PORT).' };
+    return {
+      detail:
+        'This is the address of the REST API (the facade). Send events to the address of ingress, with the same path. If you do not know this address, ask the operator.',
+    };
   }
   return path.endsWith('/') ? { detail: 'Remove the slash at the end of the path.' } : {};
 }

@@ -20,9 +20,12 @@ export const CatalogStreamSpec = withTransitions(
     description: text({ max: 1024 })
       .describe('The description displayed in the catalog, up to 1,024 characters long.')
       .optional(),
-    eventTypes: atomicList(visibleAscii(128).describe('Event type, consisting of 1 to 128 visible ASCII characters.'), {
-      max: 256,
-    })
+    eventTypes: atomicList(
+      visibleAscii(128, 'order.created').describe('Event type, consisting of 1 to 128 visible ASCII characters.'),
+      {
+        max: 256,
+      },
+    )
       .describe(
         'Event types accepted by ingress; all others are rejected with 422 unknown_event_type. Leave empty to accept any type. Duplicates are ignored.',
       )

@@ -14,7 +14,7 @@ export const IntegrationSpec = withTransitions(
         .optional(),
       workspace: objectName()
         .describe(
-          'The name of the receiving Workspace. Only Subscriptions in its namespace receive events. Set when the partner accepts the invitation, or by you to grant access directly. Immutable once set.',
+          'The name of the receiving Workspace. Only Subscriptions in its namespace receive events. Set when the partner accepts the invitation, or by you to grant access directly. Immutable once set. If you delete the Integration and create it again with a different workspace, its id refers to the new workspace for callers who have access to both.',
         )
         .optional(),
       declined: z

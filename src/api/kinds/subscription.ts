@@ -53,7 +53,8 @@ export const SubscriptionSpec = withTransitions(
   immutable('ordering'),
   {
     rule: '!has(oldSelf.endpoint) || !has(self.endpoint) || self.endpoint.?secretVersion.orValue(1) >= oldSelf.endpoint.?secretVersion.orValue(1)',
-    message: 'secretVersion cannot be decreased because an older secret might have been exposed',
+    message:
+      'secretVersion cannot be decreased because an older secret might have been exposed: set it to the previous value or to a higher one',
     fieldPath: '.endpoint.secretVersion',
   },
 ).describe('Specifies which stream to receive, and how to deliver its events.');
@@ -142,7 +143,8 @@ export const Subscription = defineKind({
       // The transition rule does not apply if a user removes the endpoint and adds it again, so the version is stored
       // in the status as well.
       rule: '!has(self.spec.endpoint) || self.spec.endpoint.?secretVersion.orValue(1) >= self.?status.?signing.?version.orValue(1)',
-      message: 'secretVersion cannot be lower than status.signing.version',
+      message:
+        'secretVersion cannot be lower than status.signing.version because an older secret might have been exposed: set it to the value of status.signing.version or to a higher one',
       fieldPath: '.spec.endpoint.secretVersion',
     },
     {

@@ -4,18 +4,17 @@ import { INSTANCE_COLUMN, INSTANCE_FIELD, INSTANCE_IS_IMMUTABLE, instanceField }
 import { defineKind } from '../kind.ts';
 import { atomicList, mapList } from '../lists.ts';
 import { Owner } from '../owner.ts';
-import { immutable, withTransitions } from '../rules.ts';
+import { immutable, withPattern, withTransitions } from '../rules.ts';
 import { objectName, sha256Hex, timestamp } from '../strings.ts';
 import { PAUSED_ANNOTATION } from '../well-known.ts';
 
 export const IngressKey = z
   .object({
-    id: z
-      .string()
-      .min(1)
-      .max(63)
-      .regex(/^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$/)
-      .describe('The name of the key, between 1 and 63 characters long. Must be unique within the workspace.'),
+    id: withPattern(
+      z.string().min(1).max(63),
+      /^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$/,
+      'must be letters and digits, with ".", "_" and "-" between them, such as key-1',
+    ).describe('The name of the key, between 1 and 63 characters long. Must be unique within the workspace.'),
     sha256: sha256Hex().describe(
       'The SHA-256 hash of the key as 64 lowercase hexadecimal digits. The key itself is never stored.',
     ),

@@ -27,7 +27,7 @@ export const REQUEST_PROBLEMS = {
     status: 404,
     title: 'The path does not exist',
     remedy:
-      'Check the path and the port. The ingress role (SLUICE_INGRESS_PORT) serves POST /events/{tenant}/{queue}. The facade role (SLUICE_FACADE_PORT) serves /waas. For a list of the routes of a role, see its /openapi.json.',
+      'Check the path, the host, and the port. Send events to POST /events/{tenant}/{queue} at the address of ingress, and calls of /waas to the address of the REST API (the facade). If you do not know these addresses, ask the operator. /openapi.json lists the paths of an address.',
   },
   method_not_allowed: {
     status: 405,

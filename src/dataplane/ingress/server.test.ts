@@ -340,8 +340,8 @@ describe('a helpful response', () => {
   });
 
   test.each([
-    ['POST', '/waas/streams', 'SLUICE_FACADE_PORT'],
-    ['GET', '/docs', 'SLUICE_FACADE_PORT'],
+    ['POST', '/waas/streams', 'Send calls of /waas to the address of the REST API'],
+    ['GET', '/docs', 'Send calls of /waas to the address of the REST API'],
     ['POST', '/events/ten_0123456789abcdefghjk/orders/', 'Remove the slash'],
     ['POST', '/event', 'POST /events/{tenant}/{queue}'],
   ] as const)('%s %s: 404 contains the correct path', async (method, path, words) => {

@@ -81,7 +81,7 @@ const UNLIMITED: SenderRates = { perAddress: 0, perKey: 0, perWorkspace: 0 };
 
 /** Response for browsers visiting the root path. */
 const AT_THE_ROOT =
-  'This path does not have any content. Send events to POST /events/{tenant}/{queue}. For a description, see /openapi.json. The facade serves /docs and /waas on SLUICE_FACADE_PORT.';
+  'This path does not have any content. Send events to POST /events/{tenant}/{queue}. For a description, see /openapi.json. The facade serves /waas and its reference (/docs) at another address.';
 
 /** Creates the HTTP server. It has the route `POST /events/{tenant}/{queue}`, and you can add additional routes. */
 export function createIngress(options: IngressOptions): Ingress {
@@ -210,7 +210,10 @@ function createIntake(
 function factsOfNoRoute(path: string): RefusalFacts {
   if (path === '/') return { detail: AT_THE_ROOT };
   if (/^\/(waas|docs)(\/|$)/.test(path)) {
-    return { detail: 'This is the ingress role. Send calls to /waas to the facade role (SLUICE_FACADE_PORT).' };
+    return {
+      detail:
+        'This is the address of ingress. Send calls of /waas to the address of the REST API (the facade). If you do not know this address, ask the operator.',
+    };
   }
   if (/^\/events\/.+\/$/.test(path)) return { detail: 'Remove the slash at the end of the path.' };
   return {};

@@ -123,7 +123,8 @@ export function createOwnership(caches: Reads): Ownership {
 
   /**
    * Returns the Integration that a subscription of the caller was admitted to. The producer has deleted it since, or has
-   * granted it to another workspace. The response doesn't depend on which of the two is the case.
+   * granted it to another workspace. The response doesn't depend on which of the two is the case. A caller who also has
+   * access to the new workspace doesn't get here.
    */
   async function leftBy(identity: Identity, id: string): Promise<OwnedIntegration | undefined> {
     const admitted = caches

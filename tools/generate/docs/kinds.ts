@@ -56,7 +56,7 @@ function renderKind(name: KindName, kind: KindDefinition): string[] {
     table(['Field', 'Type', 'Description'], fieldsOf('spec', spec)),
     ...(rules.length === 0
       ? []
-      : ['In addition, these validation rules apply:', rules.map(rule => `- ${escapeMarkup(rule)}`).join('\n')]),
+      : ['In addition, these validation rules apply:', rules.map(rule => `- ${rule}`).join('\n')]),
     '### Status',
     table(['Field', 'Type', 'Description'], fieldsOf('status', withoutConditions(status))),
     '### Conditions',
@@ -127,9 +127,20 @@ function range(least: number | undefined, most: number | undefined, unit: string
   return least === undefined ? `at most ${most}${unit}` : `${least} to ${most}${unit}`;
 }
 
-/** Returns the messages of all CEL rules at or below a node, without duplicates. */
-function rulesOf(schema: Schema): string[] {
-  const children = [...Object.values(schema.properties ?? {}), schema.items, schema.additionalProperties];
-  const own = (schema['x-kubernetes-validations'] ?? []).map(({ message }) => message);
-  return [...new Set([...own, ...children.flatMap(child => (child === undefined ? [] : rulesOf(child)))])];
+/** Returns the messages of all CEL rules. Starts with the fields that a message applies to unless it names its field. */
+function rulesOf(root: Schema): string[] {
+  const fields = new Map<string, string[]>();
+  function collect(path: string, schema: Schema): void {
+    for (const { message } of schema['x-kubernetes-validations'] ?? []) {
+      fields.set(message, [...(fields.get(message) ?? []), ...(message.startsWith('must ') ? [`\`${path}\``] : [])]);
+    }
+    for (const [name, child] of Object.entries(schema.properties ?? {}))
+      collect(path ? `${path}.${name}` : name, child);
+    if (schema.items !== undefined) collect(`${path}[]`, schema.items);
+    if (schema.additionalProperties !== undefined) collect(`${path}.<name>`, schema.additionalProperties);
+  }
+  collect('', root);
+  return [...fields].map(([message, paths]) =>
+    paths.length === 0 ? escapeMarkup(message) : `${paths.join(', ')}: ${escapeMarkup(message)}`,
+  );
 }

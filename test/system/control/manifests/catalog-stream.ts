@@ -23,7 +23,7 @@ export const catalogStreamCases = [
   ...unusableNames.map(([what, name, why]) => refuses(`a name with ${what}`, { name }, why)),
   ...usableNames.map(name => accepts(`the name ${name}`, { name })),
   refuses('a description of 1,025 characters', { description: 'x'.repeat(1025) }, 'spec.description: Too long'),
-  refuses('an event type with a space', { eventTypes: ['order created'] }, 'spec.eventTypes[0]'),
+  refuses('an event type with a space', { eventTypes: ['order created'] }, 'without spaces, such as order.created'),
   refuses(
     '257 event types',
     { eventTypes: Array.from({ length: 257 }, (_, i) => `t${i}`) },
@@ -76,7 +76,7 @@ export const catalogStreamCases = [
   refuses(
     'a header name with a line break',
     { contextHeaders: { groupKey: ['x-key\r\nx: y'] } },
-    'spec.contextHeaders.groupKey[0]',
+    'must be a header name such as x-api-key',
   ),
   refuses('a policy that does not exist', { deletionPolicy: 'Purge' }, 'supported values: "Retain", "Delete"'),
   refuses('a string for a boolean', { public: 'yes' }, 'spec.public'),

@@ -21,7 +21,11 @@ export const packageCases = [
   accepts('the same stream twice: duplicates are ignored, not refused', { streams: ['orders', 'orders'] }),
   accepts('500 streams', { streams: names(500) }),
   refuses('501 streams', { streams: names(501) }, 'spec.streams: Too many: 501: must have at most 500 items'),
-  refuses('a stream that can be no name', { streams: ['Orders'] }, 'spec.streams[0]'),
+  refuses(
+    'a stream that can be no name',
+    { streams: ['Orders'] },
+    'with a letter or digit at both ends, such as shop-1',
+  ),
   refusesChange('changing the name', { name: 'Sales' }, { name: 'Returns' }, 'name is immutable after it is set'),
   acceptsChange('renaming by displayName', { displayName: 'Sales' }, { displayName: 'Returns' }),
   acceptsChange('archiving', { streams: ['orders'] }, { streams: ['orders'], archived: true }),

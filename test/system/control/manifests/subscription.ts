@@ -77,7 +77,7 @@ export const subscriptionCases = [
   refuses(
     'a sealed value of another form',
     endpoint({ headers: [{ name: 'x-a', valueSealed: 'Bearer token' }] }),
-    'spec.endpoint.headers[0].valueSealed',
+    'must be a value encrypted by the REST API, which starts with "s2."',
   ),
   refuses(
     'a header that forges the signature',
@@ -92,7 +92,16 @@ export const subscriptionCases = [
   refuses(
     'a header that would split the request',
     endpoint({ headers: [{ name: 'x-a', value: 'b\r\nx-c: d' }] }),
-    'spec.endpoint.headers[0].value',
+    'must consist of visible ASCII characters, spaces, and tabs',
+  ),
+  ...(['name', 'key'] as const).map(field =>
+    refuses(
+      `a Secret whose ${field} has a space`,
+      endpoint({
+        headers: [{ name: 'x-a', valueFrom: { secretKeyRef: { name: 'a', key: 'a', [field]: 'my token' } } }],
+      }),
+      field === 'name' ? 'such as api-token' : 'such as token',
+    ),
   ),
   refuses('a secret version of 0', endpoint({ secretVersion: 0 }), 'should be greater than or equal to 1'),
   refuses('an invalid time', endpoint({ enabledAt: 'now' }), 'spec.endpoint.enabledAt'),
@@ -108,7 +117,7 @@ export const subscriptionCases = [
     'an older secret',
     endpoint({ secretVersion: 3 }),
     endpoint({ secretVersion: 2 }),
-    'secretVersion cannot be decreased',
+    'secretVersion cannot be decreased because an older secret might have been exposed: set it to the previous value',
   ),
   refusesChange(
     'the first secret again',
@@ -120,7 +129,7 @@ export const subscriptionCases = [
     'an older secret, after removing the endpoint',
     {},
     endpoint({ secretVersion: 2 }),
-    'secretVersion cannot be lower than status.signing.version',
+    'set it to the value of status.signing.version or to a higher one',
     { signing: { version: 3 } },
   ),
 ];

@@ -41,7 +41,12 @@ export const workspaceCases = [
   refuses('a namespace of Kubernetes', {}, SYSTEM, { name: 'kube-system', serverOnly: true }),
   refuses('a namespace of ours', {}, SYSTEM, { name: 'sluice-system', serverOnly: true }),
   refuses('no account', { account: undefined }, 'spec.account: Required value'),
-  refuses('a key with a short hash', { ingressKeys: [{ id: 'a', sha256: 'abc' }] }, 'spec.ingressKeys[0].sha256'),
+  refuses(
+    'a key with a short hash',
+    { ingressKeys: [{ id: 'a', sha256: 'abc' }] },
+    'must be 64 lowercase hexadecimal digits',
+  ),
+  refuses('a key whose id has a space', { ingressKeys: [{ id: 'a b', sha256 }] }, 'between them, such as key-1'),
   ...EXPIRY_TIMES.map(expiresAt =>
     accepts(`a key until ${expiresAt}`, { ingressKeys: [{ id: 'a', sha256, expiresAt }] }),
   ),
@@ -74,7 +79,11 @@ export const workspaceCases = [
   ),
   acceptsChange('no longer marked as a producer', { producer: true }, { producer: false }),
   refusesChange('another account', {}, { account: 'globex' }, 'account is immutable'),
-  refuses('an instance that is not a DNS label', { instance: 'Blue' }, 'spec.instance'),
+  refuses(
+    'an instance that is not a DNS label',
+    { instance: 'Blue' },
+    'lowercase letters, digits and hyphens, such as blue',
+  ),
   refuses('an instance of 33 characters', { instance: 'b'.repeat(33) }, 'spec.instance'),
   acceptsChange('the same instance', { instance: 'b'.repeat(32) }, { instance: 'b'.repeat(32) }),
   refusesChange('another instance', { instance: 'blue' }, { instance: 'green' }, 'instance is immutable'),
