@@ -177,6 +177,7 @@ describe('the rights of users', () => {
       ['controller', 'facade', 'ingress', 'dispatcher', 'all'],
     ],
     [['PUBLISH', 'unrelated', 'x'], []],
+    [['BGREWRITEAOF'], ['controller', 'all']],
     [
       ['SPUBLISH', CLUSTER_KEYS.partsChanged, ''],
       ['controller', 'dispatcher', 'all'],

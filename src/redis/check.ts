@@ -14,7 +14,7 @@ const LAZY_FREEING = ['lazyfree-lazy-expire', 'lazyfree-lazy-server-del'] as con
 const SET_THEM = LAZY_FREEING.map(name => `${name} yes`).join(', ');
 
 /** Returns a field of the reply to INFO. */
-const fieldOf = (info: string, name: string) => new RegExp(`^${name}:(.*?)\\r?$`, 'm').exec(info)?.[1];
+export const fieldOf = (info: string, name: string) => new RegExp(`^${name}:(.*?)\\r?$`, 'm').exec(info)?.[1];
 
 /**
  * Checks every master: Redis 7 and `noeviction` (other policies remove gates and events when memory is low). This is

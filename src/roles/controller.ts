@@ -23,6 +23,7 @@ import { createControlAudit } from '../record/control-audit.ts';
 import { type ControlRecord, createControlRecord } from '../record/control-store.ts';
 import { createMailRecord } from '../record/mail-record.ts';
 import { readRootKeyReports } from '../record/root-key-reports.ts';
+import { rewriteFilesAfterRestarts } from '../redis/file-rewrites.ts';
 import { systemClock } from '../time/clock.ts';
 import { notSynced, type Parts, type Running } from './parts.ts';
 import { watchPolicies } from './policies.ts';
@@ -109,6 +110,7 @@ export function startController(parts: Parts): Running {
   const { mail } = config;
   if (mail !== undefined) parts.certificates.watch('smtp', { endMs: () => readSmtpCertificateEnd(mail.server) });
   const stop = new AbortController();
+  rewriteFilesAfterRestarts(redis, { log, stop: stop.signal });
   const missingRights = watchRights(parts, client, stop.signal, [
     { name: 'sluice-controller', rules: CONTROLLER_RULES },
     ...(config.secretsRole === undefined ? [{ name: 'sluice-workspace-secrets', rules: SECRETS_RULES }] : []),

@@ -60,9 +60,9 @@ export type RedisServer = {
   readonly kill: (signal?: NodeJS.Signals) => Promise<void>;
   /**
    * Kills the process if it is running, repairs its append-only file, starts it using the same port and data, and waits
-   * until it responds.
+   * until it responds. Without `repair`, this is a restart of only the container, which does not repair the file.
    */
-  readonly restart: () => Promise<void>;
+  readonly restart: (options?: { readonly repair: boolean }) => Promise<void>;
   /** Stops the process and removes its temporary folder. Can be called twice. */
   readonly stop: () => Promise<void>;
   /**
@@ -183,9 +183,9 @@ export async function startRedis(options: RedisOptions = {}): Promise<RedisServe
       return child.pid;
     },
     kill,
-    restart: async () => {
+    restart: async ({ repair } = { repair: true }) => {
       await kill();
-      repairAppendOnlyFile(dir);
+      if (repair) repairAppendOnlyFile(dir);
       child = await start();
     },
     stop: async () => {

@@ -75,6 +75,8 @@ const SEPARATE: Readonly<Record<Role, RedisRights>> = {
     commands: [
       CONNECTION,
       REPLICAS,
+      // Once after each start of Redis.
+      'bgrewriteaof',
       'del exists hdel hget hgetall hexists hincrby hlen hmget hscan hset hsetnx hvals persist pexpire sadd sismember smembers srem unlink',
       'xinfo|stream xlen xrange xrevrange zadd zcard zcount zlexcount zrange zrangebylex zrangebyscore zrem',
       'zremrangebyscore zscore publish spublish subscribe',
