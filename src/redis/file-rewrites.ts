@@ -3,7 +3,7 @@ import type { Logger } from '../telemetry/log.ts';
 import { fieldOf } from './check.ts';
 import type { Master, RedisClient } from './client.ts';
 
-/** In a Cluster, the restart of a single node is not announced as a reconnect. */
+/** In a Cluster, the restart of a single node is not announced. It is used again after the next audit of its keys. */
 const LOOK_EVERY_MS = 60_000;
 /** How often we check whether Redis is available. This does not send a command. */
 const LOOK_AGAIN_MS = 1_000;
