@@ -42,6 +42,20 @@ describe('the NetworkPolicies', () => {
     expect(toPort(6379).toSorted()).toEqual(['controller', 'dispatcher', 'facade', 'ingress', 'uninstall']);
   });
 
+  test('are the same if the URLs are null instead of empty', async () => {
+    const policies = async (absent: null | undefined) => {
+      const values = {
+        ...REQUIRED,
+        redis: { url: absent, existingSecret: 'sluice-redis', passwordSecret: 'redis-password' },
+        oidc: { issuers: absent },
+        facade: { enabled: false },
+        networkPolicy: { enabled: true },
+      };
+      return (await renderChart(helm, values)).filter(({ kind }) => kind === 'NetworkPolicy');
+    };
+    expect(await policies(null)).toEqual(await policies(undefined));
+  });
+
   test('only allow the dispatcher to connect to any port, but not within the cluster', async () => {
     const rules = await egress();
     const open = Object.entries(rules).filter(([, own]) => own.some(({ ports }) => ports === undefined));

@@ -7,8 +7,8 @@ root context and redis, https, smtp, or collector.
 {{- $kind := index . 1 -}}
 {{- $ports := list -}}
 {{- range index $values.networkPolicy (print $kind "Ports") }}{{ $ports = append $ports (int .) }}{{ end -}}
-{{- $urls := dict "https" $values.oidc.issuers "smtp" (list $values.smtp.url) "collector" (list $values.tracing.endpoint) -}}
-{{- $_ := set $urls "redis" (regexSplit "," $values.redis.url -1) -}}
+{{- $urls := dict "https" ($values.oidc.issuers | default list) "smtp" (list $values.smtp.url) "collector" (list $values.tracing.endpoint) -}}
+{{- $_ := set $urls "redis" (regexSplit "," ($values.redis.url | default "") -1) -}}
 {{- $scheme := "" -}}
 {{- range compact (index $urls $kind) -}}
 {{- /* The Sentinels share one scheme, and the ports of Redis itself are not in the URL. */ -}}
