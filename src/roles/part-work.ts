@@ -4,7 +4,7 @@ import type { AskConsent } from '../dataplane/dispatcher/consent.ts';
 import type { DeliveryAlarm } from '../dataplane/dispatcher/delivery-alarm.ts';
 import type { DispatcherMetrics } from '../dataplane/dispatcher/dispatcher-metrics.ts';
 import type { EndpointClient } from '../dataplane/dispatcher/endpoint-client.ts';
-import type { PartWork } from '../dataplane/parts/part-dispatcher.ts';
+import { caughtUp, type PartWork, STARTS_AT_ONCE } from '../dataplane/parts/part-dispatcher.ts';
 import type { PartMetrics } from '../dataplane/parts/part-metrics.ts';
 import { createPartWorker } from '../dataplane/parts/part-worker.ts';
 import { createPartCalls } from '../dataplane/parts/part-worker-deps.ts';
@@ -21,6 +21,7 @@ import { disabledEndpoint } from '../record/alarm.ts';
 import type { PushConnection } from '../redis/connection/push-connection.ts';
 import { createTrafficStore } from '../series/traffic-store.ts';
 import { systemClock } from '../time/clock.ts';
+import { createPacedStarts } from '../time/paced-starts.ts';
 import type { Parts } from './parts.ts';
 
 /** State shared by all parts of a dispatcher. */
@@ -89,6 +90,7 @@ function workerDeps({ log, tracing, redis, alarm }: Parts, shared: SharedWork) {
   return {
     redis,
     pushes,
+    paced: createPacedStarts(STARTS_AT_ONCE, () => caughtUp(redis)),
     ...createPartCalls(redis),
     keys,
     version: VERSION,

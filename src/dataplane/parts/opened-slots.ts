@@ -36,7 +36,8 @@ const KEPT_AT_MOST = 20_000;
 const FAILURE_LINES = { lines: 10, periodMs: 60_000 };
 
 export function createOpenSlots({ redis, keys, version, wallMs, log }: SlotOpening, part: Part): OpenSlots {
-  const names = partKeys(part);
+  // All other keys are not kept in memory, because a process may have 10,000 parts.
+  const { subs, endpoints: sealed } = partKeys(part);
   const kept = new Map<string, OpenedSlot>();
   let keptFor = keys.state();
   const logFailure = createLimitedLog({ ...FAILURE_LINES, nowMs: () => performance.now() });
@@ -54,8 +55,8 @@ export function createOpenSlots({ redis, keys, version, wallMs, log }: SlotOpeni
 
   return async function openSlots(slots) {
     const [rows, endpoints] = (await Promise.all([
-      redis.call('hmget', names.subs, ...slots),
-      redis.call('hmget', names.endpoints, ...slots),
+      redis.call('hmget', subs, ...slots),
+      redis.call('hmget', sealed, ...slots),
     ])) as [(string | null)[], (string | null)[]];
     // What was opened with other keys may be signed differently now.
     if (keys.state() !== keptFor) kept.clear();

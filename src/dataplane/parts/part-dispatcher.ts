@@ -14,7 +14,19 @@ const BEAT_MS = 1_000;
 const READ_MS = 60_000;
 
 /** The number of parts to start until Redis has replied. Otherwise, all other commands would have to wait for them. */
-const STARTS_AT_ONCE = 16;
+export const STARTS_AT_ONCE = 16;
+
+/** The longest time to wait for Redis. In a Cluster, only one of the nodes may be slow. In milliseconds. */
+const CAUGHT_UP_MS = 250;
+
+/** Resolves when Redis has replied to the commands so far. Does not wait for a Redis that does not respond. */
+export async function caughtUp(redis: Pick<RedisClient, 'call'>): Promise<void> {
+  const ended = new AbortController();
+  const { signal } = ended;
+  const replying = redis.call('hexists', CLUSTER_KEYS.parts, '');
+  await Promise.race([replying, delay(CAUGHT_UP_MS, undefined, { signal })].map(each => each.catch(() => {})));
+  ended.abort();
+}
 
 /** Something that works on a part. */
 export interface PartWork {
@@ -125,7 +137,7 @@ export function createPartDispatcher(deps: PartDispatcherDeps): PartDispatcher {
       while (settleWanted) {
         settleWanted = false;
         const names = all();
-        while (!(await inSlices(settleSome(names, STARTS_AT_ONCE)))) await caughtUp();
+        while (!(await inSlices(settleSome(names, STARTS_AT_ONCE)))) await caughtUp(redis);
       }
     })()
       // This is repeated when the list is read again.
@@ -133,11 +145,6 @@ export function createPartDispatcher(deps: PartDispatcherDeps): PartDispatcher {
       .finally(() => {
         isSettling = false;
       });
-  }
-
-  /** Resolves when Redis has replied to the commands so far. */
-  async function caughtUp(): Promise<void> {
-    await redis.call('hexists', CLUSTER_KEYS.parts, '').catch(() => {});
   }
 
   function noteMembers(now: readonly string[]): void {

@@ -186,6 +186,50 @@ describe('lost messages', () => {
     },
   );
 
+  test('are searched for when it is its turn by a part without claims, and at once by a part that has some', async () => {
+    const { world, sink, isEmpty } = await start();
+    const turns: (() => void)[] = [];
+    let looks = 0;
+    let reconnect = () => {};
+    await world.startWorker('d1', deps => ({
+      paced: look => void turns.push(look),
+      pushes: {
+        ...deps.pushes,
+        listen(channel, listener) {
+          reconnect = listener.onListening;
+          deps.pushes.listen(channel, listener);
+        },
+      },
+      readOwnClaims: (part, name) => {
+        looks++;
+        return deps.readOwnClaims(part, name);
+      },
+    }));
+    await world.send('g0');
+    await isEmpty();
+    await vi.waitFor(() => {
+      reconnect();
+      expect(turns.length).toBeGreaterThan(0);
+    }, soon);
+    // It does not have to wait for its turn to send an event.
+    await world.send('g1');
+    await isEmpty();
+    const before = looks;
+    turns.pop()?.();
+    await vi.waitFor(() => expect(looks).toBe(before + 1), soon);
+
+    const answers: (() => void)[] = [];
+    sink.control.script = (_arrival, response) => void answers.push(() => response.end());
+    await world.send('g2');
+    await vi.waitFor(() => expect(answers).toHaveLength(1), soon);
+    const waiting = turns.length;
+    reconnect();
+    expect(turns).toHaveLength(waiting);
+    await vi.waitFor(() => expect(looks).toBe(before + 2), soon);
+    for (const answer of answers) answer();
+    await isEmpty();
+  });
+
   test('a push while another push has not been read, which is not treated as lost: no event is sent twice', async () => {
     const { world, sink, isEmpty } = await start();
     let losesNext = false;

@@ -7,6 +7,7 @@ import type { Part } from '../../part/keys.ts';
 import { createReadClaimedBodies, type ReadClaimedBodies } from '../../part/log/claimed-bodies.ts';
 import type { DeliveryNews } from '../../plane/delivery-news.ts';
 import type { PushConnection } from '../../redis/connection/push-connection.ts';
+import type { PacedStarts } from '../../time/paced-starts.ts';
 import type { DeliverDeps } from '../dispatcher/deliver.ts';
 import type { SlotOpening } from './opened-slots.ts';
 import type { PartTally } from './part-metrics.ts';
@@ -43,6 +44,8 @@ export interface PartWorkerDeps extends SlotOpening, PartCalls, Omit<DeliverDeps
    */
   readonly name: string;
   readonly pushes: Pick<PushConnection, 'listen' | 'fence' | 'isListening' | 'leave'>;
+  /** Used for the calls after a lost connection. They are made at once if it is not set. */
+  readonly paced?: PacedStarts;
   readonly room: Room;
   /** The memory that this process may use for large bodies during attempts, in bytes. */
   readonly bodyRoom: Room;

@@ -255,19 +255,21 @@ export function createPartWorker(given: PartWorkerDeps, part: Part): PartWorker 
       .finally(() => evicting.delete(lapsed));
   }
 
-  pushes.listen(channel, {
-    onMessage,
-    onListening() {
-      clock.reset();
-      if (hasListened) loop.reclaim();
-      hasListened = true;
-      loop.want();
-    },
-  });
   const look = () => {
     loop.reclaim();
     loop.want();
   };
+  pushes.listen(channel, {
+    onMessage,
+    onListening() {
+      clock.reset();
+      // All parts of a process lose their connection at the same time. Those that send events can't wait.
+      if (hasListened && book.count() === 0 && deps.paced !== undefined) deps.paced(look);
+      else if (hasListened) look();
+      else loop.want();
+      hasListened = true;
+    },
+  });
   const stopLooking = startSpreadInterval(look, LOOK_MS, deps.random);
 
   return {

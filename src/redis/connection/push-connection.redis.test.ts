@@ -1,3 +1,4 @@
+import type { Redis } from 'ioredis';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { startProxy } from '../../../test/chaos/proxy.ts';
 import { masterOfSlot, startRedisCluster } from '../../../test/support/redis/cluster.ts';
@@ -59,6 +60,26 @@ onEachRedis(redis => {
     pushes.leave(left);
     await expect(pushes.fence(left)).rejects.toThrow('has no subscription');
   });
+});
+
+test('subscribes to a limited number of channels at the same time', async () => {
+  const connections = await findRedis({ url: redisUrl() }, log);
+  let [now, most] = [0, 0];
+  const createOnce: typeof connections.createOnce = where => {
+    const redis = connections.createOnce(where);
+    const subscribe = redis.ssubscribe.bind(redis) as (channel: string) => Promise<unknown>;
+    redis.ssubscribe = (async (channel: string) => {
+      most = Math.max(most, ++now);
+      return await subscribe(channel).finally(() => now--);
+    }) as Redis['ssubscribe'];
+    return redis;
+  };
+  const pushes = createPushConnection({ ...connections, createOnce }, log);
+  onTestFinished(() => pushes.close());
+  const onListening = vi.fn<() => void>();
+  for (const channel of names(300)) pushes.listen(channel, { onMessage: () => {}, onListening });
+  await vi.waitFor(() => expect(onListening).toHaveBeenCalledTimes(300), soon);
+  expect(most).toBe(64);
 });
 
 test('has no subscription for a channel that was left before it was subscribed', async () => {

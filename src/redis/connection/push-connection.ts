@@ -53,6 +53,8 @@ interface Channel {
 const WAIT = { firstMs: 100, mostMs: 1_000 };
 /** The interval for checking connections. It is longer than the time after which a command fails. */
 const CHECK_MS = 10_000;
+/** The maximum number of channels to subscribe to at the same time. */
+const MOST_CALLS = 64;
 const MOVED = /^MOVED \d+ (.*):(\d+)$/;
 /** How often to follow a redirection without a delay. */
 const MOST_HOPS = 3;
@@ -75,6 +77,9 @@ export function createPushConnection(connections: RedisConnections, log: Logger)
   const nodes = new Map<string, Node>();
   const channels = new Map<string, Channel>();
   const failing = new Map<Channel, Error>();
+  /** Those that wait until there are fewer calls. */
+  const turns: (() => void)[] = [];
+  let calls = 0;
   let closed = false;
   let seed = 0;
 
@@ -122,6 +127,20 @@ export function createPushConnection(connections: RedisConnections, log: Logger)
     if (!channel.placing) void place(channel);
   }
 
+  /** Limits the calls in progress, because a lost connection concerns all channels. */
+  async function inTurn(call: () => Promise<unknown>): Promise<void> {
+    // In a Cluster, a node that hangs would delay the channels of the others.
+    if (calls >= MOST_CALLS && !connections.cluster) await new Promise<void>(resolve => turns.push(resolve));
+    else calls++;
+    try {
+      await call();
+    } finally {
+      const next = turns.shift();
+      if (next === undefined) calls--;
+      else next();
+    }
+  }
+
   const isWanted = (channel: Channel) => !closed && channels.get(channel.name) === channel;
 
   async function place(channel: Channel): Promise<void> {
@@ -133,7 +152,7 @@ export function createPushConnection(connections: RedisConnections, log: Logger)
       const node = nodeAt(address);
       try {
         await node.connected;
-        await node.redis.ssubscribe(channel.name);
+        await inTurn(() => node.redis.ssubscribe(channel.name));
         if (!channels.has(channel.name)) node.redis.sunsubscribe(channel.name).catch(() => {});
         if (nodes.get(node.address) !== node || !isWanted(channel)) continue;
         channel.node = node;

@@ -1,0 +1,32 @@
+/** Calls the functions in the order of these calls. A function that is still waiting is only called once. */
+export type PacedStarts = (start: () => void) => void;
+
+/**
+ * Starts a few of many works at once, so that nothing else has to wait for all of them.
+ *
+ * @param atOnce the number of starts until `caughtUp` has resolved
+ * @param caughtUp resolves when what was started no longer delays others. Must not reject
+ */
+export function createPacedStarts(atOnce: number, caughtUp: () => Promise<void>): PacedStarts {
+  const waiting = new Set<() => void>();
+  let isRunning = false;
+
+  async function run(): Promise<void> {
+    isRunning = true;
+    while (waiting.size > 0) {
+      let started = 0;
+      for (const start of waiting) {
+        if (started++ === atOnce) break;
+        waiting.delete(start);
+        start();
+      }
+      await caughtUp();
+    }
+    isRunning = false;
+  }
+
+  return start => {
+    waiting.add(start);
+    if (!isRunning) void run();
+  };
+}
