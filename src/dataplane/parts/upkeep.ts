@@ -145,11 +145,10 @@ function createPace(foldMs: number, mostFoldMs: number) {
   let gapMs = foldMs;
   let begunMs = Number.NEGATIVE_INFINITY;
   let wokenMs = Number.NEGATIVE_INFINITY;
-  /** Since the last count began, and before that. */
-  let wakes = 0;
-  let wokenBytes = 0;
-  let isMuch = false;
-  let before = { wakes, isMuch };
+  const none = { wakes: 0, bytes: 0, isMuch: false };
+  /** The activity since the last count began, and before that. */
+  let since = none;
+  let before = none;
   let last: { readonly used: number; readonly bytes: number } | undefined;
 
   return {
@@ -161,21 +160,19 @@ function createPace(foldMs: number, mostFoldMs: number) {
      */
     note(isUnknown: boolean, bytes: number): number {
       const nowMs = performance.now();
-      if (wakes === 0 && nowMs > begunMs + gapMs) gapMs = foldMs;
+      if (since.wakes === 0 && nowMs > begunMs + gapMs) gapMs = foldMs;
       wokenMs = nowMs;
-      wakes++;
-      wokenBytes += bytes;
-      isMuch ||= isUnknown || wakes >= FEW || wokenBytes > FEW_BYTES;
-      if (isMuch) gapMs = foldMs;
+      const wakes = since.wakes + 1;
+      const sum = since.bytes + bytes;
+      since = { wakes, bytes: sum, isMuch: since.isMuch || isUnknown || wakes >= FEW || sum > FEW_BYTES };
+      if (since.isMuch) gapMs = foldMs;
       return Math.max(foldMs, begunMs + gapMs - nowMs);
     },
     /** Call this before the counts are read. */
     begin() {
       begunMs = performance.now();
-      before = { wakes, isMuch };
-      wakes = 0;
-      wokenBytes = 0;
-      isMuch = false;
+      before = since;
+      since = none;
     },
     /** Returns how long to wait until they are read again, if there may be more. */
     end(found: { readonly used: number; readonly bytes: number; readonly isLow: boolean }): number | undefined {
@@ -183,7 +180,7 @@ function createPace(foldMs: number, mostFoldMs: number) {
         last !== undefined &&
         before.wakes > 0 &&
         !before.isMuch &&
-        !isMuch &&
+        !since.isMuch &&
         !found.isLow &&
         found.used - last.used < FEW &&
         Math.abs(found.bytes - last.bytes) <= FEW_BYTES;
@@ -197,7 +194,7 @@ function createPace(foldMs: number, mostFoldMs: number) {
       return Math.max(0, Math.ceil(Math.max(endMs, begunMs + gapMs) - performance.now()) + 1);
     },
     /** Whether something has waited for more than `foldMs`. */
-    isLate: () => wakes > 0 && performance.now() - begunMs > foldMs,
+    isLate: () => since.wakes > 0 && performance.now() - begunMs > foldMs,
   };
 }
 
