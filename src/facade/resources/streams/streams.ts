@@ -52,13 +52,8 @@ const AppliedStream = z
   })
   .meta({ id: 'AppliedStream' });
 
-/** Catalog entry in a list. We leave out the schema because the schemas on one page could add up to 32 MiB. */
-const ListedCatalogEntry = AppliedStream.extend({
-  name: z.string().meta({ description: "The stream's name." }),
-  description: z.string().nullable().meta({ description: 'An optional description of the stream.' }),
-  eventTypes: z
-    .array(z.string())
-    .meta({ description: 'Event types accepted by the stream. An empty list means that all types are accepted.' }),
+/** Shown instead of the schema in a list. */
+export const SCHEMA_FACTS = {
   payloadSchemaBytes: z.int().min(0).nullable().meta({
     description: 'The size of the payloadSchema (UTF-8) in bytes. This is null if there is no schema.',
     example: 17,
@@ -67,6 +62,16 @@ const ListedCatalogEntry = AppliedStream.extend({
     description:
       'The SHA-256 hash of the payloadSchema in UTF-8, as a hexadecimal string. This is null if there is no schema.',
   }),
+};
+
+/** Catalog entry in a list. We leave out the schema because the schemas on one page could add up to 32 MiB. */
+const ListedCatalogEntry = AppliedStream.extend({
+  name: z.string().meta({ description: "The stream's name." }),
+  description: z.string().nullable().meta({ description: 'An optional description of the stream.' }),
+  eventTypes: z
+    .array(z.string())
+    .meta({ description: 'Event types accepted by the stream. An empty list means that all types are accepted.' }),
+  ...SCHEMA_FACTS,
   queue: z
     .object({
       name: z.string().meta({ description: 'The queue name. Same as the stream key.', example: 'orders' }),

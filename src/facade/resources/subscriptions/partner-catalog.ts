@@ -9,7 +9,7 @@ import type { Facade } from '../../objects/facade.ts';
 import { findOwned, unknownObject } from '../../objects/owned-objects.ts';
 import type { OwnedIntegration } from '../../objects/ownership.ts';
 import { assertActive } from '../integrations/active-integration.ts';
-import { listedBytes, listedEntry } from '../streams/streams.ts';
+import { listedBytes, listedEntry, SCHEMA_FACTS } from '../streams/streams.ts';
 import { isCoveredInCaches } from './live-coverage.ts';
 
 const ListedPartnerEntry = z
@@ -24,14 +24,7 @@ const ListedPartnerEntry = z
     eventTypes: z
       .array(z.string())
       .meta({ description: 'Event types used by the stream. An empty list means that the stream can use any type.' }),
-    payloadSchemaBytes: z.int().min(0).nullable().meta({
-      description: 'The size of the payloadSchema (UTF-8) in bytes. This is null if there is no schema.',
-      example: 17,
-    }),
-    payloadSchemaSha256: z.string().nullable().meta({
-      description:
-        'The SHA-256 hash of the payloadSchema in UTF-8, as a hexadecimal string. This is null if there is no schema.',
-    }),
+    ...SCHEMA_FACTS,
     subscribed: z.boolean().meta({ description: 'Whether this integration is subscribed to the stream.' }),
     subscriptionPublicId: publicIdField('Subscription')
       .nullable()

@@ -3,7 +3,7 @@ import { casesOf } from './case.ts';
 const issuer = 'https://login.example.com';
 const ada = { issuer, subject: 'ada', role: 'Owner' };
 
-const { accepts, refuses, acceptsChange, refusesChange } = casesOf('Account', { owners: [ada] });
+const { accepts, refuses, acceptsChange, instanceCases } = casesOf('Account', { owners: [ada] });
 
 export const accountCases = [
   accepts('owners only', {}),
@@ -64,14 +64,5 @@ export const accountCases = [
   acceptsChange('a lower limit', { limits: { streams: 10 } }, { limits: { streams: 1 } }),
   refuses('a name with a dot', {}, 'metadata.name must be a DNS label', { name: 'acme.example', serverOnly: true }),
   acceptsChange('a top-up', { includedTokens: 10_000 }, { includedTokens: 20_000 }),
-  refuses(
-    'an instance that is not a DNS label',
-    { instance: 'Blue' },
-    'lowercase letters, digits and hyphens, such as blue',
-  ),
-  refuses('an instance of 33 characters', { instance: 'b'.repeat(33) }, 'spec.instance'),
-  acceptsChange('the same instance', { instance: 'b'.repeat(32) }, { instance: 'b'.repeat(32) }),
-  refusesChange('another instance', { instance: 'blue' }, { instance: 'green' }, 'instance is immutable'),
-  refusesChange('an instance later', {}, { instance: 'blue' }, 'instance is immutable'),
-  refusesChange('removing the instance', { instance: 'blue' }, { instance: undefined }, 'instance is immutable'),
+  ...instanceCases,
 ];

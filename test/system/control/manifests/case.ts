@@ -35,15 +35,27 @@ export function casesOf(kind: KindName, base: object) {
     serverOnly: false,
     ...rest,
   });
-  return {
-    accepts: (title: string, spec: object, extra: Extra = {}) => build(title, spec, extra),
-    refuses: (title: string, spec: object, refusal: string, extra: Extra = {}) =>
-      build(title, spec, { refusal, ...extra }),
-    acceptsChange: (title: string, before: object, spec: object) =>
-      build(title, spec, { before: { ...base, ...before }, serverOnly: true }),
-    refusesChange: (title: string, before: object, spec: object, refusal: string, status?: object) =>
-      build(title, spec, { before: { ...base, ...before }, refusal, serverOnly: true, ...(status && { status }) }),
-  };
+  const accepts = (title: string, spec: object, extra: Extra = {}) => build(title, spec, extra);
+  const refuses = (title: string, spec: object, refusal: string, extra: Extra = {}) =>
+    build(title, spec, { refusal, ...extra });
+  const acceptsChange = (title: string, before: object, spec: object) =>
+    build(title, spec, { before: { ...base, ...before }, serverOnly: true });
+  const refusesChange = (title: string, before: object, spec: object, refusal: string, status?: object) =>
+    build(title, spec, { before: { ...base, ...before }, refusal, serverOnly: true, ...(status && { status }) });
+  /** The cases of a kind whose objects specify the installation that manages them. */
+  const instanceCases = [
+    refuses(
+      'an instance that is not a DNS label',
+      { instance: 'Blue' },
+      'lowercase letters, digits and hyphens, such as blue',
+    ),
+    refuses('an instance of 33 characters', { instance: 'b'.repeat(33) }, 'spec.instance'),
+    acceptsChange('the same instance', { instance: 'b'.repeat(32) }, { instance: 'b'.repeat(32) }),
+    refusesChange('another instance', { instance: 'blue' }, { instance: 'green' }, 'instance is immutable'),
+    refusesChange('an instance later', {}, { instance: 'blue' }, 'instance is immutable'),
+    refusesChange('removing the instance', { instance: 'blue' }, { instance: undefined }, 'instance is immutable'),
+  ];
+  return { accepts, refuses, acceptsChange, refusesChange, instanceCases };
 }
 
 /** Returns the manifest as JSON, which is also YAML. */

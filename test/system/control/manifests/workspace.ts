@@ -1,6 +1,6 @@
 import { casesOf } from './case.ts';
 
-const { accepts, refuses, acceptsChange, refusesChange } = casesOf('Workspace', { account: 'acme' });
+const { accepts, refuses, acceptsChange, refusesChange, instanceCases } = casesOf('Workspace', { account: 'acme' });
 
 const sha256 = 'a'.repeat(64);
 const SYSTEM = 'metadata.name cannot be default, kube-* or sluice-*';
@@ -79,14 +79,5 @@ export const workspaceCases = [
   ),
   acceptsChange('no longer marked as a producer', { producer: true }, { producer: false }),
   refusesChange('another account', {}, { account: 'globex' }, 'account is immutable'),
-  refuses(
-    'an instance that is not a DNS label',
-    { instance: 'Blue' },
-    'lowercase letters, digits and hyphens, such as blue',
-  ),
-  refuses('an instance of 33 characters', { instance: 'b'.repeat(33) }, 'spec.instance'),
-  acceptsChange('the same instance', { instance: 'b'.repeat(32) }, { instance: 'b'.repeat(32) }),
-  refusesChange('another instance', { instance: 'blue' }, { instance: 'green' }, 'instance is immutable'),
-  refusesChange('an instance later', {}, { instance: 'blue' }, 'instance is immutable'),
-  refusesChange('removing the instance', { instance: 'blue' }, { instance: undefined }, 'instance is immutable'),
+  ...instanceCases,
 ];
