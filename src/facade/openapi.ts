@@ -60,7 +60,7 @@ const IDEMPOTENCY = {
     'Makes the request safe to repeat. For 24 hours, a request with the same key and content returns the status and body of the first response, without performing the operation again. A key is valid for this operation, and for the workspace or integration in the path. With different content, the response is a 422 `idempotency_conflict`, and while the first request is in progress, a 409 `idempotency_in_progress`. The key of a rejected request can be used again, unless an earlier attempt was interrupted or returned a 5xx.',
   replay:
     "The id of the replay, which is unique for each integration. If the key doesn't consist of 1 to 64 letters, digits, _ and -, a hash of the key is used. Repeating the request with the same key returns the same replay. Using the key for a different replay results in a 422 `idempotency_conflict`. Defaults to an id derived from the request.",
-  none: 'A valid key is ignored, because the request can be safely repeated.',
+  none: 'Ignored because you can always repeat this request. Any key must consist of 1 to 255 visible ASCII characters.',
 } as const;
 
 const idempotencyKeyOf = ({ idempotency }: Route) =>
