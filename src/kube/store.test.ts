@@ -44,9 +44,22 @@ describe('store', () => {
     store.set('added', ['x', 'added']);
     store.set('changed', ['x', 'new']);
     expect([...values]).toEqual([
-      ['x', 'new'],
       ['x', 'z'],
+      ['x', 'added'],
+      ['x', 'new'],
     ]);
+  });
+
+  it('yields the values that replace those of an index, even if it only has a single one', () => {
+    const store = createStore<readonly string[]>({ tags: ([tag = '']) => [tag] });
+    store.set('a', ['x', 'a']);
+    const values = store.eachByIndex('tags', 'x');
+    expect(values.next().value).toEqual(['x', 'a']);
+    store.set('b', ['x', 'b']);
+    expect(values.next().value).toEqual(['x', 'b']);
+    for (const name of ['a', 'b']) store.remove(name);
+    store.set('c', ['x', 'c']);
+    expect([...values]).toEqual([['x', 'c']]);
   });
 
   it('refuses an undeclared index', () => {

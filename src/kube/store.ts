@@ -10,8 +10,8 @@ export type Store<P> = {
   readonly byIndex: (index: string, entry: string) => P[];
   /**
    * Yields the same values as `byIndex`, but each of them is only looked up when it is needed. For use in slices, because
-   * there may be 100,000 values. Does not yield any values that get this entry after the first step, or lose it before
-   * their step.
+   * there may be 100,000 values. Includes all values that get this entry in the meantime, so nothing is missed if one
+   * value replaces another. Does not yield any values that lose it before their step, and none twice.
    *
    * @throws if this index does not exist
    */
@@ -80,11 +80,17 @@ export function createStore<P>(indexers: Indexers<P> = {}): Store<P> {
 
   function* eachByIndex(name: string, entry: string): Generator<P, void, undefined> {
     const index = indexNamed(name);
-    for (const key of keysByIndex(name, entry)) {
-      const keys = index.get(entry);
-      const value = keys === key || (keys instanceof Set && keys.has(key)) ? values.get(key) : undefined;
-      if (value !== undefined) yield value;
-    }
+    const seen = new Set<string>();
+    let keys: Keys | undefined;
+    do {
+      keys = index.get(entry);
+      // A Set also yields what is added to it in the meantime. A changed value is added again.
+      for (const key of typeof keys === 'string' ? [keys] : (keys ?? [])) {
+        if (seen.has(key)) continue;
+        seen.add(key);
+        yield values.get(key) as P;
+      }
+    } while (index.get(entry) !== keys);
   }
 
   return {

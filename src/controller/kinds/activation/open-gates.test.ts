@@ -108,3 +108,13 @@ test('a group key that was always revoked by one of its Activations is not open 
   while (!steps.next().done);
   expect(gates.get(globex)?.map(({ groupKey }) => groupKey)).toEqual(['z']);
 });
+
+test('a group key that was always open is open, even if its Activation is replaced between two pieces', () => {
+  const { gates, put, remove } = setUp(activation('a', 'x'), activation('b', 'y'));
+  const steps = gates.load(globex);
+  steps.next();
+  put(activation('b2', 'y'));
+  remove('b');
+  while (!steps.next().done);
+  expect(gates.get(globex)?.map(({ groupKey }) => groupKey)).toEqual(['x', 'y']);
+});
