@@ -83,6 +83,20 @@ describe('keyed controller', () => {
     void running;
   });
 
+  it('does not process many keys in a single turn of the event loop if they have nothing to wait for', async () => {
+    let processed = 0;
+    const { controller, stop, running } = start({ workers: 4, reconcile: async () => void processed++ });
+    for (let i = 0; i < 3_000; i++) controller.enqueue(`key-${i}`);
+    let most = 0;
+    for (let last = 0; processed < 3_000; last = processed) {
+      await new Promise(setImmediate);
+      most = Math.max(most, processed - last);
+    }
+    expect(most).toBeLessThan(300);
+    stop.abort();
+    await running;
+  });
+
   it('only determines the keys of a change when they are added', async () => {
     const reflected = createReflected<AnyObject>({ project: object => object, log: createLogger({ level: 'silent' }) });
     let determined = 0;

@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { isKubeError, isStale } from '../../kube/kube-error.ts';
 import type { Reflector } from '../../kube/reflector.ts';
 import { createLimitedLog } from '../../telemetry/limited-log.ts';
@@ -30,6 +31,9 @@ export type KeySource = {
   /** Returns the keys of all existing objects. */
   readonly keys: () => Iterable<string>;
 };
+
+/** The number of keys that a controller processes before its workers let the event loop perform everything else. */
+const KEYS_PER_TURN = 256;
 
 /** The number of keys that are added immediately. */
 const AT_ONCE = 100;
@@ -156,6 +160,23 @@ function createFailureLog({ nowMs }: Clock) {
 }
 
 /**
+ * Returns a function that all workers call after each key. A reconciliation that has nothing to write does not wait for
+ * anything else.
+ */
+function createPauses(): () => Promise<void> {
+  let processed = 0;
+  let pause: Promise<void> | undefined;
+  return async () => {
+    if (++processed < KEYS_PER_TURN) return;
+    pause ??= nextTurn().then(() => {
+      processed = 0;
+      pause = undefined;
+    });
+    await pause;
+  };
+}
+
+/**
  * Creates a controller that reconciles keys. Failed reconciliations are retried. A key can be any string, such as
  * `acme/orders`. Each key is only processed by a single worker at a time. The part before the first slash is the
  * tenant, which is used for taking turns.
@@ -164,6 +185,7 @@ export function createKeyedController(options: KeyedControllerOptions): Controll
   const { name, clock, metrics, sources = [], workers = 1, retry, isDeletion } = options;
   const base = options.log.child({ controller: name });
   const logFailure = createFailureLog(clock);
+  const letOthersRun = createPauses();
   let queue: WorkQueue | undefined;
 
   /** Reconciles a key a single time. If requested by the result, the key is enqueued again. */
@@ -207,6 +229,7 @@ export function createKeyedController(options: KeyedControllerOptions): Controll
       metrics.addActiveWorkers(-1);
       metrics.reconciled(result, (clock.nowMs() - beganMs) / 1_000);
       current.done(key);
+      await letOthersRun();
     }
   }
 
