@@ -11,7 +11,7 @@ import type { Logger } from '../../telemetry/log.ts';
 import type { Clock } from '../../time/clock.ts';
 import { type Cached, RESOURCES } from './cached.ts';
 import { INDEXES, type Indexes, type NamespacedKind, spaceOf } from './indexes.ts';
-import { CALL_WITHIN_MS, kubeRefusal } from './kube-failures.ts';
+import { callLimits, kubeRefusal } from './kube-failures.ts';
 import { createLiveLists, type ListLive } from './live-lists.ts';
 import { chargeLookup, createLookups, type LookupIndex } from './lookups.ts';
 
@@ -100,7 +100,7 @@ type Read = <K extends KindName>(kind: K, name: ObjectName) => Promise<Cached<K>
 function createRead(client: Pick<KubeClient, 'get'>): Read {
   return async <K extends KindName>(kind: K, name: ObjectName) => {
     try {
-      return await client.get<Cached<K>>(RESOURCES[kind], name, { signal: AbortSignal.timeout(CALL_WITHIN_MS) });
+      return await client.get<Cached<K>>(RESOURCES[kind], name, callLimits());
     } catch (cause) {
       throw kubeRefusal(cause);
     }

@@ -1,6 +1,17 @@
-import { expect, test } from 'vitest';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
+import { connect } from '../../kube/client.ts';
 import { errorFromStatus } from '../../kube/kube-error.ts';
+import { createLogger } from '../../telemetry/log.ts';
+import { systemClock } from '../../time/clock.ts';
+import { createCaches } from './caches.ts';
 import { kubeRefusal } from './kube-failures.ts';
+import { createLiveLists } from './live-lists.ts';
+import { createResourceWriter } from './resource-writer.ts';
 
 const answer = (status: number, reason: string, message: string, causes: object[] = []) =>
   kubeRefusal(errorFromStatus('PATCH /x', status, { kind: 'Status', reason, message, details: { causes } }));
@@ -59,4 +70,35 @@ test.each([400, 422])('a %i is a fault of the request, with a pointer to each fi
     'invalid_request',
     [{ pointer: '/spec/eventTypes/2', detail: 'is not valid' }],
   ]);
+});
+
+test('a call that the API server asks to repeat too late fails at once, with the reason', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'sluice-facade-'));
+  const server = createServer((_request, response) => response.writeHead(503, { 'retry-after': '5' }).end('{}'));
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve));
+  const kubeconfig = join(folder, 'kubeconfig');
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const cluster = { server: url, 'insecure-skip-tls-verify': true };
+  const context = { cluster: 'c', user: 'u' };
+  const names = { clusters: [{ name: 'c', cluster }], users: [{ name: 'u', user: {} }] };
+  await writeFile(kubeconfig, JSON.stringify({ ...names, contexts: [{ name: 'x', context }], 'current-context': 'x' }));
+  const client = connect({ kubeconfig, clock: systemClock });
+  onTestFinished(async () => {
+    await client.close();
+    await new Promise(resolve => server.close(resolve));
+    await rm(folder, { recursive: true });
+  });
+  const log = createLogger({ level: 'silent' });
+  const caches = createCaches(client, systemClock, log);
+  const limits = { create: (_kind: unknown, _name: unknown, create: () => Promise<unknown>) => create() };
+  const writer = createResourceWriter({ client, caches, clock: systemClock, limits: limits as never });
+  const calls = [
+    caches.live('Workspace', { name: 'shop' }),
+    caches.findBy('Integration', 'tokenHash', 'x'),
+    createLiveLists({ client, keep: object => object })('Package', 'shop'),
+    writer.remove('Package', { metadata: { namespace: 'shop', name: 'all', uid: 'u', resourceVersion: '1' } } as never),
+  ];
+  for (const result of await Promise.allSettled(calls)) {
+    expect(result).toMatchObject({ status: 'rejected', reason: { code: 'unavailable', cause: { status: 503 } } });
+  }
 });

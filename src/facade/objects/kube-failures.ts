@@ -4,7 +4,15 @@ import { Refusal } from '../../http/refusal.ts';
 import { type ErrorCause, isKubeError, type KubeError } from '../../kube/kube-error.ts';
 
 /** The timeout for an API server call, including retries. */
-export const CALL_WITHIN_MS = 4_000;
+const CALL_WITHIN_MS = 4_000;
+
+/**
+ * Returns the time limits for an API server call. If the API server asks to repeat the call too late, it fails at once
+ * because of `timeoutMs`, and its error is kept.
+ */
+export function callLimits(): { readonly signal: AbortSignal; readonly timeoutMs: number } {
+  return { signal: AbortSignal.timeout(CALL_WITHIN_MS), timeoutMs: CALL_WITHIN_MS };
+}
 
 /**
  * Converts a field path such as `spec.eventTypes[2]` to a JSON Pointer into the object. Any text that is not a field

@@ -3,7 +3,7 @@ import type { KubeClient } from '../../kube/client.ts';
 import { isKubeError } from '../../kube/kube-error.ts';
 import { createSingleFlight } from '../../time/single-flight.ts';
 import { type Cached, RESOURCES } from './cached.ts';
-import { CALL_WITHIN_MS, kubeRefusal } from './kube-failures.ts';
+import { callLimits, kubeRefusal } from './kube-failures.ts';
 
 /** Fields that the API server can use to select objects. Only needs an entry for kinds with many objects. */
 type Selectable = { readonly Block: 'spec.integration' | 'spec.target.kind' | 'spec.target.name' };
@@ -42,7 +42,7 @@ export function createLiveLists({ client, keep }: LiveListOptions): ListLive {
     // With a limit, the API server would read all objects from etcd instead of selecting them from its own cache.
     const selection = fieldSelector === '' ? {} : { fieldSelector, limit: 0 };
     try {
-      const options = { namespace, ...selection, signal: AbortSignal.timeout(CALL_WITHIN_MS) };
+      const options = { namespace, ...selection, ...callLimits() };
       return (await client.list<Cached<KindName>, object>(RESOURCES[kind], keep, options)).items;
     } catch (cause) {
       // These fields can't be used yet because the CustomResourceDefinition is from an older version.

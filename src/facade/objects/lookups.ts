@@ -6,7 +6,7 @@ import { isKubeError } from '../../kube/kube-error.ts';
 import { createLocks } from '../../time/locks.ts';
 import { createSingleFlight } from '../../time/single-flight.ts';
 import { type Cached, RESOURCES } from './cached.ts';
-import { CALL_WITHIN_MS, kubeRefusal } from './kube-failures.ts';
+import { callLimits, kubeRefusal } from './kube-failures.ts';
 
 /** The maximum number of concurrent lookups for a kind, for each namespace or for the whole cluster. */
 const LANES = 4;
@@ -42,7 +42,7 @@ export function createLookups({ client, indexes, keep }: LookupOptions) {
   async function list(kind: KindName, namespace: string | undefined, fieldSelector: string) {
     try {
       // A limit can't be used here, because the API server would then read all objects from etcd.
-      const options = { namespace, fieldSelector, limit: 0, signal: AbortSignal.timeout(CALL_WITHIN_MS) };
+      const options = { namespace, fieldSelector, limit: 0, ...callLimits() };
       const { items } = await client.list<Cached<KindName>, Cached<KindName>>(RESOURCES[kind], keep, options);
       return items;
     } catch (cause) {

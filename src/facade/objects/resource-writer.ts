@@ -13,7 +13,7 @@ import { noteChange } from '../audit/changes.ts';
 import { type Cached, RESOURCES } from './cached.ts';
 import type { Caches } from './caches.ts';
 import { conflictingFields, conflictingFieldsWithin } from './field-conflicts.ts';
-import { CALL_WITHIN_MS, fieldManaged, kubeRefusal } from './kube-failures.ts';
+import { callLimits, fieldManaged, kubeRefusal } from './kube-failures.ts';
 import type { LimitGuard } from './limit-guard.ts';
 import { createWaits, type WaitFor } from './wait.ts';
 
@@ -88,7 +88,6 @@ interface WriterParts {
 }
 
 export function createResourceWriter({ client, caches, limits, clock }: WriterParts): ResourceWriter {
-  const deadline = () => AbortSignal.timeout(CALL_WITHIN_MS);
   const waitFor = createWaits(caches, clock);
   const locks = createLocks();
 
@@ -107,7 +106,7 @@ export function createResourceWriter({ client, caches, limits, clock }: WriterPa
     const metadata = before === undefined ? MUST_NOT_EXIST : exactly ? { uid, resourceVersion } : { uid };
     const body = { metadata, spec };
     try {
-      return await client.apply<Cached<K>>(RESOURCES[kind], name, body, { fieldManager: manager, signal: deadline() });
+      return await client.apply<Cached<K>>(RESOURCES[kind], name, body, { fieldManager: manager, ...callLimits() });
     } catch (cause) {
       const refusal = kubeRefusal(cause);
       const present =
@@ -142,7 +141,7 @@ export function createResourceWriter({ client, caches, limits, clock }: WriterPa
       const { metadata } = object;
       const name = { namespace: metadata.namespace, name: metadata.name };
       try {
-        await client.remove(RESOURCES[kind], name, { uid: metadata.uid }, { signal: deadline() });
+        await client.remove(RESOURCES[kind], name, { uid: metadata.uid }, callLimits());
       } catch (cause) {
         // A new object now uses this name, so the previous object no longer exists.
         if (!isKubeError(cause, 409)) throw kubeRefusal(cause);
