@@ -78,21 +78,6 @@ export function createStore<P>(indexers: Indexers<P> = {}): Store<P> {
     return typeof keys === 'string' ? [keys] : [...keys];
   }
 
-  function* eachByIndex(name: string, entry: string): Generator<P, void, undefined> {
-    const index = indexNamed(name);
-    const seen = new Set<string>();
-    let keys: Keys | undefined;
-    do {
-      keys = index.get(entry);
-      // A Set also yields what is added to it in the meantime. A changed value is added again.
-      for (const key of typeof keys === 'string' ? [keys] : (keys ?? [])) {
-        if (seen.has(key)) continue;
-        seen.add(key);
-        yield values.get(key) as P;
-      }
-    } while (index.get(entry) !== keys);
-  }
-
   return {
     get: key => values.get(key),
     keys: () => values.keys(),
@@ -102,7 +87,7 @@ export function createStore<P>(indexers: Indexers<P> = {}): Store<P> {
       keysByIndex(name, entry)
         .map(key => values.get(key))
         .filter(value => value !== undefined),
-    eachByIndex,
+    eachByIndex: (name, entry) => eachOf(indexNamed(name), entry, values),
     keysByIndex,
     *countsByIndex(name) {
       for (const [entry, keys] of indexNamed(name)) yield [entry, typeof keys === 'string' ? 1 : keys.size];
@@ -115,4 +100,22 @@ export function createStore<P>(indexers: Indexers<P> = {}): Store<P> {
     },
     remove,
   };
+}
+
+function* eachOf<P>(
+  index: ReadonlyMap<string, Keys>,
+  entry: string,
+  values: ReadonlyMap<string, P>,
+): Generator<P, void, undefined> {
+  const seen = new Set<string>();
+  let keys: Keys | undefined;
+  do {
+    keys = index.get(entry);
+    // A Set also yields what is added to it in the meantime. A changed value is added again.
+    for (const key of typeof keys === 'string' ? [keys] : (keys ?? [])) {
+      if (seen.has(key)) continue;
+      seen.add(key);
+      yield values.get(key) as P;
+    }
+  } while (index.get(entry) !== keys);
 }
