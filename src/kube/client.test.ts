@@ -171,6 +171,17 @@ describe('client', () => {
     expect(calls).toBe(most);
   });
 
+  it('only waits once for a Lease, so that the next attempt of its holder is not late and knows the error', async () => {
+    let calls = 0;
+    const { client } = await serve((_request, response) => {
+      calls++;
+      answer(response, 503, {}, { 'retry-after': '1' });
+    });
+    const leases = createLeaseStore(client, { namespace: 'system', name: 'leader' });
+    await expect(leases.get(new AbortController().signal)).rejects.toMatchObject({ status: 503 });
+    expect(calls).toBe(2);
+  });
+
   it('counts lost connections separately', async () => {
     let calls = 0;
     const { client } = await serve((request, response) => {

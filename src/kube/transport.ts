@@ -56,10 +56,11 @@ const RETRIES = 3;
 const RETRY_AFTER_MS = 100;
 
 /**
- * The number of retries requested by the server. This is the same as in client-go. Together, they don't take longer than
- * the timeout.
+ * The number of retries requested by the server, for each purpose. For calls, this is the same as in client-go. Together,
+ * they don't take longer than the timeout. A process that holds the Lease tries again itself every 2 seconds. With more
+ * retries, each attempt would end because of its deadline, and the error of the server would not be reported.
  */
-const REQUESTED_RETRIES = 10;
+const REQUESTED_RETRIES = { calls: 10, leases: 1 };
 
 /**
  * The longest `Retry-After` for which we retry a request. Above this, the request fails and it is up to the work queue
@@ -171,7 +172,7 @@ export function createTransport(
 
   async function call<T>(what: Call): Promise<T> {
     let renewed = false;
-    const nextPauseMs = createPauses(clock.nowMs, random, what.timeoutMs);
+    const nextPauseMs = createPauses(clock.nowMs, random, what);
     for (;;) {
       try {
         return (await attempt(what)) as T;
@@ -218,7 +219,8 @@ async function readText(body: Readable, encoding: string | string[] | undefined)
  * Creates a function that returns the delay before the next retry of a failed request in milliseconds, or undefined if it
  * should not be retried.
  */
-function createPauses(nowMs: () => number, random: () => number, timeoutMs = TIMEOUT_MS) {
+function createPauses(nowMs: () => number, random: () => number, what: Call) {
+  const { timeoutMs = TIMEOUT_MS, over = 'calls' } = what;
   const endMs = nowMs() + timeoutMs;
   let lost = 0;
   let requested = 0;
@@ -230,7 +232,7 @@ function createPauses(nowMs: () => number, random: () => number, timeoutMs = TIM
     // The server must not be asked earlier.
     const pauseMs = retryAfterSeconds * 1_000 * (1 + random() / 4);
     const isLong = retryAfterSeconds > LONGEST_RETRY_AFTER_SECONDS || nowMs() + pauseMs >= endMs;
-    return isLong || requested++ === REQUESTED_RETRIES ? undefined : pauseMs;
+    return isLong || requested++ === REQUESTED_RETRIES[over] ? undefined : pauseMs;
   };
 }
 
