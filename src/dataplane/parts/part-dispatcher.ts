@@ -134,17 +134,20 @@ export function createPartDispatcher(deps: PartDispatcherDeps): PartDispatcher {
     if (isSettling) return;
     isSettling = true;
     void (async () => {
-      while (settleWanted) {
-        settleWanted = false;
-        const names = all();
-        while (!(await inSlices(settleSome(names, STARTS_AT_ONCE)))) await caughtUp(redis);
-      }
-    })()
-      // This is repeated when the list is read again.
-      .catch((error: unknown) => log.error({ err: error }, 'failed to start the work on a part'))
-      .finally(() => {
+      try {
+        while (settleWanted) {
+          settleWanted = false;
+          const names = all();
+          while (!(await inSlices(settleSome(names, STARTS_AT_ONCE)))) await caughtUp(redis);
+        }
+      } catch (error) {
+        // This is repeated when the list is read again.
+        log.error({ err: error }, 'failed to start the work on a part');
+      } finally {
+        // There is no turn between the last check and this, so no request is lost.
         isSettling = false;
-      });
+      }
+    })();
   }
 
   function noteMembers(now: readonly string[]): void {
