@@ -93,7 +93,7 @@ export function createRoom(size: number, least = 0): Room {
   function wake(giver: string, own: (() => void) | undefined): void {
     wakeTenant(giver, own);
     for (const tenant of waiting.keys()) {
-      // With so little left, only a workspace that holds less than `least` could take more. None of them is waiting.
+      // With so little left, only a workspace that holds less than `least` could take more. Its own parts wake it.
       if (PART_RATIO * shares.free() < 2 * (PART_RATIO + 1)) return;
       if (tenant !== giver) wakeTenant(tenant, own);
     }
