@@ -40,3 +40,27 @@ test('a call that sends the text of a script and fails does not affect the calls
     '2',
   ]);
 });
+
+test('if the user is not allowed to send the text, this does not cause more commands for each call', async () => {
+  const user = randomUUID();
+  const admin = new Redis(redisUrl());
+  await admin.call('acl', 'setuser', user, 'on', 'nopass', '~*', '+@all', '-eval');
+  const port = Number(new URL(redisUrl()).port);
+  const redis = new Redis({ port, username: user, password: 'any' });
+  onTestFinished(async () => {
+    redis.disconnect();
+    await admin.call('acl', 'deluser', user);
+    admin.disconnect();
+  });
+  const evaluate = createEvaluation({ redis, replicas: undefined });
+  const send = vi.spyOn(redis, 'call');
+  const source = `return '${user}'`;
+  const calls = KEYS.map(key => evaluate({ source, keys: [key], args: [], buffers: false }));
+  for (const { status, reason } of (await Promise.allSettled(calls)) as PromiseRejectedResult[]) {
+    expect([status, reason]).toEqual([
+      'rejected',
+      expect.objectContaining({ message: expect.stringMatching(/^NOPERM/) }),
+    ]);
+  }
+  expect(send.mock.calls.length).toBe(2 * KEYS.length);
+});

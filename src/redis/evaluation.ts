@@ -27,6 +27,7 @@ interface Script {
 }
 
 const isNoScript = (error: unknown) => error instanceof Error && error.message.startsWith('NOSCRIPT');
+const isForbidden = (error: unknown) => error instanceof Error && error.message.startsWith('NOPERM');
 const isMoved = (error: unknown) => error instanceof Error && error.message.startsWith('MOVED ');
 
 /**
@@ -43,9 +44,9 @@ export function createEvaluation(options: {
   /**
    * The calls that are sending the text of a script, by master and hash. After a restart of Redis, thousands of calls
    * find out at the same time that it does not know a script. If each of them sent the text, which can have 75 KB, this
-   * could require more memory than there is.
+   * could require more memory than there is. Resolves with the error if the user is not allowed to send it.
    */
-  const loading = new Map<string, Promise<void>>();
+  const loading = new Map<string, Promise<unknown>>();
 
   function scriptOf(source: string): Script {
     let script = scripts.get(source);
@@ -63,24 +64,27 @@ export function createEvaluation(options: {
       (buffers ? target.callBuffer(command, script, ...rest) : target.call(command, script, ...rest)) as Promise<Reply>;
     const { hash } = scriptOf(source);
     const script = `${masterNameOf(keys[0] ?? '')} ${hash}`;
+    let forbidden: unknown;
     for (;;) {
       try {
         return await send('evalsha', hash);
       } catch (error) {
         if (!isNoScript(error)) throw error;
       }
+      // Otherwise, each of thousands of calls would try this, and all others would ask for the script again each time.
+      if (forbidden !== undefined) throw forbidden;
       const known = loading.get(script);
       if (known === undefined) {
         const loaded = send('eval', source);
         const ended = loaded.then(
-          () => {},
-          () => {},
+          () => undefined,
+          (error: unknown) => (isForbidden(error) ? error : undefined),
         );
         loading.set(script, ended);
         void ended.then(() => loading.delete(script));
         return loaded;
       }
-      await known;
+      forbidden = await known;
     }
   }
 
