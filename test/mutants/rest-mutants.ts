@@ -93,7 +93,7 @@ export const REST_MUTANTS: readonly Mutant[] = [
       'throw refusal;\n    }',
     ],
     ['an object that was changed since its creation counts as created', 'present.metadata.generation === 1 && ', ''],
-    ['a new object with the same name is deleted', '{ uid: metadata.uid }, {', '{}, {'],
+    ['a new object with the same name is deleted', '{ uid: metadata.uid }, callLimits()', '{}, callLimits()'],
     ['a call returns before its object is deleted', '      await waitUntilGone(kind, name, metadata.uid, late);\n', ''],
     ['an edit that was overtaken is not repeated', 'tries === EDITS', 'tries === 1'],
     [
