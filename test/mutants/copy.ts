@@ -1,5 +1,5 @@
 import { cp, symlink } from 'node:fs/promises';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { provideRedis, provideRedisCluster } from '../support/redis/provider.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { type Result, runStage, type Stage } from './stage.ts';
@@ -66,7 +66,9 @@ function freshServers() {
 /** Copies the project. Everything that the copy has started ends with this process. */
 export async function copyProject(): Promise<ProjectCopy> {
   const { path, remove } = await temporaryFolder('mutants');
-  for (const name of COPIED) await cp(join(ROOT, name), join(path, name), { recursive: true });
+  // The packages of the site are larger than everything else, and no mutant needs them.
+  const filter = (file: string) => basename(file) !== 'node_modules';
+  for (const name of COPIED) await cp(join(ROOT, name), join(path, name), { recursive: true, filter });
   await symlink(join(ROOT, 'node_modules'), join(path, 'node_modules'));
   const servers = freshServers();
   let stopTests = () => {};

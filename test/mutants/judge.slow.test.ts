@@ -24,7 +24,7 @@ describe('a mutant', () => {
   let copy: ProjectCopy;
   beforeAll(async () => {
     copy = await copyProject();
-  });
+  }, 60_000);
   afterAll(() => copy.remove());
 
   test.each<[string, Mutant, RegExp]>([
