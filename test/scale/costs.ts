@@ -17,6 +17,8 @@ export interface Change {
   readonly make: (attempt: number) => Promise<unknown>;
   readonly commands: number;
   readonly writes: Cost['writes'];
+  /** A command that the change must not send. */
+  readonly without?: string;
 }
 
 /**
@@ -32,7 +34,10 @@ export async function costsOf<const Changes extends readonly Change[]>(
 ): Promise<{ [I in keyof Changes]: Cost }> {
   const tries = changes.map((): Cost[] => []);
   const fits = (change: Change) => (cost: Cost) =>
-    cost.commands.length <= change.commands && isDeepStrictEqual(cost.writes, change.writes) && isCheap(cost);
+    cost.commands.length <= change.commands &&
+    !cost.commands.some(command => command === change.without) &&
+    isDeepStrictEqual(cost.writes, change.writes) &&
+    isCheap(cost);
   for (let attempt = 0; attempt < TRIES; attempt++) {
     for (const [i, change] of changes.entries()) tries[i]?.push(await costOf(change, attempt));
     if (changes.every((change, i) => tries[i]?.some(fits(change)))) break;
