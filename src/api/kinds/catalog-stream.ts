@@ -22,9 +22,7 @@ export const CatalogStreamSpec = withTransitions(
       .optional(),
     eventTypes: atomicList(
       visibleAscii(128, 'order.created').describe('Event type, consisting of 1 to 128 visible ASCII characters.'),
-      {
-        max: 256,
-      },
+      { max: 256 },
     )
       .describe(
         'Event types accepted by ingress; all others are rejected with 422 unknown_event_type. Leave empty to accept any type. Duplicates are ignored.',

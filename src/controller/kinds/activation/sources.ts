@@ -13,8 +13,8 @@ export function pairSources(
   isEcho: (old: AnyObject | undefined, current: AnyObject) => boolean,
 ): readonly KeySource[] {
   const { store } = caches.Activation;
-  function* pairsIn(namespaces: Iterable<string>): Generator<string> {
-    for (const namespace of namespaces) yield* pairsOf(store.eachByIndex('namespace', namespace));
+  function* pairKeysIn(namespaces: Iterable<string>): Generator<string> {
+    for (const namespace of namespaces) yield* pairKeysOf(store.eachByIndex('namespace', namespace));
   }
   return [
     keysFrom(caches.Activation, (old, current) => {
@@ -25,17 +25,17 @@ export function pairSources(
       const object = current ?? old;
       if (object === undefined) return [];
       if (!isCreatedOrDeleted(old, current) && acceptedReason(old) === acceptedReason(current)) return [];
-      return pairsOf(store.eachByIndex('integration', keyOf(object.metadata)));
+      return pairKeysOf(store.eachByIndex('integration', keyOf(object.metadata)));
     }),
     changedKeysFrom(caches.Workspace, (old, current) =>
-      isCreatedOrDeleted(old, current) ? pairsIn(keyOfChanged(old, current)) : [],
+      isCreatedOrDeleted(old, current) ? pairKeysIn(keyOfChanged(old, current)) : [],
     ),
-    fromAdoptions(caches, namespace => pairsIn([namespace])),
+    fromAdoptions(caches, namespace => pairKeysIn([namespace])),
   ];
 }
 
-/** Yields the pair of each Activation. There may be 100,000 of them. */
-function* pairsOf(activations: Iterable<Cached<'Activation'>>): Generator<string> {
+/** Yields the key of each Activation's pair. There may be 100,000 of them. */
+function* pairKeysOf(activations: Iterable<Cached<'Activation'>>): Generator<string> {
   for (const activation of activations) yield pairKeyOf(activation);
 }
 
