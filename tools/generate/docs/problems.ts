@@ -73,7 +73,7 @@ export function renderProblems(): string {
         ['`detail`', 'What to do about this error.'],
         [
           '`errors`',
-          'What is not valid, if it is a field: its `pointer` (in the body), `header`, or `parameter`, and a `detail` with the reason.',
+          'What is not valid, if it is a field: its `pointer` (in the body), `header`, or `parameter`, and a `detail` with the reason. If more than 20 fields are not valid, it may only contain the first 20.',
         ],
         [
           '`type`',
