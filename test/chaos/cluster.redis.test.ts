@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { createRandom } from '../system/support/publisher.ts';
+import { createRandom } from '../support/random.ts';
 import { formatReport, runFault } from './run.ts';
 
 test('does not lose, reorder, or charge any event twice during a failover and a resharding of a Redis Cluster', async () => {

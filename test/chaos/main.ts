@@ -1,4 +1,4 @@
-import { createRandom } from '../system/support/publisher.ts';
+import { createRandom } from '../support/random.ts';
 import { CLUSTER_FAULTS, type ClusterFault } from './cluster-faults.ts';
 import { FAULTS, type Fault } from './faults.ts';
 import { FAKETIME_PACKAGE, hasFaketime } from './redis-clock.ts';

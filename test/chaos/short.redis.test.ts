@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { createRandom } from '../system/support/publisher.ts';
+import { createRandom } from '../support/random.ts';
 import { formatReport, runFault } from './run.ts';
 
 test('does not lose, reorder, or charge any event twice if a dispatcher is killed, Redis is slow, or scripts are lost', async () => {

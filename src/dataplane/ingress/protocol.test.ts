@@ -1,6 +1,7 @@
 import { connect } from 'node:net';
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { createChoices } from '../../../test/support/random.ts';
 import { createLogger } from '../../telemetry/log.ts';
 import { createRegistry } from '../../telemetry/metrics.ts';
 import { createIngress } from './server.ts';
@@ -162,25 +163,13 @@ test.each([
   expect(statusOf(await exchange(head, false))).toBe(status);
 });
 
-/** A small deterministic generator (mulberry32), so that failures can be repeated. */
-function createRandom(seed: number): (below: number) => number {
-  let state = seed;
-  return below => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) % below;
-  };
-}
-
 /** The number of malformed requests. `make test-api` sends 50,000. */
 const MALFORMED = Number(process.env['MALFORMED'] || 2_000);
 
 test(`continues after ${MALFORMED} malformed requests without any 5xx`, {
   timeout: 60_000 + MALFORMED * 20,
 }, async () => {
-  const random = createRandom(7);
-  const pick = (list: readonly string[]): string => list[random(list.length)] ?? '';
+  const { below, pick } = createChoices(7);
   const pieces = [
     '%',
     '%00',
@@ -200,7 +189,7 @@ test(`continues after ${MALFORMED} malformed requests without any 5xx`, {
     ', ',
     'a',
   ];
-  const junk = (most: number): string => Array.from({ length: random(most) }, () => pick(pieces)).join('');
+  const junk = (most: number): string => Array.from({ length: below(most) }, () => pick(pieces)).join('');
   const names = [
     'x-sluice-group-key',
     'ce-partitionkey',
@@ -229,14 +218,14 @@ test(`continues after ${MALFORMED} malformed requests without any 5xx`, {
       `${target}${junk(2)}`,
     ]);
     const method = pick(['POST', 'POST', 'POST', 'GET', 'PUT', 'QUERY', 'PROPFIND', 'CONNECT', 'X']);
-    const headers = Array.from({ length: random(4) }, () => {
+    const headers = Array.from({ length: below(4) }, () => {
       return `${pick(names)}: ${pick([junk(4), 'chunked', 'application/cloudevents+json', '5', 'h2c'])}\r\n`;
     });
     const body = pick(['', '{}', '{"id":1,"partitionkey":[]}', '5\r\nhello\r\n0\r\n\r\n', junk(9)]);
-    const length = random(3) === 0 ? '' : `content-length: ${body.length}\r\n`;
-    const host = random(9) === 0 ? '' : 'host: x\r\n';
+    const length = below(3) === 0 ? '' : `content-length: ${body.length}\r\n`;
+    const host = below(9) === 0 ? '' : 'host: x\r\n';
     const version = pick(['HTTP/1.1', 'HTTP/1.1', 'HTTP/1.0', 'HTTP/2.0', '']);
-    const head = `${method} ${path} ${version}\r\n${host}${random(5) === 0 ? '' : key}${headers.join('')}${length}\r\n`;
+    const head = `${method} ${path} ${version}\r\n${host}${below(5) === 0 ? '' : key}${headers.join('')}${length}\r\n`;
     return Buffer.from(head + body, 'latin1');
   };
   const seen = new Map<number, number>();

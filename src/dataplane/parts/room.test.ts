@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test, vi } from 'vitest';
-import { createRandom, type Random } from '../../../test/support/facade/random.ts';
+import { type Choices, createChoices } from '../../../test/support/random.ts';
 import { createRoom, type RoomShare } from './room.ts';
 
 const SIZE = 4_608;
@@ -149,7 +149,7 @@ function createExchanging(part: Part): Exchanging {
 /**
  * Starts or ends an exchange of a random part, as in `exchange-loop.ts`. Endpoints are slow, so only a few claims end.
  */
-function exchangeAll(parts: readonly Exchanging[], { below, pick }: Random, check: () => void): void {
+function exchangeAll(parts: readonly Exchanging[], { below, pick }: Choices, check: () => void): void {
   for (let step = 0; step < 20_000; step++) {
     const part = pick(parts);
     const { share, limit, held, want } = part;
@@ -180,7 +180,7 @@ test.each([
   const other = room.join('b');
   const parts = join(room, ...Array.from({ length: count }, () => 'a')).map(createExchanging);
   let [most, least] = [0, SIZE];
-  exchangeAll(parts, createRandom(seed), () => {
+  exchangeAll(parts, createChoices(seed), () => {
     most = Math.max(most, SIZE - room.free());
     least = Math.min(least, other.free());
   });

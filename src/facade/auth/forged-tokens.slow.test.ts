@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { collectAudit } from '../../../test/support/facade/collect-audit.ts';
 import { createForgeries } from '../../../test/support/facade/forgeries.ts';
 import { AUDIENCE, startIssuer, type TestIssuer } from '../../../test/support/facade/issuer.ts';
-import { createRandom } from '../../../test/support/facade/random.ts';
+import { createChoices } from '../../../test/support/random.ts';
 import { createLogger } from '../../telemetry/log.ts';
 import { createRegistry } from '../../telemetry/metrics.ts';
 import type { Route } from '../contract/route.ts';
@@ -108,7 +108,7 @@ test(
     let next = 0;
     const worker = async () => {
       for (let i = next++; i < TOKENS; i = next++) {
-        const random = createRandom(SEED + i);
+        const random = createChoices(SEED + i);
         const [name, forge] = forgeries[i % forgeries.length] as (typeof forgeries)[number];
         const token = await forge(random);
         const { status, challenge, text } = await send(token, random.pick(ROUTES));

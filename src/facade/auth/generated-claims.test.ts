@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { createRandom, type Random } from '../../../test/support/facade/random.ts';
+import { type Choices, createChoices } from '../../../test/support/random.ts';
 import { clientOf } from './client-rules.ts';
 import { readIdentity } from './identity.ts';
 import { SCOPES } from './scopes.ts';
@@ -17,7 +17,7 @@ const CHOSEN = ['preferred_username', 'name', 'email', 'nickname', 'scope', '__p
 const SIGNED_IN = ['auth_time', 'amr', 'sid', 'uid', 'nonce'];
 
 /** Returns the claims of a person who uses a client and tries to impersonate it. */
-function personOf(random: Random): Record<string, unknown> {
+function personOf(random: Choices): Record<string, unknown> {
   const claims: Record<string, unknown> = { iss: 'https://login.example', sub: random.pick(NAMES) || 'ada' };
   const set = (name: string, value: unknown) => Object.defineProperty(claims, name, { value, enumerable: true });
   for (const name of CLIENT_NAMES) if (random.below(2) === 0) claims[name] = CLIENT;
@@ -30,7 +30,7 @@ test(`none of ${TOKENS} tokens of people stands for a client (SEED=${SEED})`, ()
   const failures: unknown[] = [];
   let named = 0;
   for (let i = 0; i < TOKENS; i++) {
-    const claims = personOf(createRandom(SEED + i));
+    const claims = personOf(createChoices(SEED + i));
     if (CLIENT_NAMES.some(name => Object.hasOwn(claims, name))) named += 1;
     if (readIdentity(claims).client !== undefined) failures.push(claims);
   }
@@ -44,7 +44,7 @@ const WORDS = Object.keys(SCOPES);
 const BLANKS = [' ', '  ', '\t', '\u00a0', '\u2003', ',', ';', '+', '%20', '\n'];
 
 /** Returns the value of a scope claim, and the resulting scopes. */
-function scopesGiven(random: Random): { value: unknown; given: readonly string[] } {
+function scopesGiven(random: Choices): { value: unknown; given: readonly string[] } {
   const words = Array.from({ length: random.below(4) }, () =>
     random.pick([...WORDS, 'waas:*', 'WAAS:WRITE', 'waas:write2', 'xwaas:write', 'waas', '*', '']),
   );
@@ -68,7 +68,7 @@ function scopesGiven(random: Random): { value: unknown; given: readonly string[]
 test(`${TOKENS} tokens give the scopes that they name, and no others (SEED=${SEED})`, () => {
   const failures: unknown[] = [];
   for (let i = 0; i < TOKENS; i++) {
-    const random = createRandom(SEED + i);
+    const random = createChoices(SEED + i);
     const [one, other] = [scopesGiven(random), scopesGiven(random)];
     // The roles of a person are not scopes.
     const claims = { iss: 'i', sub: 's', scope: one.value, scp: other.value, roles: WORDS };

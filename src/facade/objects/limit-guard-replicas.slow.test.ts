@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { createRandom, type Random } from '../../../test/support/facade/random.ts';
 import { createManualClock, type ManualClock } from '../../../test/support/manual-clock.ts';
+import { type Choices, createChoices } from '../../../test/support/random.ts';
 import type { KindName } from '../../api/kinds/kinds.ts';
 import { Refusal } from '../../http/refusal.ts';
 import type { ChangeHandler } from '../../kube/reflected.ts';
@@ -103,7 +103,7 @@ async function run(options: {
   readonly removals: number;
   /** The fraction of calls that fail: one in this number, or none if it is 0. */
   readonly failures: number;
-  readonly random: Random;
+  readonly random: Choices;
   /** The delay of the replica with this number. */
   readonly lagMs: (replica: number) => number;
   readonly writeMs: (replica: number) => number;
@@ -141,7 +141,7 @@ async function run(options: {
 
 describe('replicas whose caches are delayed', () => {
   test('exceed a limit by at most one each, and do not store refused objects', async () => {
-    const random = createRandom(SEED);
+    const random = createChoices(SEED);
     const found = { reached: 0, passed: 0 };
     for (let round = 0; round < ROUNDS; round++) {
       const replicas = 2 + random.below(2);
@@ -174,7 +174,7 @@ describe('replicas whose caches are delayed', () => {
   }, 120_000);
 
   test('exceed it by at most the objects that one of them creates concurrently, even if it is slow', async () => {
-    const random = createRandom(SEED);
+    const random = createChoices(SEED);
     for (let round = 0; round < ROUNDS / 100; round++) {
       const { store } = await run({
         replicas: 2,

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { TestPart } from '../../../test/support/part/part.ts';
-import { createRandom } from '../../../test/system/support/publisher.ts';
+import { createChoices } from '../../../test/support/random.ts';
 import { onEachRedis } from '../../redis/testing/each-redis.ts';
 import type { ScriptClient } from '../call.ts';
 import { sweepAll } from '../sweep/testing/sweep-all.ts';
@@ -11,8 +11,7 @@ const SEED = Number(process.env.SEED || 7);
 
 onEachRedis(redis => {
   test('random rounds through two replicas, with crashes, expiry, and other limits, never exceed the limit, and store all acknowledged events', async () => {
-    const random = createRandom(SEED);
-    const below = (n: number) => Math.floor(random() * n);
+    const { below } = createChoices(SEED);
     let limit = 40_000;
     const { parts, replicaOf, send, setLimit, stored, events, pass } = await startAccount(redis(), limit, 4);
     const dying = (t: TestPart): ScriptClient => ({
@@ -66,8 +65,7 @@ onEachRedis(redis => {
   }, 120_000);
 
   test('random rounds with an increasing number of parts only refuse events if 95 % of the limit is used', async () => {
-    const random = createRandom(SEED);
-    const below = (n: number) => Math.floor(random() * n);
+    const { below } = createChoices(SEED);
     let limit = 100_000;
     const { parts, send, setLimit, stored, pass } = await startAccount(redis(), limit, 12);
     let refused = 0;

@@ -1,10 +1,10 @@
 import { createHmac } from 'node:crypto';
+import type { Choices } from '../random.ts';
 import { encodePart, publicJwk, publicPem, signParts } from './compact-token.ts';
 import { AUDIENCE, goodClaims, type TestIssuer } from './issuer.ts';
-import type { Random } from './random.ts';
 
 /** Creates a token that must be refused from parts of valid tokens. */
-export type Forgery = (random: Random) => string | Promise<string>;
+export type Forgery = (random: Choices) => string | Promise<string>;
 
 export interface ForgeryMaterial {
   /** A configured issuer, RS256. */
@@ -24,7 +24,7 @@ const NAMES = ['iss', 'aud', 'sub', 'exp', 'nbf', 'iat', 'cnf'];
 const KEY_MEMBERS = ['jku', 'x5u', 'jwk', 'x5c', 'x5t', 'x5t#S256'];
 
 /** Flips a bit of a part. Parts must be canonical, so the decoded value always changes. */
-function flipBit(random: Random, part: string): string {
+function flipBit(random: Choices, part: string): string {
   const bytes = Buffer.from(part, 'base64url');
   const at = random.below(bytes.length);
   bytes[at] = (bytes[at] as number) ^ (1 << random.below(8));
@@ -45,7 +45,7 @@ function addModulus(signature: string, modulus: string): string | undefined {
 /** Returns different methods for forging a token. */
 export function createForgeries({ issuer, attacker, good }: ForgeryMaterial): Readonly<Record<string, Forgery>> {
   const header = (members: Members = {}) => ({ alg: 'RS256', kid: issuer.key().kid, typ: 'JWT', ...members });
-  const twoOf = (random: Random): [string, string] => {
+  const twoOf = (random: Choices): [string, string] => {
     const [one, other] = [random.below(good.length), random.below(good.length - 1)];
     return [good[one] as string, good[other < one ? other : other + 1] as string];
   };

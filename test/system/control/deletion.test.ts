@@ -2,9 +2,10 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { tenantId } from '../../../src/core/ids/ids.ts';
 import { NAMESPACES } from '../../../src/kube/resource.ts';
+import { createRandom } from '../../support/random.ts';
 import { eventually } from '../support/deadline.ts';
 import { lineOf, list, OURS } from '../support/listed.ts';
-import { createRandom, makeSample, type Publisher } from '../support/publisher.ts';
+import { makeSample, type Publisher } from '../support/publisher.ts';
 import { INGRESS_KEY, PRODUCER, QUEUE } from '../support/small-world.ts';
 import { useSmallWorld } from '../support/use-small-world.ts';
 import {

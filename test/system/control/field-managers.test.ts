@@ -6,8 +6,8 @@ import { activationObjectName, blockObjectName, subscriptionObjectName } from '.
 import { connect, type KubeClient } from '../../../src/kube/client.ts';
 import type { KubeError } from '../../../src/kube/kube-error.ts';
 import { resourceOf } from '../../../src/kube/resource.ts';
+import { createRandom } from '../../support/random.ts';
 import { type FacadeWorld, makeTenants, openFacadeWorld } from '../rest/support/facade-world.ts';
-import { createRandom } from '../support/publisher.ts';
 import type { Problem, Reply, RestClient } from '../support/rest-client.ts';
 import { apply, integration, stream, waitForAll } from '../support/world.ts';
 import { type Managed, ownersOf, trespasses } from './field-ownership.ts';

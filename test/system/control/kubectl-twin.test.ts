@@ -4,12 +4,12 @@ import { WORKSPACE_LABEL } from '../../../src/api/well-known.ts';
 import { publicId } from '../../../src/core/ids/ids.ts';
 import { hashIngressKey } from '../../../src/core/ids/ingress-key.ts';
 import { subscriptionObjectName } from '../../../src/core/ids/object-names.ts';
+import { createRandom } from '../../support/random.ts';
 import { accept } from '../rest/support/invitation-world.ts';
 import { openStoryWorld, type StoryWorld } from '../rest/support/story-world.ts';
 import { controlDiff, readControlLines } from '../support/control-dump.ts';
 import { eventually } from '../support/deadline.ts';
 import { type Installation, install } from '../support/installation.ts';
-import { createRandom } from '../support/publisher.ts';
 import type { Reply, RestClient } from '../support/rest-client.ts';
 import { kubectl, type Manifest } from '../support/world.ts';
 

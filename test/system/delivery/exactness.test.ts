@@ -1,16 +1,10 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { createRandom } from '../../support/random.ts';
 import type { Sluice } from '../../support/sluice.ts';
 import { faultsOf, readInbox, readReasons, readSeries } from '../support/audit.ts';
 import { eventually, spread } from '../support/deadline.ts';
 import { type Installation, install } from '../support/installation.ts';
-import {
-  countStatuses,
-  createPublisher,
-  createRandom,
-  makeSample,
-  makeSamples,
-  type Publisher,
-} from '../support/publisher.ts';
+import { countStatuses, createPublisher, makeSample, makeSamples, type Publisher } from '../support/publisher.ts';
 import { type Receiver, startReceiver } from '../support/receiver.ts';
 import {
   activation,

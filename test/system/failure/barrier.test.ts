@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { createRandom } from '../../support/random.ts';
 import type { Sluice } from '../../support/sluice.ts';
 import { type Clerk, openClerk, type Version } from '../rest/support/clerk.ts';
 import { faultsOf } from '../support/audit.ts';
@@ -23,7 +24,6 @@ import {
 } from '../support/barrier-world.ts';
 import { eventually, spread } from '../support/deadline.ts';
 import { type Installation, install } from '../support/installation.ts';
-import { createRandom } from '../support/publisher.ts';
 import { type LoadedEvent, startLoad } from '../support/steady-load.ts';
 import { activation, block } from '../support/world.ts';
 

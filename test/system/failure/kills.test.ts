@@ -1,9 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect, it } from 'vitest';
+import { createRandom } from '../../support/random.ts';
 import type { Sluice } from '../../support/sluice.ts';
 import { faultsOf, queueLength, readInbox, readSeries } from '../support/audit.ts';
 import { eventually, spread } from '../support/deadline.ts';
-import { countStatuses, createRandom, makeSamples, type Sample } from '../support/publisher.ts';
+import { countStatuses, makeSamples, type Sample } from '../support/publisher.ts';
 import { PRODUCER, QUEUE, SUBSCRIPTION } from '../support/small-world.ts';
 import { ROLES, useSmallWorld } from '../support/use-small-world.ts';
 import { activation } from '../support/world.ts';

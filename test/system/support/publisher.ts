@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { Pool } from 'undici';
 import { tenantId } from '../../../src/core/ids/ids.ts';
+import { createRandom } from '../../support/random.ts';
 
 /** An event to publish. */
 export interface Sample {
@@ -120,17 +121,6 @@ export function countStatuses(publications: Iterable<Publication>): Record<numbe
   const counts: Record<number, number> = {};
   for (const { status } of publications) counts[status] = (counts[status] ?? 0) + 1;
   return counts;
-}
-
-/** Returns deterministic numbers below 1, which are the same for the same seed (mulberry32). */
-export function createRandom(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let t = Math.imul(state ^ (state >>> 15), 1 | state);
-    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
-    return ((t ^ (t >>> 14)) >>> 0) / 4_294_967_296;
-  };
 }
 
 /**

@@ -3,6 +3,7 @@ import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Client } from 'undici';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createChoices } from '../../../../test/support/random.ts';
 import { createAnswerReader } from './answer-reader.ts';
 
 /**
@@ -12,16 +13,7 @@ import { createAnswerReader } from './answer-reader.ts';
 const CASES = Number(process.env.FUZZ ?? 1_500);
 const SEED = Number(process.env.SEED ?? 1);
 
-let state = SEED;
-/** Mulberry32. */
-function random(): number {
-  state = (state + 0x6d2b79f5) | 0;
-  let t = Math.imul(state ^ (state >>> 15), 1 | state);
-  t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
-  return ((t ^ (t >>> 14)) >>> 0) / 4_294_967_296;
-}
-const below = (n: number) => Math.floor(random() * n);
-const pick = <T>(values: readonly T[]): T => values[below(values.length)] as T;
+const { random, below, pick } = createChoices(SEED);
 const maybe = (share: number, text: () => string) => (random() < share ? text() : '');
 
 const BODIES = ['', 'a', 'hello', 'x'.repeat(300), '\r\n\r\n', 'HTTP/1.1 200 OK\r\n\r\n', '0\r\n\r\n'];
