@@ -23,6 +23,7 @@ export async function startSluiceRoles(
     opsUrl: controller.opsUrl,
     log: controller.log,
     running: () => all.every(each => each.running()),
+    readyz: controller.readyz,
     logLines: async () => (await Promise.all(all.map(each => each.logLines()))).flat(),
     metric: async (name, labels) =>
       (await Promise.all(all.map(each => each.metric(name, labels)))).reduce((sum, each) => sum + each, 0),

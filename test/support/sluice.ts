@@ -38,6 +38,8 @@ export type Sluice = {
   /** The path of the log file. */
   readonly log: string;
   readonly running: () => boolean;
+  /** Returns the status and the body of `/readyz`, or `[0, '']` if the process does not respond. */
+  readonly readyz: () => Promise<readonly [status: number, body: string]>;
   /** Returns the parsed lines of the log so far, skipping lines which are not JSON. */
   readonly logLines: () => Promise<Record<string, unknown>[]>;
   /** Returns the total of all samples of a metric with these labels. */
@@ -103,7 +105,11 @@ export async function startSluice(options: SluiceOptions): Promise<Sluice> {
     ...options.env,
   };
 
-  const isReady = async () => (await fetch(`${opsUrl}/readyz`)).status === 200;
+  const readyz: Sluice['readyz'] = async () => {
+    const answer = await fetch(`${opsUrl}/readyz`).catch(() => undefined);
+    return answer === undefined ? [0, ''] : [answer.status, await answer.text()];
+  };
+  const isReady = async () => (await readyz())[0] === 200;
   async function start(): Promise<ChildProcess> {
     const child = startChild({ command, args: [...args, role], log, env });
     if (!options.unready) {
@@ -126,6 +132,7 @@ export async function startSluice(options: SluiceOptions): Promise<Sluice> {
     opsUrl,
     log,
     running: () => child.running(),
+    readyz,
     logLines: async () => (await readFile(log, 'utf8')).split('\n').flatMap(parseLine),
     metric: async (name, labels = {}) => sumOf(await (await fetch(`${opsUrl}/metrics`)).text(), name, labels),
     kill,

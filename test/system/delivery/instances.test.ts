@@ -244,10 +244,9 @@ describe('two installations in one cluster', () => {
   test('a second installation does not lead with the same Redis, and explains what to change', async () => {
     await plain.stop();
     const wrong = await start('blue', { redisUrl: installed.redis.url, unready: true });
-    const readReadiness = async () => (await fetch(`${wrong.opsUrl}/readyz`)).text();
     const sentence =
       'the data belongs to the default installation, but SLUICE_INSTANCE makes this the installation blue. Set SLUICE_REDIS_URL to a separate Redis for each installation';
-    await eventually('the reason is reported', async () => (await readReadiness()).includes(sentence), WITHIN);
+    await eventually('the reason is reported', async () => (await wrong.readyz())[1].includes(sentence), WITHIN);
     expect(await wrong.metric('sluice_role_impaired', { reason: 'ForeignRedis' })).toBeGreaterThan(0);
     await wrong.stop();
   });

@@ -291,11 +291,11 @@ test('a process that is stopping becomes unready immediately, continues to serve
   expect((await rest()).headers.get('connection')).toBe('keep-alive');
   const signalledMs = performance.now();
   const ended = ending.stop();
-  await eventually('the process is not ready', async () => (await fetch(`${ending.opsUrl}/readyz`)).status === 503, {
+  await eventually('the process is not ready', async () => (await ending.readyz())[0] === 503, {
     withinMs: 60_000,
     everyMs: 10,
   });
-  expect(await (await fetch(`${ending.opsUrl}/readyz`)).text()).toBe('process: The process is stopping.\n');
+  expect((await ending.readyz())[1]).toBe('process: The process is stopping.\n');
   let answered = 0;
   while (answered < 10) expect(await post(`ending.${++answered}`)).toEqual({ status: 202, connection: 'close' });
   const late = await rest();

@@ -11,7 +11,6 @@ import { type Issuer, startIssuer } from '../../support/issuer.ts';
 import { type MailServer, startMailServer } from '../../support/mail/mail-server.ts';
 import { type OtlpReceiver, startOtlpReceiver } from '../../support/otlp-receiver.ts';
 import { DOCUMENTED, type RedisServer, startRedis } from '../../support/redis/server.ts';
-import type { Sluice } from '../../support/sluice.ts';
 import { type TemporaryFolder, temporaryFolder } from '../../support/temporary-folder.ts';
 import { eventually } from '../support/deadline.ts';
 import { type Installation, install } from '../support/installation.ts';
@@ -94,8 +93,6 @@ async function call(url: string, path: string, token = '') {
 }
 
 const catalogOf = (producer: string) => `/waas/producer/${tenantId(producer)}/catalog`;
-const readyz = async ({ opsUrl }: Sluice) => (await fetch(`${opsUrl}/readyz`)).text();
-
 it('with NODE_EXTRA_CA_CERTS, the authority is trusted for Redis, the identity provider, the mail server, and the collector', async () => {
   const sluice = await installed.start({ env: { ...env, NODE_EXTRA_CA_CERTS: ca } });
   const owner = { owners: [{ issuer: issuer.url, subject: 'ada', role: 'Owner' }], plan: 'Metered' };
@@ -125,7 +122,7 @@ it('with NODE_EXTRA_CA_CERTS, the authority is trusted for Redis, the identity p
   const rejected = () => sluice.metric('sluice_certificate_rejected', { use: 'ingress' });
   await eventually('the wrong key is reported', async () => (await rejected()) === 1, WITHIN);
   expect((await call(sluice.ingressUrl, '/')).name).toBe('second');
-  expect(await readyz(sluice)).toBe('ok\n');
+  expect(await sluice.readyz()).toEqual([200, 'ok\n']);
   await replace(own);
   await eventually('the certificate is used again', async () => (await rejected()) === 0, WITHIN);
   await sluice.stop();
@@ -135,7 +132,7 @@ it('without NODE_EXTRA_CA_CERTS, each of these services is refused', async () =>
   const waiting = await installed.start({ role: 'dispatcher', unready: true, env });
   await eventually(
     'Redis is refused',
-    async () => (await readyz(waiting).catch(() => '')).includes('Set SLUICE_REDIS_CA_FILE'),
+    async () => (await waiting.readyz())[1].includes('Set SLUICE_REDIS_CA_FILE'),
     WITHIN,
   );
   const exported = collector.requests.length;

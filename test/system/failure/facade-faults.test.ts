@@ -145,9 +145,9 @@ test('without the API server, changes return 503 immediately, and all calls retu
     // The facade has worked before, and all replicas share the API server, so it remains in the Service and reports the
     // problem.
     const reports = async () => {
-      const health = await fetch(`${facade.opsUrl}/readyz`);
-      expect(health.status).toBe(200);
-      return (await health.text()).startsWith('ok\nfacade: The caches of ');
+      const [status, body] = await facade.readyz();
+      expect(status).toBe(200);
+      return body.startsWith('ok\nfacade: The caches of ');
     };
     await eventually('it reports this', reports, { withinMs: 60_000 });
   } finally {
@@ -155,11 +155,9 @@ test('without the API server, changes return 503 immediately, and all calls retu
   }
   const reply = await untilAnswered(() => ada.post('/waas/activations', pair('no api')) as Promise<Problem>);
   expect(reply.status, JSON.stringify(reply.body)).toBe(200);
-  await eventually(
-    'the facade is not impaired',
-    async () => (await (await fetch(`${facade.opsUrl}/readyz`)).text()) === 'ok\n',
-    { withinMs: 60_000 },
-  );
+  await eventually('the facade is not impaired', async () => (await facade.readyz())[1] === 'ok\n', {
+    withinMs: 60_000,
+  });
 });
 
 test('a facade that is stopping responds to the requests in progress', async () => {

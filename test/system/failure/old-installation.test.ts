@@ -26,11 +26,6 @@ afterAll(async () => {
   await issuer?.close();
 });
 
-async function readyz({ opsUrl }: Sluice): Promise<readonly [status: number, body: string]> {
-  const answer = await fetch(`${opsUrl}/readyz`).catch(() => undefined);
-  return answer === undefined ? [0, ''] : [answer.status, await answer.text()];
-}
-
 /** Returns the CustomResourceDefinition of Account from a version that had no public ids. */
 function olderAccounts(): Manifest {
   const crd = structuredClone(describeCrd(KINDS.Account));
@@ -51,14 +46,14 @@ it('a controller with an old CustomResourceDefinition does not lead, and reports
   controller = await installed.start({ role: 'controller', kubeconfig, unready: true });
   const reported =
     'controller: CustomResourceDefinition accounts.sluice.dev is older and does not contain status.publicId. To update it, run kubectl apply --server-side -f crds/ with the files of this version\n';
-  await eventually('the controller reports this', async () => (await readyz(controller))[1] === reported, WITHIN);
-  expect((await readyz(controller))[0]).toBe(503);
+  await eventually('the controller reports this', async () => (await controller.readyz())[1] === reported, WITHIN);
+  expect((await controller.readyz())[0]).toBe(503);
   expect(await controller.metric('sluice_role_impaired', { reason: 'OutdatedCRDs' })).toBe(1);
   await apply(cluster, tenant('shop'));
   expect(await kubectl(cluster, ['get', 'leases', '-n', 'sluice-system', '-o', 'name'])).toBe('');
 
   await kubectl(cluster, ['apply', '--server-side', '-f', CRDS]);
-  await eventually('the controller is ready', async () => (await readyz(controller))[1] === 'ok\n', WITHIN);
+  await eventually('the controller is ready', async () => (await controller.readyz())[1] === 'ok\n', WITHIN);
   const led = async () => (await conditionOf(cluster, 'account/shop', undefined)) === 'True/LedgerReady';
   await eventually('the controller leads', led, WITHIN);
 });
@@ -69,13 +64,13 @@ it('a facade with the controller permissions reports the missing role until it i
   const facade = await installed.start({ role: 'facade', kubeconfig, env: issuer.env, unready: true });
   const reported =
     /^facade: Kubernetes does not grant create \w+\.sluice\.dev, .*: bind the ClusterRole sluice-facade of/;
-  await eventually('the facade reports this', async () => reported.test((await readyz(facade))[1]), WITHIN);
-  expect((await readyz(facade))[0]).toBe(503);
+  await eventually('the facade reports this', async () => reported.test((await facade.readyz())[1]), WITHIN);
+  expect((await facade.readyz())[0]).toBe(503);
   expect(await facade.metric('sluice_role_impaired', { reason: 'Forbidden' })).toBe(1);
 
   const bind = ['create', 'clusterrolebinding', 'also-facade', '--clusterrole=sluice-facade'];
   await kubectl(cluster, [...bind, '--serviceaccount=sluice-system:sluice-controller']);
-  await eventually('the facade is ready', async () => (await readyz(facade))[1] === 'ok\n', WITHIN);
+  await eventually('the facade is ready', async () => (await facade.readyz())[1] === 'ok\n', WITHIN);
 });
 
 it('a controller that starts without Redis fills its caches, and leads once Redis responds', async () => {
@@ -86,13 +81,13 @@ it('a controller that starts without Redis fills its caches, and leads once Redi
   const url = redis.url.replace('//', '//sluice-controller@');
   const reported = `controller: Redis at ${url} (SLUICE_REDIS_URL) does not answer: connect ECONNREFUSED`;
   const waitsForRedisAlone = async () => {
-    const [status, body] = await readyz(late);
+    const [status, body] = await late.readyz();
     return status === 503 && body.includes(reported) && !body.includes('caches');
   };
   await eventually('the controller reports this, with filled caches', waitsForRedisAlone, WITHIN);
   await apply(cluster, tenant('late'));
   await redis.restart();
-  await eventually('the controller is ready', async () => (await readyz(late))[0] === 200, WITHIN);
+  await eventually('the controller is ready', async () => (await late.readyz())[0] === 200, WITHIN);
   const led = async () => (await conditionOf(cluster, 'account/late', undefined)) === 'True/LedgerReady';
   await eventually('the controller leads', led, WITHIN);
   expect(late.running()).toBe(true);

@@ -37,11 +37,6 @@ afterAll(async () => {
   await folder?.remove();
 });
 
-async function readyz({ opsUrl }: Sluice): Promise<readonly [status: number, body: string]> {
-  const answer = await fetch(`${opsUrl}/readyz`).catch(() => undefined);
-  return answer === undefined ? [0, ''] : [answer.status, await answer.text()];
-}
-
 const WRONG_KEY = /^\w+: The root key is not that of the controller: .*\(SLUICE_ROOT_KEY_FILE\)\.\n$/;
 
 it('a dispatcher with another root key is not ready, and does not take events from dispatchers with the correct root key', async () => {
@@ -50,8 +45,8 @@ it('a dispatcher with another root key is not ready, and does not take events fr
     unready: true,
     env: { SLUICE_ROOT_KEY_FILE: join(folder.path, 'other.key') },
   });
-  await eventually('the dispatcher reports this', async () => WRONG_KEY.test((await readyz(wrong))[1]), WITHIN);
-  expect((await readyz(wrong))[0]).toBe(503);
+  await eventually('the dispatcher reports this', async () => WRONG_KEY.test((await wrong.readyz())[1]), WITHIN);
+  expect((await wrong.readyz())[0]).toBe(503);
   expect(await wrong.metric('sluice_role_impaired', { reason: 'RootKeyMismatch' })).toBe(1);
   const ids = Array.from({ length: 20 }, (_, index) => `before.${index}`);
   for (const id of ids) await publisher.publish(makeSample(id, 'key', id));
@@ -69,12 +64,12 @@ it('a dispatcher with another root key is not ready, and does not take events fr
 it('a facade with another root key is not ready', async () => {
   const env = { ...issuer.env, SLUICE_ROOT_KEY_FILE: join(folder.path, 'other.key') };
   const facade = await installed.start({ role: 'facade', unready: true, env });
-  await eventually('the facade reports this', async () => WRONG_KEY.test((await readyz(facade))[1]), WITHIN);
-  expect((await readyz(facade))[0]).toBe(503);
+  await eventually('the facade reports this', async () => WRONG_KEY.test((await facade.readyz())[1]), WITHIN);
+  expect((await facade.readyz())[0]).toBe(503);
   expect(await denialsOn(installed.redis)).toEqual([]);
   await installed.redis.command('ACL', 'SETUSER', 'sluice-facade', '-hgetall');
   const denied = /denies access: NOPERM .*'hgetall'.*Give user sluice-facade the permissions/;
-  const isDenied = async () => denied.test((await readyz(facade))[1]);
+  const isDenied = async () => denied.test((await facade.readyz())[1]);
   await eventually('the facade reports the permission that its user lacks', isDenied, { withinMs: 20_000 });
   await installed.redis.command('ACL', 'SETUSER', 'sluice-facade', '+hgetall');
   await installed.redis.command('ACL', 'LOG', 'RESET');
@@ -91,19 +86,19 @@ it('a facade is not ready until it has read the keys of the identity provider, a
     installed.start({ role: 'all', env }),
   ]);
   const fault = `facade: The keys of the identity provider cannot be read (${provider.url}: connect ECONNREFUSED 127.0.0.1:${provider.port}), so calls with its access tokens are rejected with 503. Check SLUICE_OIDC_ISSUERS and the connection to the identity provider.\n`;
-  await eventually('the facade reports this', async () => (await readyz(facade))[1] === fault, WITHIN);
-  expect((await readyz(facade))[0]).toBe(503);
+  await eventually('the facade reports this', async () => (await facade.readyz())[1] === fault, WITHIN);
+  expect((await facade.readyz())[0]).toBe(503);
   const isLogged = async () => (await facade.logLines()).some(({ reason }) => reason === 'IssuerUnavailable');
   await eventually('the facade logs this', isLogged, WITHIN);
   expect(await facade.metric('sluice_role_impaired', { reason: 'IssuerUnavailable' })).toBe(1);
   // The other roles in this process don't need the identity provider.
-  expect(await readyz(all)).toEqual([200, `ok\n${fault}`]);
+  expect(await all.readyz()).toEqual([200, `ok\n${fault}`]);
   await provider.restart();
-  await eventually('the facade is ready', async () => (await readyz(facade))[1] === 'ok\n', WITHIN);
+  await eventually('the facade is ready', async () => (await facade.readyz())[1] === 'ok\n', WITHIN);
   await provider.stop();
   const call = { headers: { authorization: `Bearer ${await provider.sign({}, { kid: 'new' })}` } };
   expect((await fetch(`${facade.facadeUrl}/waas/accounts`, call)).status).toBe(503);
-  expect((await readyz(facade))[0]).toBe(200);
+  expect((await facade.readyz())[0]).toBe(200);
   await Promise.all([facade.stop(), all.stop()]);
 });
 
@@ -111,8 +106,8 @@ it('a standby controller with another root key is not ready', async () => {
   const env = { SLUICE_ROOT_KEY_FILE: join(folder.path, 'other.key') };
   const standby = await installed.start({ role: 'controller', unready: true, env });
   const body = /^controller: The root key is not that of the leading controller: .*\(SLUICE_ROOT_KEY_FILE\)\.\n$/;
-  await eventually('the controller reports this', async () => body.test((await readyz(standby))[1]), WITHIN);
-  expect((await readyz(standby))[0]).toBe(503);
+  await eventually('the controller reports this', async () => body.test((await standby.readyz())[1]), WITHIN);
+  expect((await standby.readyz())[0]).toBe(503);
   expect(await standby.metric('sluice_role_impaired', { reason: 'RootKeyMismatch' })).toBe(1);
   const isLogged = async () => (await standby.logLines()).some(({ reason }) => reason === 'RootKeyMismatch');
   await eventually('the controller logs this', isLogged, WITHIN);
@@ -124,14 +119,14 @@ it('ingress stays ready without Redis, responds with 503, and continues afterwar
   const { url } = installed.redis;
   // The message that is reported from the first reconnection attempt.
   const reported = `ok\ningress: Redis at redis://sluice-ingress@${new URL(url).host} (SLUICE_REDIS_URL) does not answer: connect ECONNREFUSED ${new URL(url).host}\n`;
-  await eventually('ingress reports this', async () => (await readyz(ingress))[1] === reported, WITHIN);
-  expect((await readyz(ingress))[0]).toBe(200);
+  await eventually('ingress reports this', async () => (await ingress.readyz())[1] === reported, WITHIN);
+  expect((await ingress.readyz())[0]).toBe(200);
   const away = await publisher.post(makeSample('away', 'key', 'x'));
   expect(away.status).toBe(503);
   expect(Number(away.headers['retry-after'])).toBeGreaterThan(0);
-  expect((await readyz(ingress))[0]).toBe(200);
+  expect((await ingress.readyz())[0]).toBe(200);
   await installed.redis.restart();
-  await eventually('ingress is not impaired', async () => (await readyz(ingress))[1] === 'ok\n', WITHIN);
+  await eventually('ingress is not impaired', async () => (await ingress.readyz())[1] === 'ok\n', WITHIN);
   expect((await publisher.publish(makeSample('back', 'key', 'x'))).status).toBe(202);
   await eventually('the event is delivered', async () => world.receiver.delivered('ada').has('back'), WITHIN);
 });

@@ -32,11 +32,6 @@ const start = (options: Partial<SluiceOptions> = {}) => installed.start({ role: 
 const startOther = (options: Partial<SluiceOptions> = {}) =>
   start({ redisUrl: otherRedis.url, unready: true, ...options, env: { SLUICE_NAMESPACE: OTHER, ...options.env } });
 
-async function readyz({ opsUrl }: Sluice): Promise<readonly [status: number, body: string]> {
-  const answer = await fetch(`${opsUrl}/readyz`).catch(() => undefined);
-  return answer === undefined ? [0, ''] : [answer.status, await answer.text()];
-}
-
 const hasLed = async (sluice: Sluice) => (await sluice.logLines()).some(({ msg }) => msg === 'started leading');
 const impaired = (sluice: Sluice) => sluice.metric('sluice_role_impaired', { reason: 'InstanceTaken' });
 const leadsSoon = (sluice: Sluice) => eventually('the controller leads', () => leads(sluice), WITHIN);
@@ -46,7 +41,7 @@ it('the second installation without a name does not lead, and explains what to c
   await leadsSoon(first);
   second = await startOther();
   await eventually('the controller is refused', async () => (await impaired(second)) === 1, WITHIN);
-  const [status, body] = await readyz(second);
+  const [status, body] = await second.readyz();
   expect(status).toBe(503);
   expect(body).toMatch(
     /^controller: Namespace sluice-system has an installation that also has no name, and its controller \S+ holds the Lease sluice-system\/sluice-controller\. .* Set SLUICE_INSTANCE .* run kubectl delete lease sluice-controller --namespace sluice-system\.\n$/,
@@ -74,7 +69,7 @@ it('a replica in the same namespace takes over if the leader is killed, and the 
   await first.kill('SIGKILL');
   await leadsSoon(standby);
   expect(await hasLed(second)).toBe(false);
-  expect((await readyz(second))[0]).toBe(503);
+  expect((await second.readyz())[0]).toBe(503);
   await second.stop();
   first = standby;
 });
@@ -83,7 +78,7 @@ it('the installation continues after a restart of all its controllers, instead o
   const waiting = await startOther();
   await eventually('the controller is refused', async () => (await impaired(waiting)) === 1, WITHIN);
   await first.stop();
-  const reported = async () => (await readyz(waiting))[1].includes('which was stopped, used another Redis');
+  const reported = async () => (await waiting.readyz())[1].includes('which was stopped, used another Redis');
   await eventually('the controller reports the other Redis', reported, WITHIN);
   await first.restart();
   await leadsSoon(first);
@@ -96,7 +91,7 @@ it('an installation in another namespace with the same Redis leads after the fir
   await eventually('the controller is refused', async () => (await impaired(moved)) === 1, WITHIN);
   await first.stop();
   await leadsSoon(moved);
-  await eventually('the controller is ready', async () => (await readyz(moved))[0] === 200, WITHIN);
+  await eventually('the controller is ready', async () => (await moved.readyz())[0] === 200, WITHIN);
   await moved.kill('SIGKILL');
 });
 
@@ -105,10 +100,10 @@ it('no other installation leads after the leader has been killed until its Lease
   await eventually('the controller is refused', async () => (await impaired(waiting)) === 1, WITHIN);
   await new Promise(resolve => setTimeout(resolve, PAST_ITS_TURN_MS));
   expect(await hasLed(waiting)).toBe(false);
-  const [, command = ''] = /run kubectl (.*)\.\n/.exec((await readyz(waiting))[1]) ?? [];
+  const [, command = ''] = /run kubectl (.*)\.\n/.exec((await waiting.readyz())[1]) ?? [];
   await kubectl(installed.cluster, command.split(' '));
   await leadsSoon(waiting);
-  await eventually('the controller is ready', async () => (await readyz(waiting))[0] === 200, WITHIN);
+  await eventually('the controller is ready', async () => (await waiting.readyz())[0] === 200, WITHIN);
   await waiting.stop();
 });
 
@@ -129,7 +124,7 @@ it('a controller that cannot list the Leases does not lead, and reports the miss
   ]);
   const kubeconfig = await kubeconfigOf(cluster, 'sluice-controller');
   const limited = await start({ kubeconfig, unready: true });
-  const reported = async () => (await readyz(limited))[1];
+  const reported = async () => (await limited.readyz())[1];
   await eventually(
     'the controller reports this',
     async () => (await reported()).includes('of other namespaces cannot be listed'),
@@ -143,7 +138,7 @@ it('a controller that cannot list the Leases does not lead, and reports the miss
       ),
     WITHIN,
   );
-  expect((await readyz(limited))[0]).toBe(503);
+  expect((await limited.readyz())[0]).toBe(503);
   expect(await hasLed(limited)).toBe(false);
   await applyPermissions(cluster);
   await leadsSoon(limited);

@@ -20,11 +20,6 @@ async function start(options: Partial<SluiceOptions> & Pick<SluiceOptions, 'redi
   return sluice;
 }
 
-async function readyz({ opsUrl }: Sluice): Promise<readonly [status: number, body: string]> {
-  const answer = await fetch(`${opsUrl}/readyz`).catch(() => undefined);
-  return answer === undefined ? [0, ''] : [answer.status, await answer.text()];
-}
-
 const linesOf = async (sluice: Sluice, msg: string) => (await sluice.logLines()).filter(line => line.msg === msg);
 
 it('roles report that Redis is not available, and start when it responds', async () => {
@@ -33,17 +28,17 @@ it('roles report that Redis is not available, and start when it responds', async
   const roles = await Promise.all(DATA_PLANE.map(role => start({ role, redisUrl: redis.url })));
   for (const [index, role] of roles.entries()) {
     const reported = `${DATA_PLANE[index]}: Redis at ${redis.url} (SLUICE_REDIS_URL) does not answer: connect ECONNREFUSED`;
-    await eventually('the role reports this', async () => (await readyz(role))[1].startsWith(reported), WITHIN);
-    expect((await readyz(role))[0]).toBe(503);
+    await eventually('the role reports this', async () => (await role.readyz())[1].startsWith(reported), WITHIN);
+    expect((await role.readyz())[0]).toBe(503);
     expect((await fetch(`${role.opsUrl}/healthz`)).status).toBe(200);
     expect(await role.metric('sluice_role_impaired', { reason: 'RedisUnavailable' })).toBe(1);
     await eventually('the role logs this', async () => (await linesOf(role, 'role cannot work')).length > 0, WITHIN);
   }
   await redis.restart();
   for (const role of roles) {
-    await eventually('the role is ready', async () => (await readyz(role))[0] === 200, WITHIN);
+    await eventually('the role is ready', async () => (await role.readyz())[0] === 200, WITHIN);
     expect(await linesOf(role, 'role cannot work')).toHaveLength(1);
-    expect(await readyz(role)).toEqual([200, 'ok\n']);
+    expect(await role.readyz()).toEqual([200, 'ok\n']);
     expect(role.running()).toBe(true);
   }
 });
@@ -52,7 +47,7 @@ it('a role that waits for Redis can be stopped in order', async () => {
   const redis = await redisOf();
   await redis.kill();
   const dispatcher = await start({ role: 'dispatcher', redisUrl: redis.url });
-  await eventually('the role waits for Redis', async () => (await readyz(dispatcher))[0] === 503, WITHIN);
+  await eventually('the role waits for Redis', async () => (await dispatcher.readyz())[0] === 503, WITHIN);
   expect(await dispatcher.stop()).toEqual({ code: 0, signal: null });
 });
 
@@ -61,13 +56,13 @@ it('roles do not use a Redis with unsafe settings until the settings are changed
   const dispatcher = await start({ role: 'dispatcher', redisUrl: redis.url });
   await eventually(
     'the role reports this',
-    async () => (await readyz(dispatcher))[1].includes('maxmemory-policy'),
+    async () => (await dispatcher.readyz())[1].includes('maxmemory-policy'),
     WITHIN,
   );
-  expect((await readyz(dispatcher))[0]).toBe(503);
+  expect((await dispatcher.readyz())[0]).toBe(503);
   expect(await dispatcher.metric('sluice_role_impaired', { reason: 'RedisUnsuitable' })).toBe(1);
   await redis.command('CONFIG', 'SET', 'maxmemory-policy', 'noeviction');
-  await eventually('the role is ready', async () => (await readyz(dispatcher))[0] === 200, WITHIN);
+  await eventually('the role is ready', async () => (await dispatcher.readyz())[0] === 200, WITHIN);
 });
 
 it('a dispatcher reports that its user lacks the permission for pushes, until the user has it', async () => {
@@ -76,9 +71,9 @@ it('a dispatcher reports that its user lacks the permission for pushes, until th
   const redisUrl = redis.url.replace('//', '//sluice:secret@');
   const dispatcher = await start({ role: 'dispatcher', redisUrl });
   const denied = /denies access: NOPERM .*'ssubscribe'.*Give user sluice the permissions in config\/redis\/users\.acl/;
-  await eventually('the role reports this', async () => denied.test((await readyz(dispatcher))[1]), WITHIN);
+  await eventually('the role reports this', async () => denied.test((await dispatcher.readyz())[1]), WITHIN);
   await redis.command('ACL', 'SETUSER', 'sluice', '+ssubscribe');
-  const isWorking = async () => (await readyz(dispatcher)).join() === '200,ok\n';
+  const isWorking = async () => (await dispatcher.readyz()).join() === '200,ok\n';
   await eventually('the role does not report this any more', isWorking, WITHIN);
 });
 

@@ -26,8 +26,6 @@ afterAll(async () => {
   await installed?.stop();
 });
 
-const impairments = async ({ opsUrl }: Sluice) => (await (await fetch(`${opsUrl}/readyz`)).text()).trim();
-
 /** Deletes workspaces including their namespaces and waits until they have been deleted. */
 async function deleteTenants(...names: string[]): Promise<void> {
   const { cluster } = installed;
@@ -52,7 +50,7 @@ it('a leader without Redis allows namespaces to be deleted, and reports that it 
   expect(await standby.metric('sluice_controller_term_started')).toBe(0);
   await eventually(
     'the replica is impaired',
-    async () => (await impairments(standby)).includes('holds the Lease but cannot start its work'),
+    async () => (await standby.readyz())[1].includes('holds the Lease but cannot start its work'),
     { withinMs: 90_000, everyMs: 500 },
   );
   await world.observer.untilEvent('Lease/sluice-controller TermNotStarted', 90_000);
@@ -63,7 +61,10 @@ it('the leader continues when Redis is available again', async () => {
   await apply(installed.cluster, [...tenant('late'), stream('late', QUEUE)]);
   await waitForAll(installed.cluster, 'catalogstream', 'late');
   expect(await standby.metric('sluice_controller_term_started')).toBe(1);
-  const isWhole = async () => !(await impairments(standby)).includes('holds the Lease but cannot start its work');
+  const isWhole = async () => {
+    const [status, body] = await standby.readyz();
+    return status !== 0 && !body.includes('holds the Lease but cannot start its work');
+  };
   await eventually('the replica is no longer impaired', isWhole, { withinMs: 60_000 });
 });
 
@@ -73,7 +74,7 @@ it('a leader with the Redis of another cluster allows namespaces to be deleted, 
   await redis.command('HSET', CLUSTER_KEYS.meta, 'uid', 'theirs');
   const before = await redis.command('HGETALL', CLUSTER_KEYS.meta);
   const foreign = await installed.start({ role: 'controller', unready: true });
-  await eventually('the controller reports this', async () => (await impairments(foreign)).includes('cluster theirs'), {
+  await eventually('the controller reports this', async () => (await foreign.readyz())[1].includes('cluster theirs'), {
     withinMs: 90_000,
     everyMs: 200,
   });
@@ -101,18 +102,18 @@ it('a controller reports that its Lease namespace is missing, and leads when the
   });
   await eventually(
     'the controller reports this',
-    async () => (await impairments(lost)).includes('namespace elsewhere does not exist'),
+    async () => (await lost.readyz())[1].includes('namespace elsewhere does not exist'),
     {
       withinMs: 90_000,
       everyMs: 200,
     },
   );
-  expect((await fetch(`${lost.opsUrl}/readyz`)).status).toBe(503);
+  expect((await lost.readyz())[0]).toBe(503);
   await kubectl(installed.cluster, ['create', 'namespace', 'elsewhere']);
   await eventually('the controller leads', async () => (await lost.metric('sluice_controller_term_started')) === 1, {
     withinMs: 90_000,
     everyMs: 200,
   });
-  const isReady = async () => (await fetch(`${lost.opsUrl}/readyz`)).status === 200;
+  const isReady = async () => (await lost.readyz())[0] === 200;
   await eventually('it is ready', isReady, { withinMs: 60_000 });
 });
