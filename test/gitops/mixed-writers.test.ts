@@ -119,9 +119,7 @@ test('Argo CD reverts changes by kubectl to fields in Git', async () => {
   const description = async () => (await read('catalogstream', 'stock')).spec['description'];
   const patch = ['--type=merge', '--field-manager=kubectl-edit', '-p', '{"spec":{"description":"edited"}}'];
   await kubectl(world.cluster, ['patch', 'catalogstream', 'stock', '-n', 'shop', ...patch]);
-  await eventually('Argo CD has reverted the change', async () => (await description()) === 'of Git', {
-    withinMs: 60_000,
-  });
+  await eventually('Argo CD has reverted the change', async () => (await description()) === 'of Git');
 });
 
 test('REST accepts an invitation in Git', async () => {

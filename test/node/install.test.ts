@@ -138,8 +138,8 @@ describe.skipIf(refusal !== undefined)('Sluice on a node', () => {
       });
       return response.status;
     };
-    await eventually('ingress accepts the event', async () => (await publish()) === 202, { withinMs: 60_000 });
-    await eventually('the delivery', () => Promise.resolve(deliveries.length > 0), { withinMs: 60_000 });
+    await eventually('ingress accepts the event', async () => (await publish()) === 202);
+    await eventually('the delivery', () => Promise.resolve(deliveries.length > 0));
     const [{ headers, body }] = deliveries as [Delivery];
     expect(body).toBe('{"order":1}');
     const secret = await kubectl([

@@ -74,7 +74,7 @@ describe.skipIf(nodeRefusal() !== undefined)('removing', { timeout: 400_000 }, (
     const url = `http://${await kubectl(service)}/events/${tenantId('shop')}/orders`;
     const headers = { authorization: `Bearer ${KEY}`, 'x-sluice-group-key': 'customer-42' };
     const publish = async () => (await fetch(url, { method: 'POST', headers, body: '{}' })).status === 202;
-    await eventually('ingress accepts the event', publish, { withinMs: 60_000 });
+    await eventually('ingress accepts the event', publish);
   }
 
   beforeAll(async () => {

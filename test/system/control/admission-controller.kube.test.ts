@@ -154,7 +154,7 @@ describe('other resources', () => {
         () => true,
         () => false,
       );
-    await eventually('the quota is written', isWritten, { withinMs: 60_000 });
+    await eventually('the quota is written', isWritten);
     await at.admin.remove(NAMESPACES, { name: name.namespace });
   });
 

@@ -44,7 +44,7 @@ describe('keys, Secrets, labels, annotations and accounts', () => {
       await world.expectUntouched(() => workspace({ ingressKeys: [{ id: 'copy', sha256, expiresAt }] }), [ready]);
     }
     const isAccepted = async () => (await world.eve.post(stolen(), { key: keyOf(NORTH) })).status === 202;
-    await eventually('the key works', isAccepted, { withinMs: 60_000 });
+    await eventually('the key works', isAccepted);
     expect((await world.north.post(stolen(), { key: keyOf(EVE) })).status).toBe(401);
     await world.expectUntouched(() => workspace({}), [ready]);
     await world.expectUntouched(() => world.put(ingressSecret('eve', 'copy', keyOf(NORTH))));
@@ -121,10 +121,10 @@ describe('keys, Secrets, labels, annotations and accounts', () => {
       await world.observer.apply(activation('eve', INTEGRATION, groupKey));
       const name = activationName(INTEGRATION, groupKey);
       const judged = async () => (await world.observer.conditionOf('Activation', name, 'eve')) || undefined;
-      const { value } = await eventually('the activation is reconciled', judged, { withinMs: 60_000 });
+      const { value } = await eventually('the activation is reconciled', judged);
       return value === 'Unknown/WorkspacePaused';
     };
-    await eventually('the controller knows the pause', isPaused, { withinMs: 60_000 });
+    await eventually('the controller knows the pause', isPaused);
     await world.expectUntouched(() => workspace({}), [ready]);
     const annotate = (...what: string[]) =>
       kubectl(world.installed.cluster, ['annotate', ...what, '-n', 'eve', `${PAUSED_ANNOTATION}=true`]);

@@ -102,9 +102,6 @@ describe('a Block', () => {
     await eventually(
       'the Block counts one paused subscription',
       async () => (await fieldOf('early', '.status.pausedSubscriptions')) === '1',
-      {
-        withinMs: 60_000,
-      },
     );
     await lift('early');
     await observer.until(['Subscription', `${PRODUCER}-refunds`, 'eve', 'Live', 'True/Live']);
@@ -118,10 +115,8 @@ describe('onUnblock: SkipToNow', () => {
     const prefix = `skip${++count}`;
     world.receiver.behave(({ subscription: at }) => (at === 'ada' ? 503 : 204));
     await send(`${prefix}.inbox`);
-    await eventually(
-      'there was an attempt',
-      async () => world.receiver.attempts.some(({ id, status }) => id === `${prefix}.inbox` && status === 503),
-      { withinMs: 60_000 },
+    await eventually('there was an attempt', async () =>
+      world.receiver.attempts.some(({ id, status }) => id === `${prefix}.inbox` && status === 503),
     );
     await put('by-stream', { ...OF_STREAM, ...skip });
     await put('by-package', { ...OF_PACKAGE, ...skip });

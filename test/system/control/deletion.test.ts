@@ -50,9 +50,7 @@ describe('deleting', () => {
     const { observer, receiver } = world;
     const name = 'retained';
     const through = await fillFailing(name, 'Retain');
-    await eventually('there was a first attempt', async () => receiver.attempts.some(({ id }) => id === 'retained.0'), {
-      withinMs: 60_000,
-    });
+    await eventually('there was a first attempt', async () => receiver.attempts.some(({ id }) => id === 'retained.0'));
     await observer.remove('CatalogStream', name, PRODUCER);
     await observer.until(['CatalogStream', name, PRODUCER, 'Ready', 'False/Draining']);
     const refused = await through.post(makeSample('retained.late', 'key', 'x'));
@@ -84,7 +82,7 @@ describe('deleting', () => {
     const through = await fillFailing(name, 'Delete');
     const backlog = () =>
       kubectl(world.cluster, `get wsub ${PRODUCER}-${name} -n ada -o jsonpath={.status.delivery.backlog}`.split(' '));
-    await eventually('the backlog is shown', async () => (await backlog()) === '1+', { withinMs: 60_000 });
+    await eventually('the backlog is shown', async () => (await backlog()) === '1+');
     await observer.remove('CatalogStream', name, PRODUCER);
     // The events would fail for longer than this.
     const tookMs = await observer.untilGone(['CatalogStream', name, PRODUCER]);
@@ -153,13 +151,9 @@ describe('deleting', () => {
     }
     // If a namespace was deleted before its Workspace, the controller has created the namespace again.
     const workspaces = async () => (await leftOf(`Workspace /${producer}`, `Workspace /${partner}`)).length;
-    await eventually('the Workspaces are deleted', async () => (await workspaces()) === 0, {
-      withinMs: 60_000,
-      everyMs: 500,
-    });
+    await eventually('the Workspaces are deleted', async () => (await workspaces()) === 0, { everyMs: 500 });
     await kubectl(world.cluster, ['delete', 'namespace', producer, partner, '--wait=false', '--ignore-not-found']);
     await eventually('all objects are deleted', async () => (await leftOf(producer, partner)).length === 0, {
-      withinMs: 60_000,
       everyMs: 500,
     }).catch(async (error: unknown) => {
       throw new Error(`left after ${shuffled.join(', ')}:\n${(await leftOf(producer, partner)).join('\n')}`, {

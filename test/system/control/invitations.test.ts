@@ -171,9 +171,7 @@ it('does not send emails while the workspace is paused, and sends them after the
   await pause('true');
   const all = (await run(`get intg -n ${PRODUCER} -o name`)).trim().split('\n').length;
   // Each of them is processed immediately, and no work is due anymore.
-  await eventually('the controller has seen the pause', async () => (await turns()) >= before + all, {
-    withinMs: 60_000,
-  });
+  await eventually('the controller has seen the pause', async () => (await turns()) >= before + all);
   mail.refuseWith(undefined);
   await delay(1_000);
   expect(mailsTo('hal')).toEqual([]);
@@ -200,7 +198,7 @@ it('sends another invitation if the status was lost', async () => {
   // The new token is issued in another second, as after a restore.
   await delay(1_100);
   await patch('intg fay --subresource=status', { status: { invitation: null } });
-  await eventually('a second email is sent', async () => mailsTo('fay').length === 2, { withinMs: 60_000 });
+  await eventually('a second email is sent', async () => mailsTo('fay').length === 2);
   await until('fay', 'InvitationSent', 'True/Sent');
   const after = (await read('fay')).status?.invitation;
   expect(after?.tokenHash).not.toBe(before?.tokenHash);
@@ -221,20 +219,16 @@ it('writes the token to a Secret without a mail server, restores the Secret, and
   expect(hashInvitationToken(token)).toBe(status?.invitation?.tokenHash);
 
   await run(`delete secret gil-invitation -n ${PRODUCER}`);
-  await eventually('the Secret is written again', async () => (await tokenInSecret('gil')) === token, {
-    withinMs: 60_000,
-  });
+  await eventually('the Secret is written again', async () => (await tokenInSecret('gil')) === token);
   const wrong = Buffer.from('sinv_another').toString('base64');
   await patch('secret gil-invitation', { data: { token: wrong } });
-  await eventually('the Secret is corrected', async () => (await tokenInSecret('gil')) === token, { withinMs: 60_000 });
+  await eventually('the Secret is corrected', async () => (await tokenInSecret('gil')) === token);
   expect((await read('gil')).status?.invitation).toEqual(status?.invitation);
 
   await patch('intg gil', { spec: { workspace: 'gil' } });
   // The producer granted access directly, so there was no acceptance.
   await until('gil', 'Accepted', 'True/DirectGrant');
-  await eventually('the Secret is empty', async () => (await secretOf('gil'))?.data === undefined, {
-    withinMs: 60_000,
-  });
+  await eventually('the Secret is empty', async () => (await secretOf('gil'))?.data === undefined);
   expect(await observer.conditionOf('Integration', 'gil', PRODUCER, 'InvitationSent')).toBe('True/SecretWritten');
 
   // Emails that have already been sent are not changed.

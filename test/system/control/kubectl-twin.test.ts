@@ -250,7 +250,7 @@ test('REST and kubectl result in the same state in Redis, even with a different 
   const same = async () => controlDiff(first, await readControlLines(twin.redis.url, rest.sluice)) === '';
   // Each object has its own Ready condition. Changes which the last object causes in other objects happen shortly
   // after.
-  await eventually('both states are equal', same, { withinMs: 60_000 }).catch(() => undefined);
+  await eventually('both states are equal', same).catch(() => undefined);
   expect(controlDiff(first, await readControlLines(twin.redis.url, rest.sluice)), context).toBe('');
 
   // The comparison includes the complete state, which is not empty.

@@ -106,7 +106,7 @@ describe('a Package', () => {
     await world.observer.untilEvent('Package/sales StillBlocking');
     await world.observer.remove('Block', 'no-sales', PRODUCER);
     const gone = async () => !(await world.observer.exists('Package', 'sales', PRODUCER));
-    const { tookMs } = await eventually('the package is deleted', gone, { withinMs: 60_000 });
+    const { tookMs } = await eventually('the package is deleted', gone);
     console.log(`package deleted ${Math.round(tookMs)} ms after its last Block`);
     await world.receiver.arrival('deleting.0', 'ada');
     expect(attempts('ada', 'archived')).toEqual(['archived.1']);

@@ -30,9 +30,9 @@ async function untilPaused(): Promise<void> {
     const name = `probe-${++probes}`;
     await observer.apply(pkg(PRODUCER, name, []));
     const judged = () => observer.conditionOf('Package', name, PRODUCER).then(is => is || undefined);
-    return (await eventually(`${name} is reconciled`, judged, { withinMs: 60_000 })).value === PAUSED;
+    return (await eventually(`${name} is reconciled`, judged)).value === PAUSED;
   };
-  await eventually('the controller has seen the pause', isPaused, { withinMs: 60_000 });
+  await eventually('the controller has seen the pause', isPaused);
 }
 
 const send = async (id: string, groupKey = KEY) =>
@@ -121,7 +121,7 @@ it('applies closing changes immediately, and opening changes after the pause', a
   // An object is deleted before its gate is closed.
   const { act } = integrationKeys(publicId('Integration', PRODUCER, 'ada'));
   const isClosed = async () => (await world.redis.command('HEXISTS', act, 'deleted')) === 0;
-  await eventually('the gate of the deleted activation is closed', isClosed, { withinMs: 60_000 });
+  await eventually('the gate of the deleted activation is closed', isClosed);
   for (const gate of ['revoked', 'deleted', 'reopened']) await send(`closed.${gate}`, gate);
   await send('flows.kept', 'kept');
   await world.receiver.arrival('flows.kept', 'ada');
@@ -138,7 +138,7 @@ it('applies closing changes immediately, and opening changes after the pause', a
   expect(attemptsOf('blocked.0', 'ada')).toEqual([]);
   // A new leader has the same state. It leads when the lease of the killed leader has expired.
   await world.sluice.restart();
-  await eventually('a new leader leads', () => leads(world.sluice), { withinMs: 60_000 });
+  await eventually('a new leader leads', () => leads(world.sluice));
   await send('blocked.1', 'kept');
   await delay(3_000);
   expect(attemptsOf('blocked.1', 'ada')).toEqual([]);
@@ -165,7 +165,7 @@ it('does not restore a Redis that has lost its data until the pause ends, and do
   await untilPaused();
   await world.redis.command('FLUSHALL');
   const answer = async () => (await world.publisher.post(makeSample(`lost.${Math.random()}`, LATER, 'x'))).status;
-  await eventually('ingress refuses events', async () => (await answer()) === 503, { withinMs: 60_000 });
+  await eventually('ingress refuses events', async () => (await answer()) === 503);
   await observer.untilEvent(`Workspace/${PRODUCER} ControlStateRebuilt`);
   await delay(3_000);
   expect(await answer()).toBe(503);
@@ -192,7 +192,5 @@ it('holds a deletion for at most one minute', async () => {
   await observer.untilEvent(`CatalogStream/${QUEUE} FinalizerRemovedWhilePaused`);
   await pause('false');
   const refused = async () => (await world.publisher.post(makeSample('gone.0', LATER, 'x'))).body.code;
-  await eventually('the queue does not accept more events', async () => (await refused()) === 'stream_closing', {
-    withinMs: 60_000,
-  });
+  await eventually('the queue does not accept more events', async () => (await refused()) === 'stream_closing');
 });

@@ -38,7 +38,7 @@ afterAll(async () => {
 
 async function isDelivered(id: string, groupKey = 'key'): Promise<void> {
   await publisher.publish(makeSample(id, groupKey, id));
-  await eventually(`${id} is delivered`, async () => world.receiver.delivered('ada').has(id), { withinMs: 60_000 });
+  await eventually(`${id} is delivered`, async () => world.receiver.delivered('ada').has(id));
 }
 
 /**
@@ -92,9 +92,9 @@ it('the signing secret is mirrored and restored', async () => {
   const read = () => kubectl(installed.cluster, ['get', ...secret, '-o', 'jsonpath={.data.secret}']);
   const before = await read();
   await kubectl(installed.cluster, ['delete', ...secret]);
-  await eventually('the Secret is restored', async () => (await read()) === before, { withinMs: 60_000 });
+  await eventually('the Secret is restored', async () => (await read()) === before);
   await kubectl(installed.cluster, ['patch', ...secret, '--type=merge', '-p', '{"data":{"secret":"eA=="}}']);
-  await eventually('the value is restored', async () => (await read()) === before, { withinMs: 60_000 });
+  await eventually('the value is restored', async () => (await read()) === before);
   expect(await refused()).toEqual([]);
 });
 
@@ -126,7 +126,7 @@ it('removes the data of deleted objects', async () => {
   ] as const) {
     expect(await world.observer.remove(kind, name, namespace)).toBe(true);
     const gone = async () => !(await world.observer.exists(kind, name, namespace));
-    await eventually(`${kind} ${name} is deleted`, gone, { withinMs: 60_000 });
+    await eventually(`${kind} ${name} is deleted`, gone);
   }
   expect(await refused()).toEqual([]);
 });

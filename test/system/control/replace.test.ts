@@ -95,9 +95,7 @@ test('a CatalogStream whose finalizer is removed by hand reports that its undeli
   const { promise: after, resolve: answer } = Promise.withResolvers<void>();
   receiver.behave(() => ({ status: 503, after }));
   expect((await publisher.publish(makeSample('in-inbox', 'key', 'in-inbox'))).status).toBe(202);
-  await eventually('there was an attempt', async () => receiver.attempts.some(({ id }) => id === 'in-inbox'), {
-    withinMs: 60_000,
-  });
+  await eventually('there was an attempt', async () => receiver.attempts.some(({ id }) => id === 'in-inbox'));
   const where = [`catalogstream/${QUEUE}`, '-n', PRODUCER];
   await kubectl(cluster, ['delete', ...where, '--wait=false']);
   await observer.until(['CatalogStream', QUEUE, PRODUCER, 'Ready', 'False/Draining']);
@@ -105,7 +103,7 @@ test('a CatalogStream whose finalizer is removed by hand reports that its undeli
   await observer.untilEvent(`CatalogStream/${QUEUE} FinalizerRemovedWhileDraining`);
   const state = async () =>
     (await redis.command('HGET', queueKeys(tenantId(PRODUCER), QUEUE).meta, 'state')) === 'closing';
-  await eventually('the queue is closed', state, { withinMs: 60_000 });
+  await eventually('the queue is closed', state);
 
   await observer.apply(stream(PRODUCER, QUEUE));
   await observer.untilEvent(`CatalogStream/${QUEUE} EventsRemoved`);

@@ -114,7 +114,7 @@ test('a Subscription that is restored with its status while the controller is st
   await kubectl(cluster, ['create', ...where, '-f', '-'], JSON.stringify(restored));
   await patch(subscription, 'ada', status);
   await sluice.restart();
-  const { value: after } = await eventually('the Secret is written', secret, { withinMs: 60_000 });
+  const { value: after } = await eventually('the Secret is written', secret);
   expect(after.data).toBe(before?.data);
   expect(after.owner).not.toBe(before?.owner);
   await observer.until(['Subscription', SUBSCRIPTION, 'ada', 'Live', 'True/Live']);

@@ -53,7 +53,7 @@ const holder = () => kubectl(world.cluster, ['get', ...LEASE, '-o', 'jsonpath={.
 
 describe('sluice uninstall', () => {
   it('does not change the objects of another installation', async () => {
-    await eventually('all finalizers', async () => (await finalizers()).free.length === 0, { withinMs: 60_000 });
+    await eventually('all finalizers', async () => (await finalizers()).free.length === 0);
     const { code, stdout } = await uninstall([], { SLUICE_INSTANCE: 'blue', SLUICE_NAMESPACE: 'blue-system' });
     expect(stdout).toContain('There is nothing to do');
     expect(stdout).toMatch(
@@ -65,7 +65,7 @@ describe('sluice uninstall', () => {
 
   it('refuses while there are undelivered events, and does not change anything', async () => {
     await apply(world.cluster, [pkg(PRODUCER, 'all', [QUEUE])]);
-    await eventually('all finalizers', async () => (await finalizers()).free.length === 0, { withinMs: 60_000 });
+    await eventually('all finalizers', async () => (await finalizers()).free.length === 0);
     world.receiver.behave(() => 500);
     expect((await world.publisher.post(makeSample('late', 'key', 'late'))).status).toBe(202);
     const leader = await holder();
@@ -93,18 +93,14 @@ describe('sluice uninstall', () => {
     world.receiver.behave(() => 204);
     await world.sluice.restart();
     await eventually('all finalizers', async () => (await finalizers()).free.length === 0, { withinMs: 90_000 });
-    await eventually('the event is delivered', async () => world.receiver.attempts.some(({ id }) => id === 'late'), {
-      withinMs: 60_000,
-    });
+    await eventually('the event is delivered', async () => world.receiver.attempts.some(({ id }) => id === 'late'));
   });
 
   it('uses the statuses if Redis is not available while the leader is stopped', async () => {
     const without = { SLUICE_REDIS_URL: 'redis://127.0.0.1:1' };
     type Shown = { readonly status: { readonly delivery: { readonly backlog?: string } } };
     const shown = () => read<Shown>(world.cluster, 'subscription', SUBSCRIPTION, 'ada');
-    await eventually('the backlog is empty', async () => (await shown())?.status.delivery.backlog === '0', {
-      withinMs: 60_000,
-    });
+    await eventually('the backlog is empty', async () => (await shown())?.status.delivery.backlog === '0');
     await world.sluice.kill('SIGSTOP');
     const { code, stdout } = await uninstall([], without);
     expect(stdout).toMatch(/Redis cannot be read.*ECONNREFUSED/);

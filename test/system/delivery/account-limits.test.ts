@@ -47,7 +47,7 @@ it('an account can publish as many events per second as its limit, a few seconds
       last = await burst();
       return JSON.stringify(last) === JSON.stringify(answers);
     };
-    await eventually(`the limit ${JSON.stringify(limits)} is in force`, isInForce, { withinMs: 60_000 });
+    await eventually(`the limit ${JSON.stringify(limits)} is in force`, isInForce);
     expect(last).toEqual(answers);
   }
 });
@@ -63,18 +63,18 @@ it('an account can store as many bytes as its limit in all of its streams, and n
   const limitBytes = (await stored()) + 25 * size;
   await limit({ storedBytes: limitBytes });
   const isKnown = async () => (await world.redis.command('HGET', meta, 'storedMax')) === `${limitBytes}`;
-  await eventually('the limit is in force', isKnown, { withinMs: 60_000 });
+  await eventually('the limit is in force', isKnown);
   let last = '';
   const isFull = async () => {
     last = await publish();
     return last === 'storage_limit';
   };
-  await eventually('the account is full', isFull, { withinMs: 60_000 });
+  await eventually('the account is full', isFull);
   expect(await stored()).toBeLessThanOrEqual(limitBytes);
   expect(await stored()).toBeGreaterThan(limitBytes - 2 * size);
   await limit({ storedBytes: limitBytes + 10 * size });
   const isTaken = async () => (await publish()) === '202';
-  await eventually('a higher limit is in force', isTaken, { withinMs: 60_000 });
+  await eventually('a higher limit is in force', isTaken);
   await limit();
-  for (let i = 0; i < 3; i++) await eventually('there is no limit', isTaken, { withinMs: 60_000 });
+  for (let i = 0; i < 3; i++) await eventually('there is no limit', isTaken);
 });

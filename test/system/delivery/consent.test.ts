@@ -73,14 +73,11 @@ it('only sends events to the endpoint that agrees', async () => {
   for (let i = 0; i < EVENTS; i++) {
     expect((await publisher.post(makeSample(`event.${i}`, 'key', 'x'))).status).toBe(202);
   }
-  await eventually('all events are delivered', async () => count('POST /agrees') === EVENTS, { withinMs: 60_000 });
+  await eventually('all events are delivered', async () => count('POST /agrees') === EVENTS);
   await world.observer.until(['Subscription', SUBSCRIPTION, 'refuses', 'Live', 'False/WaitingForConsent']);
   await eventually(
     'the endpoint that does not respond has received two requests',
     async () => count('OPTIONS /hangs') >= 2,
-    {
-      withinMs: 60_000,
-    },
   );
   expect(requests.filter(each => /^POST \/(refuses|hangs)/.test(each))).toEqual([]);
   expect([count('OPTIONS /agrees'), count('OPTIONS /refuses')]).toEqual([1, 1]);
@@ -94,7 +91,7 @@ it('only sends events to the endpoint that agrees', async () => {
 
 it('sends the stored events when the endpoint agrees', async () => {
   await subscribe('refuses', 'agrees-now');
-  await eventually('all events are delivered', async () => count('POST /agrees-now') === EVENTS, { withinMs: 60_000 });
+  await eventually('all events are delivered', async () => count('POST /agrees-now') === EVENTS);
   await world.observer.until(['Subscription', SUBSCRIPTION, 'refuses', 'Live', 'True/Live']);
   expect([count('OPTIONS /agrees-now'), count('POST /refuses')]).toEqual([1, 0]);
 });

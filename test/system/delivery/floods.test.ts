@@ -36,7 +36,7 @@ beforeAll(async () => {
     await waitForAll(cluster, 'catalogstream', name);
     const first = makeSample('first', undefined, 'first');
     const isAccepted = async () => (await publisherOf(name).post(first)).status === 202;
-    await eventually('the key is active', isAccepted, { withinMs: 60_000 });
+    await eventually('the key is active', isAccepted);
   }
 });
 
@@ -132,7 +132,7 @@ it('logs once that client addresses are not used without trusted proxies', async
   const without = await installed.start({ role: 'ingress' });
   const warningsOf = async (sluice: Sluice) =>
     (await sluice.logLines()).filter(({ msg }) => String(msg).includes('SLUICE_TRUSTED_PROXIES is not set'));
-  await eventually('it is logged', async () => (await warningsOf(without)).length > 0, { withinMs: 60_000 });
+  await eventually('it is logged', async () => (await warningsOf(without)).length > 0);
   expect(await warningsOf(without)).toHaveLength(1);
   expect(await warningsOf(ingress)).toEqual([]);
 });

@@ -13,8 +13,6 @@ import { type Receiver, startReceiver } from '../support/receiver.ts';
 import { createRestClient, type RestClient } from '../support/rest-client.ts';
 import { apply, kubectl, type Manifest, stream, subscription, waitForAll } from '../support/world.ts';
 
-const WITHIN = { withinMs: 60_000 };
-
 let installed: Installation;
 let blueRedis: RedisServer;
 let issuer: Issuer;
@@ -146,7 +144,7 @@ describe('two installations in one cluster', () => {
       // A process delivers events before its controller leads.
       const count = (kind: string) => sluice.metric('sluice_controller_objects', { kind });
       const isCounted = async () => (await count('Workspace')) === 2 && (await count('Activation')) === 1;
-      await eventually('it only counts its own objects', isCounted, WITHIN);
+      await eventually('it only counts its own objects', isCounted);
     }
   });
 
@@ -194,11 +192,7 @@ describe('two installations in one cluster', () => {
     // Without a mail server, the controller writes the token to a Secret.
     const secrets = ['get', 'secrets', '-n', shopOf('blue'), '--field-selector', `type=${INVITATION_SECRET_TYPE}`];
     const readToken = () => kubectl(cluster, [...secrets, '-o=jsonpath={.items[*].data.token}']);
-    const { value } = await eventually(
-      'the Secret contains the token',
-      async () => (await readToken()) || undefined,
-      WITHIN,
-    );
+    const { value } = await eventually('the Secret contains the token', async () => (await readToken()) || undefined);
     const body = { token: Buffer.from(value, 'base64').toString() };
     const [here, there] = await Promise.all([callAs(blue, 'grace'), callAs(plain, 'grace')]);
     expect((await there.post('/waas/invitations/accept', body)).status).toBe(404);
@@ -246,7 +240,7 @@ describe('two installations in one cluster', () => {
     const wrong = await start('blue', { redisUrl: installed.redis.url, unready: true });
     const sentence =
       'the data belongs to the default installation, but SLUICE_INSTANCE makes this the installation blue. Set SLUICE_REDIS_URL to a separate Redis for each installation';
-    await eventually('the reason is reported', async () => (await wrong.readyz())[1].includes(sentence), WITHIN);
+    await eventually('the reason is reported', async () => (await wrong.readyz())[1].includes(sentence));
     expect(await wrong.metric('sluice_role_impaired', { reason: 'ForeignRedis' })).toBeGreaterThan(0);
     await wrong.stop();
   });

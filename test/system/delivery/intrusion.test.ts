@@ -52,9 +52,7 @@ describe('a Subscription without a grant', () => {
   };
   const waiting = (name: string): Said => ['Subscription', name, 'eve', 'Ready', 'Unknown/WaitingForGrant'];
   const isGone = (name: string) =>
-    eventually(`${name} is deleted`, async () => !(await world.observer.exists('Subscription', name, 'eve')), {
-      withinMs: 60_000,
-    });
+    eventually(`${name} is deleted`, async () => !(await world.observer.exists('Subscription', name, 'eve')));
 
   it('does not give any access, and cannot distinguish missing, foreign, revoked, blocked, and deprecated objects', async () => {
     const names = Object.keys(PROBES);

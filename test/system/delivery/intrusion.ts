@@ -110,7 +110,7 @@ function deliveryCheck(north: Publisher, receiver: Receiver, redis: RedisClient)
     await receiver.arrival(sample.id, endpoint);
     const keysLike = async (pattern: string) => (await redis.call('keys', pattern)) as string[];
     const isNoted = async () => (await Promise.all(['*:pend', '*:pend:*', '*:cl:*'].map(keysLike))).flat().length === 0;
-    await eventually('the delivery is counted', isNoted, { withinMs: 60_000 });
+    await eventually('the delivery is counted', isNoted);
     expect(faultsOf(receiver, endpoint, sent)).toEqual([]);
     const norths = receiver.attempts.filter(({ id }) => id.startsWith('north.'));
     expect(norths.filter(each => each.subscription !== endpoint)).toEqual([]);
@@ -148,7 +148,7 @@ export async function openIntrusion(): Promise<Intrusion> {
   const shown = `jsonpath={.status.delivery.lastAttempt}`;
   const isShown = async () =>
     (await kubectl(cluster, ['get', 'subscription', feedOf('orders'), '-n', 'anna', '-o', shown])) === 'Succeeded';
-  await eventually('the status shows the delivery', isShown, { withinMs: 60_000 });
+  await eventually('the status shows the delivery', isShown);
   await idle();
   return {
     installed,

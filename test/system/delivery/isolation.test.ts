@@ -89,7 +89,7 @@ async function arrived(twin: Twin, queue: string): Promise<void> {
   const endpoint = endpointOf(twin, queue);
   const samples = published.get(endpoint) ?? [];
   const all = async () => receiver.delivered(endpoint).size >= samples.length;
-  await eventually(`all events are delivered to ${endpoint}`, all, { withinMs: 60_000 });
+  await eventually(`all events are delivered to ${endpoint}`, all);
   expect(faultsOf(receiver, endpoint, samples)).toEqual([]);
 }
 
@@ -101,7 +101,7 @@ async function ended(twin: Twin, queue: string): Promise<void> {
     const { counters } = await readInbox(installed, name);
     return counters.delivered === wanted && counters;
   };
-  const { value } = await eventually('all attempts have ended', read, { withinMs: 60_000 });
+  const { value } = await eventually('all attempts have ended', read);
   expect(value).toEqual({ routed: wanted, delivered: wanted });
 }
 
@@ -109,7 +109,7 @@ async function ended(twin: Twin, queue: string): Promise<void> {
 async function shown(partner: string, queue: string): Promise<void> {
   const status = ['get', 'subscription', feedOf(queue), '-n', partner, '-o', 'jsonpath={.status.delivery.lastAttempt}'];
   const isShown = async () => (await kubectl(installed.cluster, status)) === 'Succeeded';
-  await eventually(`the status of ${partner} shows the delivery`, isShown, { withinMs: 60_000 });
+  await eventually(`the status of ${partner} shows the delivery`, isShown);
 }
 
 describe('two tenants that use the same names for everything', () => {
@@ -133,7 +133,7 @@ describe('two tenants that use the same names for everything', () => {
         const { eventsIn, deliveries, tokens } = await readSeries(installed.redis, twin.producer);
         return eventsIn === total && deliveries === total && tokens === total;
       };
-      await eventually('the series contains all own events', isCounted, { withinMs: 60_000 });
+      await eventually('the series contains all own events', isCounted);
     }
   });
 
@@ -215,7 +215,7 @@ describe('two tenants that use the same names for everything', () => {
     await observer.remove('Account', producer);
     const isGone = async () =>
       !(await observer.exists('Workspace', producer)) && !(await observer.exists('Subscription', first, partner));
-    await eventually('the tenant is deleted', isGone, { withinMs: 60_000 });
+    await eventually('the tenant is deleted', isGone);
     expect(await settled()).toEqual(before);
     await expectSouthServed('last');
     expect(new Set(receiver.attempts.map(({ subscription }) => subscription))).toEqual(

@@ -17,7 +17,7 @@ async function removeRules(plural: string, ...paths: readonly string[]): Promise
 
 /** Applies an object as soon as the API server uses the changed CRD. */
 const applyOnceAllowed = (object: Parameters<typeof apply>[1][number]) =>
-  eventually('the object is allowed', () => apply(world.cluster, [object]).then(() => true), { withinMs: 60_000 });
+  eventually('the object is allowed', () => apply(world.cluster, [object]).then(() => true));
 
 beforeAll(async () => {
   const endpoint = 'endpoint/properties';

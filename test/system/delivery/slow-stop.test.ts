@@ -29,7 +29,7 @@ describe.each([
     const { receiver, publisher, redis, sluice } = world;
     receiver.behave(({ earlier }) => (earlier === 0 ? { status: 204, after: new Promise(() => {}) } : 204));
     await publisher.publish(makeSample('slow', 'key', 'x'));
-    await eventually('the attempt has begun', async () => receiver.attempts.length === 1, { withinMs: 60_000 });
+    await eventually('the attempt has begun', async () => receiver.attempts.length === 1);
     const stopping = world.processes.get('dispatcher') ?? sluice;
     if (!separateRoles) await holdRequest(sluice.ingressUrl);
     const begunMs = performance.now();

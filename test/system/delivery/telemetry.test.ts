@@ -77,14 +77,10 @@ test('every documented metric exists, and all metrics of Sluice are documented',
 test('counts all operations', async () => {
   let series: Series[] = [];
   const valueOf = (key: string) => series.find(each => keyOfSeries(each) === key)?.value;
-  await eventually(
-    'the last delivery is a dead letter',
-    async () => {
-      ({ series } = await scrape());
-      return valueOf('sluice_dispatcher_events_total{result="dead"}') === 1;
-    },
-    { withinMs: 60_000 },
-  );
+  await eventually('the last delivery is a dead letter', async () => {
+    ({ series } = await scrape());
+    return valueOf('sluice_dispatcher_events_total{result="dead"}') === 1;
+  });
   expect({
     accepted: valueOf('sluice_ingress_events_total{result="accepted"}'),
     duplicate: valueOf('sluice_ingress_events_total{result="duplicate"}'),
@@ -149,7 +145,7 @@ test('alerts and the dashboard only use existing metrics', async () => {
     return missing.length === 0;
   }
   // Stored bytes are sampled every 15 s, and recorded a few seconds earlier.
-  await eventually('all series exist', isComplete, { withinMs: 60_000 }).catch(() => {});
+  await eventually('all series exist', isComplete).catch(() => {});
   expect(missing).toEqual([]);
 });
 
@@ -185,14 +181,10 @@ const CALLER = '00f067aa0ba902b7';
 
 /** Returns all spans of a trace after waiting for this number of spans, which are sent in batches. */
 async function spansOf(traceId: string, count: number): Promise<ReceivedSpan[]> {
-  const { value } = await eventually(
-    'the spans have been received',
-    async () => {
-      const spans = collector.spans.filter(span => span.traceId === traceId);
-      return spans.length >= count && spans;
-    },
-    { withinMs: 60_000 },
-  );
+  const { value } = await eventually('the spans have been received', async () => {
+    const spans = collector.spans.filter(span => span.traceId === traceId);
+    return spans.length >= count && spans;
+  });
   return value;
 }
 
@@ -291,10 +283,7 @@ test('a process that is stopping becomes unready immediately, continues to serve
   expect((await rest()).headers.get('connection')).toBe('keep-alive');
   const signalledMs = performance.now();
   const ended = ending.stop();
-  await eventually('the process is not ready', async () => (await ending.readyz())[0] === 503, {
-    withinMs: 60_000,
-    everyMs: 10,
-  });
+  await eventually('the process is not ready', async () => (await ending.readyz())[0] === 503, { everyMs: 10 });
   expect((await ending.readyz())[1]).toBe('process: The process is stopping.\n');
   let answered = 0;
   while (answered < 10) expect(await post(`ending.${++answered}`)).toEqual({ status: 202, connection: 'close' });

@@ -42,13 +42,13 @@ async function publishAll(samples: readonly Sample[]): Promise<void> {
 async function compare(crashes = 0): Promise<void> {
   const { receiver } = world;
   const everything = async () => PARTNERS.every(partner => receiver.delivered(partner).size >= accepted.length);
-  await eventually('all events are delivered', everything, { withinMs: 60_000 });
+  await eventually('all events are delivered', everything);
   for (const partner of PARTNERS) expect(faultsOf(receiver, partner, accepted, { crashes })).toEqual([]);
   const count = costOf(accepted);
   const isCharged = async () => (await used()) === PARTNERS.length * count;
-  await eventually('the account contains all tokens', isCharged, { withinMs: 60_000 });
+  await eventually('the account contains all tokens', isCharged);
   const isCounted = async () => (await readSeries(world.redis, PRODUCER)).tokens === PARTNERS.length * count;
-  await eventually('the series contains all tokens', isCounted, { withinMs: 60_000 });
+  await eventually('the series contains all tokens', isCounted);
 }
 
 it('pauses with a condition when the tokens are spent, and continues in order after new tokens are added', async () => {
@@ -59,7 +59,7 @@ it('pauses with a condition when the tokens are spent, and continues in order af
   const part = partKeys({ tenant: tenantId(PRODUCER), queue: QUEUE, gen: '', number: 0 });
   const enforced = async () =>
     (await Promise.all([accountKeys(ACCOUNT).meta, part.meta].map(planOf))).every(plan => plan === 'Free');
-  await eventually('the part is held back', enforced, { withinMs: 60_000 });
+  await eventually('the part is held back', enforced);
   await publishAll(makeSamples({ groupKeys: GROUP_KEYS, perKey: 12 }));
   const spent: Parameters<typeof observer.until>[0] = [
     'Workspace',
@@ -74,16 +74,16 @@ it('pauses with a condition when the tokens are spent, and continues in order af
   }
   // 48 events for two partners each, and 60 tokens: the events that were paid for are delivered, and the others wait.
   const paid = async () => PARTNERS.every(partner => receiver.delivered(partner).size === 30);
-  await eventually('all events that were paid for are delivered', paid, { withinMs: 60_000 });
+  await eventually('all events that were paid for are delivered', paid);
   await delay(2_000);
   expect(PARTNERS.map(partner => receiver.delivered(partner).size)).toEqual([30, 30]);
-  await eventually('the account contains all tokens', async () => (await used()) === 60, { withinMs: 60_000 });
+  await eventually('the account contains all tokens', async () => (await used()) === 60);
   expect(await observer.conditionOf('Subscription', SUBSCRIPTION, 'ada')).toBe('True/Admitted');
 
   const toppedUpMs = performance.now();
   await include(10_000);
   const goesOn = async () => receiver.delivered('ada').size > 30;
-  const { tookMs } = await eventually('the delivery continues', goesOn, { withinMs: 60_000 });
+  const { tookMs } = await eventually('the delivery continues', goesOn);
   await observer.until(['Workspace', PRODUCER, undefined, 'InsufficientTokens', 'False/TokensLeft']);
   for (const partner of PARTNERS) await observer.until(['Subscription', SUBSCRIPTION, partner, 'Live', 'True/Live']);
   const clearedMs = performance.now() - toppedUpMs;
@@ -107,7 +107,7 @@ it('charges the same as an independent count when the dispatcher and Redis are k
   publishing.catch(() => {});
   for (const share of [0.2, 0.5]) {
     const some = async () => receiver.delivered('ada').size > before + share * samples.length;
-    await eventually('some events are delivered', some, { withinMs: 60_000 });
+    await eventually('some events are delivered', some);
     const dispatcher = world.processes.get('dispatcher') as Sluice;
     await Promise.all([dispatcher.kill('SIGKILL'), ...(share === 0.5 ? [world.redis.kill('SIGKILL')] : [])]);
     if (share === 0.5) await world.redis.restart();
@@ -122,12 +122,10 @@ it('delivers to a partner whose own account has no tokens', async () => {
   await world.observer.apply(account as Manifest);
   const { meta } = accountKeys(publicId('Account', '', 'ada'));
   const plan = async () => String(await world.redis.command('HGET', meta, 'plan'));
-  await eventually('the account has no tokens left', async () => (await plan()) === 'Free', { withinMs: 60_000 });
+  await eventually('the account has no tokens left', async () => (await plan()) === 'Free');
   expect(await hashField(meta, 'included')).toBe(0);
   const sample = makeSample('partner.broke', 'a', 'x'.repeat(40_000));
   await publishAll([sample]);
-  await eventually('the event is delivered', async () => world.receiver.delivered('ada').has(sample.id), {
-    withinMs: 60_000,
-  });
+  await eventually('the event is delivered', async () => world.receiver.delivered('ada').has(sample.id));
   expect(await hashField(meta, 'used')).toBe(0);
 });

@@ -18,7 +18,7 @@ async function flows(prefix: string, through = world.publisher): Promise<number[
   expect(countStatuses(published.values())).toEqual({ 202: samples.length });
   for (const partner of ['ada', 'bob']) {
     const all = async () => samples.every(({ id }) => receiver.delivered(partner).has(id));
-    await eventually('all events are delivered', all, { withinMs: 60_000 });
+    await eventually('all events are delivered', all);
     const ofThis = receiver.attempts.filter(({ id }) => id.startsWith(prefix));
     expect(faultsOf({ ...receiver, attempts: ofThis }, partner, samples)).toEqual([]);
   }
@@ -52,12 +52,8 @@ it('recovers each time the API server is killed', async () => {
     await world.cluster.startApiServer();
     const groupKey = `round-${round}`;
     const startedMs = performance.now();
-    await eventually(
-      'the activation is accepted',
-      async () => observer.apply(activation(PRODUCER, 'ada', groupKey)).then(() => true),
-      {
-        withinMs: 60_000,
-      },
+    await eventually('the activation is accepted', async () =>
+      observer.apply(activation(PRODUCER, 'ada', groupKey)).then(() => true),
     );
     const { name } = activation(PRODUCER, 'ada', groupKey).metadata;
     await observer.until(['Activation', name, PRODUCER, 'Effective', 'True/Routing'], 90_000);

@@ -154,9 +154,7 @@ it.each([
   // An audit in progress may already have checked this data before it was damaged.
   expect((await passes()) - passesBefore).toBeLessThanOrEqual(2);
   for (const [at, [what]] of damages.entries()) {
-    await eventually(`${what} is counted`, async () => (await counted(what)) > (counts[at] as number), {
-      withinMs: 60_000,
-    });
+    await eventually(`${what} is counted`, async () => (await counted(what)) > (counts[at] as number));
   }
   await world.observer.untilEvent(`Workspace/${PRODUCER} DriftRepaired`);
   for (const groupKey of ['red', 'green']) await isDelivered(`${damages.length}.${groupKey}`, groupKey, ['ada', 'bob']);
@@ -178,9 +176,7 @@ it('repairs all kinds of damage of a part and of the list of parts', async () =>
   const repaired = { withinMs: REPAIRED_WITHIN_MS, everyMs: 200 };
   await eventually('the control state is repaired', isWhole, repaired);
   for (const [at, what] of kinds.entries()) {
-    await eventually(`${what} is counted`, async () => (await counted(what)) > (counts[at] as number), {
-      withinMs: 60_000,
-    });
+    await eventually(`${what} is counted`, async () => (await counted(what)) > (counts[at] as number));
   }
   // The part's dispatcher may detect this before the audit.
   await redis('HDEL', CLUSTER_KEYS.parts, NAME);
@@ -211,9 +207,7 @@ it('removes data of objects that were deleted while no process was leading, and 
     await kubectl(world.cluster, ['patch', object, '-n', namespace, ...letGo]);
   }
   await world.sluice.restart();
-  await eventually('the queue is closed', async () => (await redis('HGET', KEYS.q.meta, 'state')) === 'closing', {
-    withinMs: 60_000,
-  });
+  await eventually('the queue is closed', async () => (await redis('HGET', KEYS.q.meta, 'state')) === 'closing');
   // Ada's inbox is stored with the stream, and can be read until the end of the retention period.
   await waitForPasses(2);
   const { meta, log } = await readPartKeys();

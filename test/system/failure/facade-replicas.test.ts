@@ -45,16 +45,12 @@ beforeAll(async () => {
   await apply(world.installation.cluster, ownedTenant(world.issuer, PRODUCER, 'ada'));
   clients = await Promise.all(facades.map(facade => world.as(facade, 'ada')));
   publisher = running.publisherOf(sluice);
-  await eventually(
-    'every facade knows the owner',
-    async () => {
-      const replies = await Promise.all(
-        clients.map(client => client.get(`/waas/producer/${tenantId(PRODUCER)}/catalog`)),
-      );
-      return replies.every(({ status }) => status === 200);
-    },
-    { withinMs: 60_000 },
-  );
+  await eventually('every facade knows the owner', async () => {
+    const replies = await Promise.all(
+      clients.map(client => client.get(`/waas/producer/${tenantId(PRODUCER)}/catalog`)),
+    );
+    return replies.every(({ status }) => status === 200);
+  });
 });
 
 afterAll(async () => {
@@ -74,9 +70,7 @@ test(`an event published right after an activation returned 200 is routed, ${PAI
     expect(published.status).toBe(202);
   });
   const { receiver } = running;
-  await eventually('all events are delivered', async () => receiver.delivered(PARTNER).size === PAIRS, {
-    withinMs: 60_000,
-  });
+  await eventually('all events are delivered', async () => receiver.delivered(PARTNER).size === PAIRS);
   process.stdout.write(`activation over three facades: ${spread(tookMs)}\n`);
 });
 
@@ -92,9 +86,7 @@ test(`an event published right after a deactivation returned 204 is never routed
   expect((await untilAnswered(() => first.post('/waas/activations', pairOf(0)))).status).toBe(200);
   await publisher.publish(makeSample('the end', groupKeyOf(0), 'the end'));
   const { receiver } = running;
-  await eventually('the last one is delivered', async () => receiver.delivered(PARTNER).has('the end'), {
-    withinMs: 60_000,
-  });
+  await eventually('the last one is delivered', async () => receiver.delivered(PARTNER).has('the end'));
   expect(await sluice.metric('sluice_ingress_not_routed_total', { reason: 'not_activated' })).toBe(PAIRS);
   expect([...receiver.delivered(PARTNER)].filter(id => id.startsWith('closed.'))).toEqual([]);
 });

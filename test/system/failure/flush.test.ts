@@ -57,7 +57,7 @@ it.each([1, 2])('restores Redis from the custom resources after FLUSHALL, time %
   const { observer, receiver } = world;
   receiver.clear();
   const steady = publishSteadily(`flush-${time}`);
-  await eventually('events are delivered', async () => acceptedOf(steady.tries).length > 10, { withinMs: 60_000 });
+  await eventually('events are delivered', async () => acceptedOf(steady.tries).length > 10);
 
   const before = await readiness();
   await world.redis.command('FLUSHALL');
@@ -69,11 +69,9 @@ it.each([1, 2])('restores Redis from the custom resources after FLUSHALL, time %
       const ready = await world.redis.command('HGET', '{c}:meta', 'ready');
       return ready === '1' && now.startsWith('True/QueueReady ') && now !== before;
     },
-    { withinMs: 60_000, everyMs: 100 },
+    { everyMs: 100 },
   );
-  await eventually('events are accepted', async () => steady.tries.at(-1)?.answer?.status === 202, {
-    withinMs: 60_000,
-  });
+  await eventually('events are accepted', async () => steady.tries.at(-1)?.answer?.status === 202);
   await delay(1_000);
   await steady.stop();
 
@@ -93,12 +91,8 @@ it.each([1, 2])('restores Redis from the custom resources after FLUSHALL, time %
   // All events accepted since then are routed, but no earlier events.
   const samples = acceptedOf(after);
   for (const partner of ['ada', 'bob']) {
-    await eventually(
-      'the events are delivered',
-      async () => samples.every(({ id }) => receiver.delivered(partner).has(id)),
-      {
-        withinMs: 60_000,
-      },
+    await eventually('the events are delivered', async () =>
+      samples.every(({ id }) => receiver.delivered(partner).has(id)),
     );
     const early = receiver.attempts.filter(
       ({ headers, atMs }) => Number(headers['webhook-timestamp']) * 1_000 > flushedAtMs + 1_000 && atMs < recovered,
@@ -145,37 +139,27 @@ describe('while events are being published', () => {
     const { receiver } = world;
     receiver.clear();
     const steady = publishSteadily(what.replaceAll(' ', '-'));
-    await eventually('events are delivered', async () => acceptedOf(steady.tries).length > 20, { withinMs: 60_000 });
+    await eventually('events are delivered', async () => acceptedOf(steady.tries).length > 20);
     await damage();
     const damagedMs = performance.now();
-    await eventually(
-      'the control state exists',
-      async () => {
-        const ready = await world.redis.command('HGET', CLUSTER_KEYS.meta, 'ready');
-        return ready === '1' && (await world.redis.command('HEXISTS', CLUSTER_KEYS.parts, NAME)) === 1;
-      },
-      { withinMs: 60_000 },
-    );
+    await eventually('the control state exists', async () => {
+      const ready = await world.redis.command('HGET', CLUSTER_KEYS.meta, 'ready');
+      return ready === '1' && (await world.redis.command('HEXISTS', CLUSTER_KEYS.parts, NAME)) === 1;
+    });
     const wholeMs = performance.now();
     // Some time after the damage, events are accepted one after another without a refusal.
-    await eventually(
-      'events are accepted',
-      async () => {
-        const last = steady.tries.slice(-50);
-        const sinceMs = last[0]?.answer?.sentMs ?? 0;
-        return last.every(({ answer }) => answer?.status === 202) && sinceMs > wholeMs;
-      },
-      { withinMs: 60_000 },
-    );
+    await eventually('events are accepted', async () => {
+      const last = steady.tries.slice(-50);
+      const sinceMs = last[0]?.answer?.sentMs ?? 0;
+      return last.every(({ answer }) => answer?.status === 202) && sinceMs > wholeMs;
+    });
     await steady.stop();
     const samples = acceptedOf(
       expected === 'all' ? steady.tries : steady.tries.filter(({ answer }) => (answer?.sentMs ?? 0) > damagedMs + 100),
     );
     for (const partner of ['ada', 'bob']) {
-      await eventually(
-        `delivered to ${partner}`,
-        async () => samples.every(({ id }) => receiver.delivered(partner).has(id)),
-        { withinMs: 60_000 },
+      await eventually(`delivered to ${partner}`, async () =>
+        samples.every(({ id }) => receiver.delivered(partner).has(id)),
       );
     }
   });
@@ -187,10 +171,8 @@ describe('after SLUICE_REDIS_URL was changed', () => {
     (await sluice.logLines()).filter(({ msg }) => String(msg).startsWith('This Redis does not contain the data'));
   /** Waits until the controller has compared its Redis with the one in the Lease. Other roles work before that. */
   const untilLeading = (sluice: Sluice) =>
-    eventually(
-      'the controller leads',
-      async () => (await sluice.logLines()).some(({ msg }) => msg === 'starting the controllers'),
-      { withinMs: 60_000 },
+    eventually('the controller leads', async () =>
+      (await sluice.logLines()).some(({ msg }) => msg === 'starting the controllers'),
     );
 
   it('a Redis with a copy of the data delivers the waiting events; an empty Redis is reported', async () => {
@@ -209,11 +191,9 @@ describe('after SLUICE_REDIS_URL was changed', () => {
     // As in docs/operations.md.
     await copy.command('REPLICAOF', '127.0.0.1', redis.port);
     const isCopied = async () => String(await copy.command('INFO', 'replication')).includes('master_link_status:up');
-    await eventually('Redis is copied', isCopied, { withinMs: 60_000 });
+    await eventually('Redis is copied', isCopied);
     const offsets = () => Promise.all([redis, copy].map(each => each.command('INFO', 'replication').then(offsetOf)));
-    await eventually('both have the same offset', async () => new Set(await offsets()).size === 1, {
-      withinMs: 60_000,
-    });
+    await eventually('both have the same offset', async () => new Set(await offsets()).size === 1);
     await copy.command('REPLICAOF', 'NO', 'ONE');
     receiver.behave(() => 204);
     const moved = await world.start({ redisUrl: copy.url });

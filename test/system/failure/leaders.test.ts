@@ -28,16 +28,12 @@ afterAll(async () => {
 });
 
 async function leaderAndStandby(): Promise<[Sluice, Sluice]> {
-  const { value } = await eventually(
-    'exactly one controller leads',
-    async () => {
-      const [first, second] = controllers as [Sluice, Sluice];
-      const [a, b] = [await leads(first), await leads(second)];
-      const pair: [Sluice, Sluice] = a ? [first, second] : [second, first];
-      return a !== b && pair;
-    },
-    { withinMs: 60_000 },
-  );
+  const { value } = await eventually('exactly one controller leads', async () => {
+    const [first, second] = controllers as [Sluice, Sluice];
+    const [a, b] = [await leads(first), await leads(second)];
+    const pair: [Sluice, Sluice] = a ? [first, second] : [second, first];
+    return a !== b && pair;
+  });
   return value;
 }
 
@@ -63,9 +59,7 @@ async function activate(groupKey: string, withinMs = 60_000): Promise<number> {
 async function isRouted(id: string, groupKey: string): Promise<boolean> {
   await publisher.publish(makeSample(id, groupKey, id));
   await publisher.publish(makeSample(`${id}.past`, 'always', id));
-  await eventually('the next event is delivered', async () => world.receiver.delivered('ada').has(`${id}.past`), {
-    withinMs: 60_000,
-  });
+  await eventually('the next event is delivered', async () => world.receiver.delivered('ada').has(`${id}.past`));
   await delay(500);
   return world.receiver.delivered('ada').has(id);
 }
@@ -109,10 +103,10 @@ it('a leader that was suspended during its term cannot write', async () => {
   const { name } = activation(PRODUCER, 'ada', 'fourth').metadata;
   await observer.until(['Activation', name, PRODUCER, 'Effective', 'False/Revoked']);
   console.log(`leader suspended: a revocation is effective after ${Math.round(performance.now() - stoppedMs)} ms`);
-  await eventually('the standby leads', () => leads(standby), { withinMs: 60_000 });
+  await eventually('the standby leads', () => leads(standby));
   await leader.kill('SIGCONT');
   await delay(3_000);
-  await eventually('it knows that it no longer leads', async () => !(await leads(leader)), { withinMs: 60_000 });
+  await eventually('it knows that it no longer leads', async () => !(await leads(leader)));
   expect(leader.running()).toBe(true);
   expect(await observer.conditionOf('Activation', name, PRODUCER, 'Effective')).toBe('False/Revoked');
   expect(await isRouted('fourth.0', 'fourth')).toBe(false);

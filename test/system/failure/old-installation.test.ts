@@ -9,7 +9,6 @@ import { eventually } from '../support/deadline.ts';
 import { type Installation, install } from '../support/installation.ts';
 import { apply, conditionOf, kubectl, type Manifest, tenant } from '../support/world.ts';
 
-const WITHIN = { withinMs: 60_000 };
 const CRDS = join(import.meta.dirname, '..', '..', '..', 'crds');
 
 let installed: Installation;
@@ -46,16 +45,16 @@ it('a controller with an old CustomResourceDefinition does not lead, and reports
   controller = await installed.start({ role: 'controller', kubeconfig, unready: true });
   const reported =
     'controller: CustomResourceDefinition accounts.sluice.dev is older and does not contain status.publicId. To update it, run kubectl apply --server-side -f crds/ with the files of this version\n';
-  await eventually('the controller reports this', async () => (await controller.readyz())[1] === reported, WITHIN);
+  await eventually('the controller reports this', async () => (await controller.readyz())[1] === reported);
   expect((await controller.readyz())[0]).toBe(503);
   expect(await controller.metric('sluice_role_impaired', { reason: 'OutdatedCRDs' })).toBe(1);
   await apply(cluster, tenant('shop'));
   expect(await kubectl(cluster, ['get', 'leases', '-n', 'sluice-system', '-o', 'name'])).toBe('');
 
   await kubectl(cluster, ['apply', '--server-side', '-f', CRDS]);
-  await eventually('the controller is ready', async () => (await controller.readyz())[1] === 'ok\n', WITHIN);
+  await eventually('the controller is ready', async () => (await controller.readyz())[1] === 'ok\n');
   const led = async () => (await conditionOf(cluster, 'account/shop', undefined)) === 'True/LedgerReady';
-  await eventually('the controller leads', led, WITHIN);
+  await eventually('the controller leads', led);
 });
 
 it('a facade with the controller permissions reports the missing role until it is bound', async () => {
@@ -64,13 +63,13 @@ it('a facade with the controller permissions reports the missing role until it i
   const facade = await installed.start({ role: 'facade', kubeconfig, env: issuer.env, unready: true });
   const reported =
     /^facade: Kubernetes does not grant create \w+\.sluice\.dev, .*: bind the ClusterRole sluice-facade of/;
-  await eventually('the facade reports this', async () => reported.test((await facade.readyz())[1]), WITHIN);
+  await eventually('the facade reports this', async () => reported.test((await facade.readyz())[1]));
   expect((await facade.readyz())[0]).toBe(503);
   expect(await facade.metric('sluice_role_impaired', { reason: 'Forbidden' })).toBe(1);
 
   const bind = ['create', 'clusterrolebinding', 'also-facade', '--clusterrole=sluice-facade'];
   await kubectl(cluster, [...bind, '--serviceaccount=sluice-system:sluice-controller']);
-  await eventually('the facade is ready', async () => (await facade.readyz())[1] === 'ok\n', WITHIN);
+  await eventually('the facade is ready', async () => (await facade.readyz())[1] === 'ok\n');
 });
 
 it('a controller that starts without Redis fills its caches, and leads once Redis responds', async () => {
@@ -84,11 +83,11 @@ it('a controller that starts without Redis fills its caches, and leads once Redi
     const [status, body] = await late.readyz();
     return status === 503 && body.includes(reported) && !body.includes('caches');
   };
-  await eventually('the controller reports this, with filled caches', waitsForRedisAlone, WITHIN);
+  await eventually('the controller reports this, with filled caches', waitsForRedisAlone);
   await apply(cluster, tenant('late'));
   await redis.restart();
-  await eventually('the controller is ready', async () => (await late.readyz())[0] === 200, WITHIN);
+  await eventually('the controller is ready', async () => (await late.readyz())[0] === 200);
   const led = async () => (await conditionOf(cluster, 'account/late', undefined)) === 'True/LedgerReady';
-  await eventually('the controller leads', led, WITHIN);
+  await eventually('the controller leads', led);
   expect(late.running()).toBe(true);
 });

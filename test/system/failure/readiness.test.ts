@@ -12,8 +12,6 @@ import { type Installation, install } from '../support/installation.ts';
 import { makeSample, type Publisher } from '../support/publisher.ts';
 import { type Running, settle } from '../support/small-world.ts';
 
-const WITHIN = { withinMs: 60_000 };
-
 let installed: Installation;
 let issuer: Issuer;
 let folder: TemporaryFolder;
@@ -45,17 +43,17 @@ it('a dispatcher with another root key is not ready, and does not take events fr
     unready: true,
     env: { SLUICE_ROOT_KEY_FILE: join(folder.path, 'other.key') },
   });
-  await eventually('the dispatcher reports this', async () => WRONG_KEY.test((await wrong.readyz())[1]), WITHIN);
+  await eventually('the dispatcher reports this', async () => WRONG_KEY.test((await wrong.readyz())[1]));
   expect((await wrong.readyz())[0]).toBe(503);
   expect(await wrong.metric('sluice_role_impaired', { reason: 'RootKeyMismatch' })).toBe(1);
   const ids = Array.from({ length: 20 }, (_, index) => `before.${index}`);
   for (const id of ids) await publisher.publish(makeSample(id, 'key', id));
   const waiting = async () => (await wrong.metric('sluice_dispatcher_open_deliveries')) === ids.length;
-  await eventually('all events are routed', waiting, WITHIN);
+  await eventually('all events are routed', waiting);
   const isOverdue = async () => (await wrong.metric('sluice_work_overdue_seconds', { index: 'parts' })) > 0;
-  await eventually('the events are overdue because no process claims them', isOverdue, WITHIN);
+  await eventually('the events are overdue because no process claims them', isOverdue);
   await installed.start({ role: 'dispatcher' });
-  await eventually('all events are delivered', async () => world.receiver.delivered('ada').size === ids.length, WITHIN);
+  await eventually('all events are delivered', async () => world.receiver.delivered('ada').size === ids.length);
   const failures = (await wrong.logLines()).filter(({ msg }) => msg === 'work failed, tried again');
   expect(failures).toEqual([]);
   await wrong.kill();
@@ -64,7 +62,7 @@ it('a dispatcher with another root key is not ready, and does not take events fr
 it('a facade with another root key is not ready', async () => {
   const env = { ...issuer.env, SLUICE_ROOT_KEY_FILE: join(folder.path, 'other.key') };
   const facade = await installed.start({ role: 'facade', unready: true, env });
-  await eventually('the facade reports this', async () => WRONG_KEY.test((await facade.readyz())[1]), WITHIN);
+  await eventually('the facade reports this', async () => WRONG_KEY.test((await facade.readyz())[1]));
   expect((await facade.readyz())[0]).toBe(503);
   expect(await denialsOn(installed.redis)).toEqual([]);
   await installed.redis.command('ACL', 'SETUSER', 'sluice-facade', '-hgetall');
@@ -86,15 +84,15 @@ it('a facade is not ready until it has read the keys of the identity provider, a
     installed.start({ role: 'all', env }),
   ]);
   const fault = `facade: The keys of the identity provider cannot be read (${provider.url}: connect ECONNREFUSED 127.0.0.1:${provider.port}), so calls with its access tokens are rejected with 503. Check SLUICE_OIDC_ISSUERS and the connection to the identity provider.\n`;
-  await eventually('the facade reports this', async () => (await facade.readyz())[1] === fault, WITHIN);
+  await eventually('the facade reports this', async () => (await facade.readyz())[1] === fault);
   expect((await facade.readyz())[0]).toBe(503);
   const isLogged = async () => (await facade.logLines()).some(({ reason }) => reason === 'IssuerUnavailable');
-  await eventually('the facade logs this', isLogged, WITHIN);
+  await eventually('the facade logs this', isLogged);
   expect(await facade.metric('sluice_role_impaired', { reason: 'IssuerUnavailable' })).toBe(1);
   // The other roles in this process don't need the identity provider.
   expect(await all.readyz()).toEqual([200, `ok\n${fault}`]);
   await provider.restart();
-  await eventually('the facade is ready', async () => (await facade.readyz())[1] === 'ok\n', WITHIN);
+  await eventually('the facade is ready', async () => (await facade.readyz())[1] === 'ok\n');
   await provider.stop();
   const call = { headers: { authorization: `Bearer ${await provider.sign({}, { kid: 'new' })}` } };
   expect((await fetch(`${facade.facadeUrl}/waas/accounts`, call)).status).toBe(503);
@@ -106,11 +104,11 @@ it('a standby controller with another root key is not ready', async () => {
   const env = { SLUICE_ROOT_KEY_FILE: join(folder.path, 'other.key') };
   const standby = await installed.start({ role: 'controller', unready: true, env });
   const body = /^controller: The root key is not that of the leading controller: .*\(SLUICE_ROOT_KEY_FILE\)\.\n$/;
-  await eventually('the controller reports this', async () => body.test((await standby.readyz())[1]), WITHIN);
+  await eventually('the controller reports this', async () => body.test((await standby.readyz())[1]));
   expect((await standby.readyz())[0]).toBe(503);
   expect(await standby.metric('sluice_role_impaired', { reason: 'RootKeyMismatch' })).toBe(1);
   const isLogged = async () => (await standby.logLines()).some(({ reason }) => reason === 'RootKeyMismatch');
-  await eventually('the controller logs this', isLogged, WITHIN);
+  await eventually('the controller logs this', isLogged);
   await standby.kill();
 });
 
@@ -119,14 +117,14 @@ it('ingress stays ready without Redis, responds with 503, and continues afterwar
   const { url } = installed.redis;
   // The message that is reported from the first reconnection attempt.
   const reported = `ok\ningress: Redis at redis://sluice-ingress@${new URL(url).host} (SLUICE_REDIS_URL) does not answer: connect ECONNREFUSED ${new URL(url).host}\n`;
-  await eventually('ingress reports this', async () => (await ingress.readyz())[1] === reported, WITHIN);
+  await eventually('ingress reports this', async () => (await ingress.readyz())[1] === reported);
   expect((await ingress.readyz())[0]).toBe(200);
   const away = await publisher.post(makeSample('away', 'key', 'x'));
   expect(away.status).toBe(503);
   expect(Number(away.headers['retry-after'])).toBeGreaterThan(0);
   expect((await ingress.readyz())[0]).toBe(200);
   await installed.redis.restart();
-  await eventually('ingress is not impaired', async () => (await ingress.readyz())[1] === 'ok\n', WITHIN);
+  await eventually('ingress is not impaired', async () => (await ingress.readyz())[1] === 'ok\n');
   expect((await publisher.publish(makeSample('back', 'key', 'x'))).status).toBe(202);
-  await eventually('the event is delivered', async () => world.receiver.delivered('ada').has('back'), WITHIN);
+  await eventually('the event is delivered', async () => world.receiver.delivered('ada').has('back'));
 });

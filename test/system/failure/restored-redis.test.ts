@@ -34,7 +34,7 @@ it('after Redis was restored, and the controller was started first, gates that w
   await controller.restart();
   const starts = async () =>
     (await controller.logLines()).filter(({ msg }) => msg === 'starting the controllers').length;
-  await eventually('all workspaces are applied', async () => (await starts()) === 2, { withinMs: 60_000 });
+  await eventually('all workspaces are applied', async () => (await starts()) === 2);
   receiver.behave(() => 204);
   for (const each of others) await each.restart();
   for (const [id, groupKey] of [

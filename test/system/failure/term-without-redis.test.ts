@@ -65,7 +65,7 @@ it('the leader continues when Redis is available again', async () => {
     const [status, body] = await standby.readyz();
     return status !== 0 && !body.includes('holds the Lease but cannot start its work');
   };
-  await eventually('the replica is no longer impaired', isWhole, { withinMs: 60_000 });
+  await eventually('the replica is no longer impaired', isWhole);
 });
 
 it('a leader with the Redis of another cluster allows namespaces to be deleted, and does not write to this Redis', async () => {
@@ -115,5 +115,5 @@ it('a controller reports that its Lease namespace is missing, and leads when the
     everyMs: 200,
   });
   const isReady = async () => (await lost.readyz())[0] === 200;
-  await eventually('it is ready', isReady, { withinMs: 60_000 });
+  await eventually('it is ready', isReady);
 });

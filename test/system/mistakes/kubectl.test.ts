@@ -75,21 +75,17 @@ test.each<[string, Manifest, string, RegExp]>([
 ])('an Event explains why an ingress key does not work (%s)', async (name, manifest, key, words) => {
   const { cluster } = at.world.installation;
   await kubectl(cluster, ['apply', '-f', '-'], JSON.stringify(manifest));
-  const { value } = await eventually(
-    `there is an Event on the Secret ${name}`,
-    async () => {
-      const events = await kubectl(cluster, [
-        'get',
-        'events',
-        '-n',
-        SHOP,
-        `--field-selector=involvedObject.name=${name}`,
-        '-o=jsonpath={.items[*].message}',
-      ]);
-      return events === '' ? undefined : events;
-    },
-    { withinMs: 60_000 },
-  );
+  const { value } = await eventually(`there is an Event on the Secret ${name}`, async () => {
+    const events = await kubectl(cluster, [
+      'get',
+      'events',
+      '-n',
+      SHOP,
+      `--field-selector=involvedObject.name=${name}`,
+      '-o=jsonpath={.items[*].message}',
+    ]);
+    return events === '' ? undefined : events;
+  });
   expect(value).toMatch(words);
   expect(value).not.toContain(key);
   const sent = await fetch(`${at.sluice.ingressUrl}/events/${at.specimens.ids['ten_']}/parcels`, {
@@ -118,7 +114,6 @@ test.each<[string, Manifest, RegExp]>([
   const { value } = await eventually(
     `${name} has a status`,
     async () => (await kubectl(cluster, ['get', 'subscription', name, '-n', namespace, path])) || undefined,
-    { withinMs: 60_000 },
   );
   expect(value).toMatch(words);
 });

@@ -106,15 +106,13 @@ describe('activating', () => {
     await waitForAll(world.facade.installation.cluster, 'subscription', 'other', 'Live');
     await arrived(await send('later', 'store-4'), 'late');
     expect(attempted('early', 'late')).toBe(false);
-    await eventually('the activation is effective', async () => (await read('store-4', 'late')).reason === 'Routing', {
-      withinMs: 60_000,
-    });
+    await eventually('the activation is effective', async () => (await read('store-4', 'late')).reason === 'Routing');
   });
 
   test('is refused for a closed integration; deactivating is not', async () => {
     await apply(world.facade.installation.cluster, [integration(PRODUCER, 'leaver', { workspace: 'bob' })]);
     const isOpened = async () => (await open('store-5', 'leaver')).status === 200;
-    await eventually('the cache contains the integration', isOpened, { withinMs: 60_000 });
+    await eventually('the cache contains the integration', isOpened);
     await apply(world.facade.installation.cluster, [
       integration(PRODUCER, 'leaver', { workspace: 'bob', revoked: true }),
       integration(PRODUCER, 'shy', { workspace: undefined, invitedEmail: 's@example.com', declined: true }),
@@ -123,14 +121,10 @@ describe('activating', () => {
       ['leaver', 'Revoked'],
       ['shy', 'Declined'],
     ] as const) {
-      await eventually(
-        'the cache contains the closed integration',
-        async () => {
-          const refused = await open('store-5', partner);
-          return refused.body.code === 'integration_closed' && refused.body.detail?.includes(word);
-        },
-        { withinMs: 60_000 },
-      );
+      await eventually('the cache contains the closed integration', async () => {
+        const refused = await open('store-5', partner);
+        return refused.body.code === 'integration_closed' && refused.body.detail?.includes(word);
+      });
     }
     expect(await world.small.observer.exists('Activation', ownName('store-5', 'shy'), PRODUCER)).toBe(false);
     expect((await close('store-5', 'shy')).status).toBe(204);

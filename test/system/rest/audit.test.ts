@@ -64,10 +64,8 @@ const lines = async (): Promise<Line[]> =>
 /** Returns the audit line of a completed call. */
 async function lineOf({ headers }: Reply): Promise<Line> {
   const id = headers.get('x-request-id');
-  const { value } = await eventually(
-    `there is an audit line of ${id}`,
-    async () => (await lines()).find(({ requestId }) => requestId === id),
-    { withinMs: 60_000 },
+  const { value } = await eventually(`there is an audit line of ${id}`, async () =>
+    (await lines()).find(({ requestId }) => requestId === id),
   );
   return value;
 }

@@ -40,9 +40,7 @@ describe('with objects in Git', () => {
     await applyAs('argocd', manifest);
     await world.small.observer.until(['Activation', 'yes-store-7', PRODUCER, 'Effective', 'True/Routing']);
     await arrived(await send('store-7.git', 'store-7'));
-    await eventually('the facade has received the change', async () => (await read('store-7')).effective, {
-      withinMs: 60_000,
-    });
+    await eventually('the facade has received the change', async () => (await read('store-7')).effective);
     expect((await close('store-7')).status).toBe(204);
     expect(await passes('store-7')).toBe(false);
     await applyAs('argocd', manifest);
@@ -99,11 +97,9 @@ describe('deactivating', () => {
   test('also closes the gate of a deleted integration, and does not write anything when repeated', async () => {
     await apply(world.facade.installation.cluster, [integration(PRODUCER, 'gone', { workspace: 'bob' })]);
     const isOpened = async () => (await open('store-10', 'gone')).status === 200;
-    await eventually('the cache contains the integration', isOpened, { withinMs: 60_000 });
+    await eventually('the cache contains the integration', isOpened);
     await kubectl(world.facade.installation.cluster, ['delete', 'integration/gone', '-n', PRODUCER]);
-    await eventually('the integration is not in the cache', async () => (await open('never', 'gone')).status === 404, {
-      withinMs: 60_000,
-    });
+    await eventually('the integration is not in the cache', async () => (await open('never', 'gone')).status === 404);
     expect((await close('store-10', 'gone')).status).toBe(204);
     expect(await field(ownName('store-10', 'gone'), '{.spec.revoked}')).toBe('true');
     const version = await field(ownName('store-10', 'gone'), '{.metadata.resourceVersion}');

@@ -110,15 +110,11 @@ test('a subscription of kubectl can be rotated and read, but only its manager ca
   await kubectl(cluster, line, JSON.stringify(manifest));
   await waitForAll(cluster, 'subscription', 'ada', 'Ready');
   const id = publicId('Subscription', 'ada', 'shop-stock');
-  const found = await eventually(
-    'the facade sees it',
-    async () => {
-      const body = { catalogEntryPublicId: publicId('CatalogStream', 'shop', 'stock'), endpoint: { url: URL } };
-      const reply = await ada.post<Entry>(`${root}/subscriptions`, body);
-      return reply.status === 200 && reply;
-    },
-    { withinMs: 60_000 },
-  );
+  const found = await eventually('the facade sees it', async () => {
+    const body = { catalogEntryPublicId: publicId('CatalogStream', 'shop', 'stock'), endpoint: { url: URL } };
+    const reply = await ada.post<Entry>(`${root}/subscriptions`, body);
+    return reply.status === 200 && reply;
+  });
   expect(found.value.body.publicId).toBe(id);
   const path = pathOf(id);
   const other: Problem = await ada.put(path, { endpoint: { url: 'https://b.example' } });

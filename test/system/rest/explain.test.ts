@@ -55,21 +55,17 @@ function declared(operation: string, body: unknown): void {
 async function verdict(groupKey = 'store-17', stream = 'parcels'): Promise<Verdict> {
   const key = groupKey === '' ? '' : `&groupKey=${encodeURIComponent(groupKey)}`;
   const path = `${own}/explain?stream=${stream}${key}&integration=${id('int_')}`;
-  const { value } = await eventually(
-    `the explanation at ${path} does not change`,
-    async () => {
-      const { status, body } = await ada.get<{ data: Gate[] }>(path);
-      expect(status, JSON.stringify(body)).toBe(200);
-      declared('explainRouting', body);
-      const [gate] = body.data;
-      if (gate === undefined) throw new Error('the explanation is missing');
-      const { wouldRoute, reason, held, inForce } = gate;
-      const same = inForce.wouldRoute === wouldRoute && inForce.held === held;
-      const named = inForce.reason === reason || inForce.reason === 'paused';
-      return same && named ? { wouldRoute, reason, held } : undefined;
-    },
-    { withinMs: 60_000 },
-  );
+  const { value } = await eventually(`the explanation at ${path} does not change`, async () => {
+    const { status, body } = await ada.get<{ data: Gate[] }>(path);
+    expect(status, JSON.stringify(body)).toBe(200);
+    declared('explainRouting', body);
+    const [gate] = body.data;
+    if (gate === undefined) throw new Error('the explanation is missing');
+    const { wouldRoute, reason, held, inForce } = gate;
+    const same = inForce.wouldRoute === wouldRoute && inForce.held === held;
+    const named = inForce.reason === reason || inForce.reason === 'paused';
+    return same && named ? { wouldRoute, reason, held } : undefined;
+  });
   return value;
 }
 
@@ -91,17 +87,13 @@ async function publish(eventId: string, groupKey: string | undefined, queue = 'p
 
 async function dispositionOf(eventId: string, wanted: (disposition: Disposition) => boolean): Promise<Disposition> {
   const path = `${own}/events/${encodeURIComponent(eventId)}?integration=${id('int_')}`;
-  const { value } = await eventually(
-    `there is a disposition of ${eventId}`,
-    async () => {
-      const { status, body } = await ada.get<{ data: Disposition[] }>(path);
-      expect(status, JSON.stringify(body)).toBe(200);
-      declared('getProducedEvent', body);
-      const [disposition] = body.data;
-      return disposition !== undefined && wanted(disposition) ? disposition : undefined;
-    },
-    { withinMs: 60_000 },
-  );
+  const { value } = await eventually(`there is a disposition of ${eventId}`, async () => {
+    const { status, body } = await ada.get<{ data: Disposition[] }>(path);
+    expect(status, JSON.stringify(body)).toBe(200);
+    declared('getProducedEvent', body);
+    const [disposition] = body.data;
+    return disposition !== undefined && wanted(disposition) ? disposition : undefined;
+  });
   return value;
 }
 
@@ -202,18 +194,14 @@ test('the series and reasons match the published events', async () => {
     ['?history=7d', 168],
     ['', 96],
   ] as const) {
-    const { value } = await eventually(
-      `the series ${query} contains all events`,
-      async () => {
-        const { status, body } = await ada.get<Series>(`${own}/metrics/series${query}`);
-        expect(status, JSON.stringify(body)).toBe(200);
-        declared('getMetricsSeries', body);
-        const total = (name: string) => body.series.reduce((sum, bucket) => sum + (bucket[name] ?? 0), 0);
-        const sums = Object.fromEntries(Object.keys(expected).map(name => [name, total(name)]));
-        return JSON.stringify(sums) === JSON.stringify(expected) && body;
-      },
-      { withinMs: 60_000 },
-    );
+    const { value } = await eventually(`the series ${query} contains all events`, async () => {
+      const { status, body } = await ada.get<Series>(`${own}/metrics/series${query}`);
+      expect(status, JSON.stringify(body)).toBe(200);
+      declared('getMetricsSeries', body);
+      const total = (name: string) => body.series.reduce((sum, bucket) => sum + (bucket[name] ?? 0), 0);
+      const sums = Object.fromEntries(Object.keys(expected).map(name => [name, total(name)]));
+      return JSON.stringify(sums) === JSON.stringify(expected) && body;
+    });
     expect(value.series).toHaveLength(buckets);
   }
   const counted = await ada.get<{ reasons: { reason: string; count: number }[] }>(

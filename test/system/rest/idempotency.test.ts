@@ -11,8 +11,6 @@ import type { Problem, Reply, RestClient } from '../support/rest-client.ts';
 import { expectDeclared } from './support/declared-answer.ts';
 import { type FacadeWorld, makeTenants, openFacadeWorld } from './support/facade-world.ts';
 
-const WITHIN = { withinMs: 60_000 };
-
 interface MadeKey {
   readonly id: string;
   readonly key: string;
@@ -37,14 +35,10 @@ beforeAll(async () => {
   redis = await connectRedis(world.installation.redis.url, createLogger({ level: 'silent' }));
   ({ shop = '', other = '' } = await makeTenants(world, { shop: 'ada', other: 'eve' }));
   [ada, elsewhere, eve] = await Promise.all([world.as(first, 'ada'), world.as(second, 'ada'), world.as(first, 'eve')]);
-  await eventually(
-    'the workspaces are owned',
-    async () => {
-      const answers = await Promise.all([keysOf(ada, shop), keysOf(elsewhere, shop), keysOf(eve, other)]);
-      return answers.every(({ status }) => status === 200);
-    },
-    WITHIN,
-  );
+  await eventually('the workspaces are owned', async () => {
+    const answers = await Promise.all([keysOf(ada, shop), keysOf(elsewhere, shop), keysOf(eve, other)]);
+    return answers.every(({ status }) => status === 200);
+  });
 });
 afterAll(async () => {
   await redis?.close();
@@ -61,17 +55,13 @@ const idsOf = async () => (await keysOf(ada, shop)).body.data.map(({ id }) => id
 
 /** Repeats a call until the first call is no longer in progress. */
 async function untilAnswered(call: () => Promise<Reply<MadeKey>>): Promise<Reply<MadeKey>> {
-  const { value } = await eventually(
-    'the call has completed',
-    async () => {
-      const answer = await call();
-      if (answer.status !== 409) return answer;
-      expect(codeOf(answer)).toBe('idempotency_in_progress');
-      expect(Number(answer.headers.get('retry-after'))).toBeGreaterThan(0);
-      return false;
-    },
-    WITHIN,
-  );
+  const { value } = await eventually('the call has completed', async () => {
+    const answer = await call();
+    if (answer.status !== 409) return answer;
+    expect(codeOf(answer)).toBe('idempotency_in_progress');
+    expect(Number(answer.headers.get('retry-after'))).toBeGreaterThan(0);
+    return false;
+  });
   return value;
 }
 
@@ -120,16 +110,14 @@ test('a call whose replica crashed is completed by another replica with the same
   // No controller applies the new key, so the call waits.
   await first.kill('SIGKILL');
   const dying = makeKey(elsewhere, 'interrupted').catch(() => undefined);
-  const { value: added } = await eventually(
-    'the key is added',
-    async () => (await storedKeys()).find(({ id }) => !before.includes(id)),
-    WITHIN,
+  const { value: added } = await eventually('the key is added', async () =>
+    (await storedKeys()).find(({ id }) => !before.includes(id)),
   );
   await second.kill('SIGKILL');
   await dying;
   const third = await world.start();
   const again = await world.as(third, 'ada');
-  await eventually('the workspace is owned', async () => (await keysOf(again, shop)).status === 200, WITHIN);
+  await eventually('the workspace is owned', async () => (await keysOf(again, shop)).status === 200);
   const busy = await makeKey(again, 'interrupted');
   expect([busy.status, codeOf(busy)]).toEqual([409, 'idempotency_in_progress']);
   await endTurns();
@@ -141,7 +129,7 @@ test('a call whose replica crashed is completed by another replica with the same
       expect([201, 503]).toContain(answer.status);
       return answer.status === 201 && answer;
     },
-    { withinMs: 60_000, everyMs: 500 },
+    { everyMs: 500 },
   );
   expect(made.body.id).toBe(added.id);
   expect(hashIngressKey(made.body.key)).toBe(added.sha256);

@@ -122,7 +122,6 @@ test('requires an account if the caller has a free account or cannot create one'
   await eventually(
     'the facade knows the account',
     async () => (await dora.get<{ data: unknown[] }>('/waas/accounts')).body.data.length === 1,
-    { withinMs: 60_000 },
   );
   const unnamed = await accept(token, dora);
   expect(unnamed.status).toBe(409);
@@ -153,14 +152,10 @@ test('nothing is granted to a workspace that cannot be created; when this is pos
   expect([stuck.status, codeOf(stuck)]).toEqual([409, 'not_reconcilable']);
   expect(Object.keys(await specOf('intg', name, 'shop'))).toEqual(['invitedEmail']);
   await inCluster(['label', 'namespace', receiver, `sluice.dev/workspace=${receiver}`]);
-  const accepted = await eventually(
-    'the namespace is adopted',
-    async () => {
-      const reply = await accept(token, barbara, publicId('Account', '', 'paying'));
-      return reply.status === 200 && reply;
-    },
-    { withinMs: 60_000 },
-  );
+  const accepted = await eventually('the namespace is adopted', async () => {
+    const reply = await accept(token, barbara, publicId('Account', '', 'paying'));
+    return reply.status === 200 && reply;
+  });
   expect(accepted.value.body.workspacePublicId).toBe(tenantId(receiver));
 });
 
@@ -249,7 +244,7 @@ test('invitations cannot be answered while the producer is paused', async () => 
   const grace = await as('grace');
   await annotate('=true');
   try {
-    await eventually('the facade has received the pause', isPaused, { withinMs: 60_000 });
+    await eventually('the facade has received the pause', isPaused);
     for (const reply of [await accept(token, grace), await decline(token, grace)]) {
       expect([reply.status, codeOf(reply)]).toEqual([409, 'workspace_paused']);
     }
@@ -257,7 +252,7 @@ test('invitations cannot be answered while the producer is paused', async () => 
     await annotate('-');
   }
   expect(Object.keys(await specOf('intg', name, 'shop'))).toEqual(['invitedEmail']);
-  await eventually('the pause has ended', async () => !(await isPaused()), { withinMs: 60_000 });
+  await eventually('the pause has ended', async () => !(await isPaused()));
   expect((await accept(token, grace)).status).toBe(200);
 });
 
@@ -287,7 +282,7 @@ test('a call only succeeds after its change was applied, and can be repeated', a
   }
   for (const [n, call] of calls.entries()) {
     const done = n === 4 ? 204 : 200;
-    await eventually(`call ${n} returns ${done}`, async () => (await call()).status === done, { withinMs: 60_000 });
+    await eventually(`call ${n} returns ${done}`, async () => (await call()).status === done);
   }
 });
 

@@ -50,7 +50,7 @@ async function makeTenant(name: string, account: object): Promise<string> {
   await apply(world.installation.cluster, ownedTenant(world.issuer, name, 'ada', account));
   for (const replica of replicas) {
     const known = async () => (await replica.get(`/waas/accounts/${accountId(name)}/limits`)).status === 200;
-    await eventually('a replica knows the account', known, { withinMs: 60_000 });
+    await eventually('a replica knows the account', known);
   }
   await waitForAll(world.installation.cluster, 'account', '');
   await waitForAll(world.installation.cluster, 'workspace', '');
@@ -117,9 +117,7 @@ test('a raised limit is immediately in force on each replica, even for the next 
     (await client.get<LimitsBody>(`/waas/accounts/${accountId('shop')}/limits`)).body.limits['streams']?.used ?? 0;
   const streams = (await namesOf('catalogstream', 'shop')).length;
   for (const replica of replicas) {
-    await eventually('the replica counts all streams', async () => (await used(replica)) === streams, {
-      withinMs: 60_000,
-    });
+    await eventually('the replica counts all streams', async () => (await used(replica)) === streams);
     expect(codeOf(await putStream(replica, second, 'one'))).toBe('409 limit_reached');
   }
   await setLimits('shop', { streams: streams + 1 });
@@ -170,7 +168,7 @@ test('the status shows that a limit was reached, and is not written for each obj
   const condition = () => conditionOf(cluster, 'account/watched', undefined, 'LimitReached');
   const version = () => kubectl(cluster, ['get', 'account', 'watched', '-o', 'jsonpath={.metadata.resourceVersion}']);
   const until = (expected: string) =>
-    eventually(`the condition is ${expected}`, async () => (await condition()) === expected, { withinMs: 60_000 });
+    eventually(`the condition is ${expected}`, async () => (await condition()) === expected);
   const before = await version();
   for (const name of ['a', 'b']) expect(codeOf(await putStream(ofAda(), tenant, name))).toBe(200);
   expect([await version(), await condition()]).toEqual([before, '']);
@@ -236,7 +234,7 @@ test('the account shows the stored bytes of all of its streams', async () => {
     const before = (await used()) ?? 0;
     const isAccepted = async () =>
       (await publisher.post(makeSample(queue, undefined, 'x'.repeat(1_000)))).status === 202;
-    await eventually('the ingress key works', isAccepted, { withinMs: 60_000 });
+    await eventually('the ingress key works', isAccepted);
     await publisher.close();
     return ((await used()) ?? 0) - before;
   };
@@ -273,9 +271,7 @@ test('calls which close something, and repeated calls, still work at the limit',
   });
   const limits = async (client: RestClient) =>
     (await client.get<LimitsBody>(`/waas/accounts/${accountId('full')}/limits`)).body.limits;
-  await eventually('the facade knows the limits', async () => (await limits(ofAda()))['blocks']?.limit === 0, {
-    withinMs: 60_000,
-  });
+  await eventually('the facade knows the limits', async () => (await limits(ofAda()))['blocks']?.limit === 0);
 
   const blocks = `/waas/producer/${tenant}/integrations/${integrationPublicId}/blocks`;
   const target = (kind: 'CatalogStream' | 'Package', name: string) => publicId(kind, 'full', name);
@@ -340,9 +336,7 @@ test('an account that is created for an invitation has the limits of the install
   const [name] = await namesOf('integration', 'inviting');
   const secret = async () =>
     cluster.kubectl(['get', 'secret', `${name}-invitation`, '-n', 'inviting', '-o', 'jsonpath={.data.token}']);
-  const { value } = await eventually('there is a token', async () => ((await secret()).stdout || undefined) ?? false, {
-    withinMs: 60_000,
-  });
+  const { value } = await eventually('there is a token', async () => ((await secret()).stdout || undefined) ?? false);
   const grace = await world.as(sluice, 'grace');
   const token = Buffer.from(value, 'base64').toString();
   const accepted = await grace.post<{ workspacePublicId: string; accountPublicId: string }>(

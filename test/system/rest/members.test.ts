@@ -37,14 +37,10 @@ const put = (by: RestClient | undefined, members: readonly Member[], to = path):
 
 /** Waits until the facade uses the current role of a person. */
 async function untilRole(by: RestClient | undefined, role: string | undefined): Promise<void> {
-  await eventually(
-    `the role is ${role}`,
-    async () => {
-      const { status, body } = await (by as RestClient).get<{ role?: string }>(`/waas/accounts/${account}`);
-      return role === undefined ? status === 403 : body.role === role;
-    },
-    { withinMs: 60_000 },
-  );
+  await eventually(`the role is ${role}`, async () => {
+    const { status, body } = await (by as RestClient).get<{ role?: string }>(`/waas/accounts/${account}`);
+    return role === undefined ? status === 403 : body.role === role;
+  });
 }
 
 test('the caller who accepted the invitation is the only member', async () => {
@@ -154,9 +150,7 @@ test('members of an account that was created with kubectl cannot be changed usin
     { apiVersion: API_VERSION, kind: 'Account', metadata: { name: 'from-git' }, spec: { owners } },
   ]);
   const to = `/waas/accounts/${publicId('Account', '', 'from-git')}/members`;
-  await eventually('the facade knows the account', async () => (await at.ada.get(to)).status === 200, {
-    withinMs: 60_000,
-  });
+  await eventually('the facade knows the account', async () => (await at.ada.get(to)).status === 200);
   expect((await put(at.ada, owners, to)).status).toBe(200);
   const refused = await put(at.ada, [...owners, member('eve', 'Admin')], to);
   expect(refused).toMatchObject({ status: 409, body: { code: 'field_managed' } });
@@ -185,7 +179,6 @@ test('an account that is being deleted does not return because its members are r
   await eventually(
     'the account does not exist',
     async () => (await at.inCluster(['get', 'account', name, '--ignore-not-found'])) === '',
-    { withinMs: 60_000 },
   );
 });
 

@@ -51,9 +51,7 @@ beforeAll(async () => {
     world.as(second, 'ada'),
     world.as(sluice, 'eve'),
   ]);
-  await eventually('both facades know the partner', async () => (await elsewhere.get(receiving())).status === 200, {
-    withinMs: 60_000,
-  });
+  await eventually('both facades know the partner', async () => (await elsewhere.get(receiving())).status === 200);
 });
 afterAll(() => world?.stop());
 
@@ -212,23 +210,17 @@ test('while a stream is blocked, subscribing is refused and existing subscriptio
   expect(await objects()).toBe(before);
   const wish = { endpoint: { url: URL, headers: [{ name: 'x-key', value: 'a secret value' }] } };
   expect((await subscribe(ada, 'orders', wish)).status).toBe(409);
-  await eventually(
-    'the partner sees the pause',
-    async () => {
-      const { body } = await ada.get<Entry>(pathOf('orders'));
-      return body.status === 'Paused' && body.reason === 'Blocked';
-    },
-    { withinMs: 60_000 },
-  );
+  await eventually('the partner sees the pause', async () => {
+    const { body } = await ada.get<Entry>(pathOf('orders'));
+    return body.status === 'Paused' && body.reason === 'Blocked';
+  });
   const catalog = await ada.get<{ data: Record<string, unknown>[] }>(`${receiving()}/catalog`);
   expect(catalog.body.data.filter(({ blocked }) => blocked).map(({ key }) => key)).toEqual(['orders', 'visits']);
   const test: Problem = await ada.post(`${pathOf('orders')}/test`);
   expect([test.status, test.body.code]).toEqual([409, 'stream_blocked']);
 
   await kubectl(world.installation.cluster, ['delete', 'block', 'kept', '-n', 'shop']);
-  await eventually('the subscription is not blocked', async () => (await subscribe(ada, 'visits')).status === 201, {
-    withinMs: 60_000,
-  });
+  await eventually('the subscription is not blocked', async () => (await subscribe(ada, 'visits')).status === 201);
 });
 
 test('a block that another facade has just returned is always detected', async () => {
@@ -252,14 +244,10 @@ test('a deprecated stream does not accept new subscriptions, and existing subscr
   expect([refused.status, refused.body.code]).toEqual([409, 'stream_deprecated']);
   expect((await subscribe(ada, 'refunds')).status).toBe(201);
   await apply(world.installation.cluster, [stream('shop', 'refunds', { public: false })]);
-  await eventually(
-    'the catalog shows it',
-    async () => {
-      const { body } = await ada.get<{ data: Record<string, unknown>[] }>(`${receiving()}/catalog`);
-      return body.data.find(({ key }) => key === 'refunds')?.['status'] === 'Deprecated';
-    },
-    { withinMs: 60_000 },
-  );
+  await eventually('the catalog shows it', async () => {
+    const { body } = await ada.get<{ data: Record<string, unknown>[] }>(`${receiving()}/catalog`);
+    return body.data.find(({ key }) => key === 'refunds')?.['status'] === 'Deprecated';
+  });
   expect((await subscribe(ada, 'refunds')).body).toMatchObject({ status: 'Live' });
   expect((await ada.get<Entry>(pathOf('refunds'))).body.status).toBe('Live');
 });
@@ -274,21 +262,14 @@ test('a subscription of kubectl that was not admitted is refused with the reason
   await eventually(
     'the subscription is reconciled',
     async () => (await read('subscription/shop-old', '{.status.conditions}')) !== '',
-    {
-      withinMs: 60_000,
-    },
   );
   const refused = await deprecated();
   expect([refused.status, refused.body.code]).toEqual([409, 'stream_deprecated']);
   const waiting = `${subscriptions}/${publicId('Subscription', 'ada', 'shop-planned')}`;
-  const { value } = await eventually(
-    'the facade knows the subscription',
-    async () => {
-      const reply: Problem = await ada.put(waiting, { suspended: true });
-      return reply.body.detail?.includes('stream') && reply;
-    },
-    { withinMs: 60_000 },
-  );
+  const { value } = await eventually('the facade knows the subscription', async () => {
+    const reply: Problem = await ada.put(waiting, { suspended: true });
+    return reply.body.detail?.includes('stream') && reply;
+  });
   expect([value.status, value.body.code]).toEqual([404, 'unknown_resource']);
   expect(await read('subscription/shop-planned', '{.spec.suspended}')).toBe('');
 });
@@ -326,9 +307,7 @@ test('a subscription from Git remains, and the response names its manager; while
   await kubectl(cluster, ['apply', ...asGit], JSON.stringify(fromGit));
   const { name } = fromGit.metadata;
   const path = `${subscriptions}/${publicId('Subscription', 'ada', name)}`;
-  await eventually('REST returns the subscription', async () => (await ada.get(path)).status === 200, {
-    withinMs: 60_000,
-  });
+  await eventually('REST returns the subscription', async () => (await ada.get(path)).status === 200);
   // The version changes until the controller has written the status.
   const accepted = ['--for=condition=Ready=false', `subscription/${name}`, '-n', 'ada', '--timeout=120s'];
   await kubectl(cluster, ['wait', ...accepted]);
@@ -358,7 +337,6 @@ test('a revoked integration does not accept subscriptions', async () => {
   await eventually(
     'the partner sees the revocation',
     async () => (await eve.get<{ status: string }>(receiving('eve'))).body.status === 'Revoked',
-    { withinMs: 60_000 },
   );
   expect(((await eve.get(`${receiving('eve')}/catalog`)) as Problem).body.code).toBe('integration_not_active');
   const path = `${receiving('eve')}/subscriptions/${kept.body.publicId}`;
@@ -400,20 +378,14 @@ test('after the producer has deleted an integration, its partner can still list,
     expect(await listed()).toEqual([[intg('eve'), 'Revoked']]);
     expect(await refusals()).toEqual(Array.from({ length: 4 }, () => 'integration_not_active'));
   };
-  await eventually('the facade sees the deletion', async () => (await ada.get(receiving('eve'))).status === 403, {
-    withinMs: 60_000,
-  });
+  await eventually('the facade sees the deletion', async () => (await ada.get(receiving('eve'))).status === 403);
   await asSeen();
   // The name is used for another partner now. The former partner does not notice.
   await apply(cluster, [integration('shop', 'eve', { workspace: 'ada' })]);
-  await eventually('the other partner has access', async () => (await ada.get(receiving('eve'))).status === 200, {
-    withinMs: 60_000,
-  });
+  await eventually('the other partner has access', async () => (await ada.get(receiving('eve'))).status === 200);
   await asSeen();
   expect((await eve.remove(path)).status).toBe(204);
   expect(await read('subscription', '{.items[*].metadata.name}', 'eve')).toBe('');
-  await eventually('the integration is gone', async () => (await eve.get(receiving('eve'))).status === 403, {
-    withinMs: 60_000,
-  });
+  await eventually('the integration is gone', async () => (await eve.get(receiving('eve'))).status === 403);
   expect(await listed()).toEqual([]);
 });

@@ -2,15 +2,16 @@ import { setTimeout as delay } from 'node:timers/promises';
 
 /**
  * Repeats `probe` until it returns a value other than undefined or false. Returns this value and the elapsed time.
+ * @param options.withinMs defaults to 60,000
  * @param options.everyMs pause between two probes, or a function of the elapsed time. Defaults to 50
  * @throws after `withinMs`, including `what` and the last error
  */
 export async function eventually<T>(
   what: string,
   probe: () => Promise<T | undefined | false>,
-  options: { readonly withinMs: number; readonly everyMs?: number | ((elapsedMs: number) => number) },
+  options: { readonly withinMs?: number; readonly everyMs?: number | ((elapsedMs: number) => number) } = {},
 ): Promise<{ readonly value: T; readonly tookMs: number }> {
-  const { withinMs, everyMs = 50 } = options;
+  const { withinMs = 60_000, everyMs = 50 } = options;
   const startedMs = performance.now();
   let last: unknown;
   for (;;) {

@@ -13,7 +13,7 @@ export async function untilAllAnswered<T extends readonly { readonly status: num
       const replies = await calls();
       return replies.every(({ status }) => status !== 503) && replies;
     },
-    { withinMs: 60_000, everyMs: 200 },
+    { everyMs: 200 },
   );
   return value;
 }

@@ -134,7 +134,7 @@ async function eventsIn(client: RestClient, inbox: string, sub: string, count: n
     const { body } = await client.get<{ data?: { id: string }[] }>(path);
     return (body.data?.length ?? 0) >= count && body.data;
   };
-  const { value } = await eventually(`${count} events in ${inbox}`, read, { withinMs: 60_000 });
+  const { value } = await eventually(`${count} events in ${inbox}`, read);
   return value.map(({ id }) => id);
 }
 
@@ -155,5 +155,5 @@ export async function readInvitationTokens(
     const tokens = text.split(' ').flatMap(each => (each === '' ? [] : [Buffer.from(each, 'base64').toString()]));
     return tokens.length >= count && tokens;
   };
-  return (await eventually(`${count} tokens`, read, { withinMs: 60_000 })).value;
+  return (await eventually(`${count} tokens`, read)).value;
 }

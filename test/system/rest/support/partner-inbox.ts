@@ -106,7 +106,7 @@ export async function openPartnerInbox(includedTokens: number): Promise<PartnerI
     eventIn: async (eventId, state) => {
       const find = async () =>
         (await list(`state=${state}&limit=250`)).body.data.find(each => each.eventId === eventId);
-      return (await eventually(`${eventId} is ${state}`, find, { withinMs: 60_000 })).value;
+      return (await eventually(`${eventId} is ${state}`, find)).value;
     },
     used: async () => (await ada.get<{ usedTokens: number }>(`/waas/accounts/${OWN}/tokens`)).body.usedTokens,
     stop: async () => {
