@@ -2,7 +2,7 @@ import type { SubscriptionSpec, SubscriptionStatus } from '../api/kinds/subscrip
 import type { KeyRing } from '../core/delivery/key-ring.ts';
 import { sealedWith } from '../core/delivery/seal.ts';
 import { ROTATION_OVERLAP_MS } from '../core/delivery/signing-secret.ts';
-import { Gauge, type Registry } from '../telemetry/metrics.ts';
+import { Gauge, type Registry, registerGauge } from '../telemetry/metrics.ts';
 
 /** The part of a Subscription that depends on root keys. */
 export interface KeyUser {
@@ -81,12 +81,10 @@ export function registerRootKeyMetrics(
       for (const key of deps.keys.all()) this.set({ key: key.name }, key === deps.keys.first() ? 1 : 0);
     },
   });
-  new Gauge({
-    name: 'sluice_controller_root_key_missing_replicas',
-    help: 'The number of replicas that have not loaded the newest root key yet. The leader starts using the key after all replicas have loaded it. This is only reported by the leader.',
-    registers: [registry],
-    collect() {
-      this.set(deps.waitingFor());
-    },
-  });
+  registerGauge(
+    registry,
+    'sluice_controller_root_key_missing_replicas',
+    'The number of replicas that have not loaded the newest root key yet. The leader starts using the key after all replicas have loaded it. This is only reported by the leader.',
+    deps.waitingFor,
+  );
 }

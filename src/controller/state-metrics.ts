@@ -1,4 +1,4 @@
-import { Counter, Gauge, type Registry } from '../telemetry/metrics.ts';
+import { Counter, Gauge, type Registry, registerGauge } from '../telemetry/metrics.ts';
 import type { ControllerRole } from './controller-options.ts';
 
 /** Registers metrics for the number of cached objects of each kind, and for the number of backlogs that are at risk. */
@@ -19,14 +19,12 @@ export function registerObjectMetrics(
       for (const [kind, { store }] of Object.entries(deps.caches)) this.set({ kind }, store.size());
     },
   });
-  new Gauge({
-    name: 'sluice_controller_backlogs_at_risk',
-    help: 'The number of subscriptions whose oldest waiting event is close to the end of its retention period (BacklogAtRisk). This is only reported by the leader.',
-    registers: [registry],
-    collect() {
-      this.set(deps.backlogsAtRisk());
-    },
-  });
+  registerGauge(
+    registry,
+    'sluice_controller_backlogs_at_risk',
+    'The number of subscriptions whose oldest waiting event is close to the end of its retention period (BacklogAtRisk). This is only reported by the leader.',
+    deps.backlogsAtRisk,
+  );
 }
 
 /** Registers a metric for the terms of this replica. Returns a function to call at the start of each term. */
@@ -53,20 +51,16 @@ export function registerRuntimeMetrics(registry: Registry, runtime: Pick<Control
       this.set({ name: 'sluice-controller' }, runtime.readiness().leading ? 1 : 0);
     },
   });
-  new Gauge({
-    name: 'sluice_controller_term_started',
-    help: 'Whether this replica is leading and reconciling (1) or not (0). This is also 0 for a leader that cannot start its work.',
-    registers: [registry],
-    collect() {
-      this.set(runtime.readiness().leading && runtime.works() ? 1 : 0);
-    },
-  });
-  new Gauge({
-    name: 'sluice_controller_watch_silence_seconds',
-    help: 'The number of seconds since the last event or bookmark on the least active watch. This value is usually about one minute. This is NaN until all watches have been started.',
-    registers: [registry],
-    collect() {
-      this.set((runtime.readiness().silentMs ?? Number.NaN) / 1_000);
-    },
-  });
+  registerGauge(
+    registry,
+    'sluice_controller_term_started',
+    'Whether this replica is leading and reconciling (1) or not (0). This is also 0 for a leader that cannot start its work.',
+    () => (runtime.readiness().leading && runtime.works() ? 1 : 0),
+  );
+  registerGauge(
+    registry,
+    'sluice_controller_watch_silence_seconds',
+    'The number of seconds since the last event or bookmark on the least active watch. This value is usually about one minute. This is NaN until all watches have been started.',
+    () => (runtime.readiness().silentMs ?? Number.NaN) / 1_000,
+  );
 }

@@ -1,12 +1,15 @@
 import type { ProblemCode } from '../core/problems/problems.ts';
 import { PROBLEMS } from '../core/problems/problems.ts';
-import { Counter, Gauge, Histogram, type Registry } from '../telemetry/metrics.ts';
+import { createLabeledCounter, Gauge, Histogram, type Registry } from '../telemetry/metrics.ts';
 import { TOKEN_REFUSALS, type TokenRefusal } from './auth/token-refusal.ts';
 import { CALL_LIMITS, type CallLimit } from './contract/rate-limit.ts';
 
 /** Event operations available to partners over REST. */
 const INBOX_OPERATIONS = ['skipped', 'acknowledged', 'pulled', 'replayed', 'recovered', 'tested'] as const;
 export type InboxOperation = (typeof INBOX_OPERATIONS)[number];
+
+/** The problem codes of responses with 403. */
+const FORBIDDEN = (Object.keys(PROBLEMS) as ProblemCode[]).filter(code => PROBLEMS[code].status === 403);
 
 /** FacadeMetrics groups all facade metrics. */
 export interface FacadeMetrics {
@@ -50,50 +53,45 @@ export function createFacadeMetrics(registry: Registry): FacadeMetrics {
     help: 'The number of requests in progress that are waiting for other requests for the same account.',
     registers,
   });
-  const refused = new Counter({
+  const refused = createLabeledCounter(registry, {
     name: 'sluice_facade_refused_tokens_total',
     help: 'The number of requests rejected because of their token, by reason (undecided if the keys of the issuer were not available).',
-    labelNames: ['reason'] as const,
-    registers,
+    label: 'reason',
+    known: TOKEN_REFUSALS,
   });
-  const limited = new Counter({
+  const limited = createLabeledCounter(registry, {
     name: 'sluice_facade_limited_total',
     help: 'The number of requests rejected because of a rate limit, by limit: address (of the client), caller and account (no points left), concurrency (too many concurrent requests from the same address), store (the account has used its share of the Redis time), or turn (too many requests for the same account are waiting).',
-    labelNames: ['limit'] as const,
-    registers,
+    label: 'limit',
+    known: CALL_LIMITS,
   });
-  const operations = new Counter({
+  const did = createLabeledCounter(registry, {
     name: 'sluice_facade_inbox_events_total',
     help: 'The number of inbox events skipped, acknowledged, pulled, replayed, recovered, or sent as tests by partners.',
-    labelNames: ['operation'] as const,
-    registers,
+    label: 'operation',
+    known: INBOX_OPERATIONS,
   });
-  const forbidden = new Counter({
+  const forbidden = createLabeledCounter(registry, {
     name: 'sluice_facade_forbidden_total',
     help: 'The number of requests rejected with 403, by problem code.',
-    labelNames: ['code'] as const,
-    registers,
+    label: 'code',
+    known: FORBIDDEN,
   });
-  const auditLines = new Counter({
+  const audited = createLabeledCounter(registry, {
     name: 'sluice_facade_audit_lines_total',
     help: 'The number of audit lines, by result: written to their destination, or lost because the destination did not accept them.',
-    labelNames: ['result'] as const,
-    registers,
+    label: 'result',
+    known: ['written', 'lost'],
   });
-  for (const result of ['written', 'lost']) auditLines.inc({ result }, 0);
-  for (const [code, { status }] of Object.entries(PROBLEMS)) if (status === 403) forbidden.inc({ code }, 0);
-  for (const reason of TOKEN_REFUSALS) refused.inc({ reason }, 0);
-  for (const limit of CALL_LIMITS) limited.inc({ limit }, 0);
-  for (const operation of INBOX_OPERATIONS) operations.inc({ operation }, 0);
   return {
     enter: () => inFlight.inc(),
     leave: () => inFlight.dec(),
     waiting: change => waiting.inc(change),
     answered: (route, status, seconds) => requestSeconds.observe({ route, status }, seconds),
-    refused: reason => refused.inc({ reason }),
-    limited: limit => limited.inc({ limit }),
-    forbidden: code => forbidden.inc({ code }),
-    audited: (result, lines) => auditLines.inc({ result }, lines),
-    did: (operation, events) => operations.inc({ operation }, events),
+    refused,
+    limited,
+    forbidden,
+    audited,
+    did,
   };
 }

@@ -1,7 +1,6 @@
 import type { RedisClient } from '../redis/client.ts';
 import type { HintKind } from '../redis/keys.ts';
-import { SAMPLE_EVERY_MS, SAMPLE_PATIENCE_MS } from '../redis/redis-metrics.ts';
-import { Gauge, type Registry } from '../telemetry/metrics.ts';
+import { Gauge, type Registry, registerGauge } from '../telemetry/metrics.ts';
 import { createSampler } from '../telemetry/sampler.ts';
 import { type IndexedWork, surveyWork } from './work-survey.ts';
 
@@ -18,24 +17,13 @@ type ReadIndex = () => Promise<IndexedWork | undefined>;
 const SAMPLED =
   'All processes report the same value, so make sure to use the maximum when aggregating this metric. When a process is scraped, this is updated about every 15 s. If Redis is unavailable, this is NaN.';
 
-/** Takes a new sample using `look` if the last sample is too old. */
-export function sampleWork<T>(look: () => Promise<T>): () => Promise<T | undefined> {
-  const { read } = createSampler({
-    look,
-    everyMs: SAMPLE_EVERY_MS,
-    patienceMs: SAMPLE_PATIENCE_MS,
-    monotonicMs: () => performance.now(),
-  });
-  return read;
-}
-
 /** Hint indexes in addition to the parts. */
 export function surveySharedIndexes(sources: WorkSources): Readonly<Record<string, ReadIndex>> {
   return { replays: sampleHints(sources, 'a'), sandbox: sampleHints(sources, 's') };
 }
 
 function sampleHints({ redis, nowMs }: WorkSources, kind: HintKind): ReadIndex {
-  return sampleWork(() => surveyWork(redis, kind, nowMs()));
+  return createSampler(() => surveyWork(redis, kind, nowMs()));
 }
 
 /** Registers the metrics for all indexes. */
@@ -70,12 +58,10 @@ export function registerIndexes(registry: Registry, indexes: Readonly<Record<str
 
 /** Registers a metric for the backlog of deliveries, which is returned by `read`. */
 export function registerBacklog(registry: Registry, read: () => Promise<number | undefined>): void {
-  new Gauge({
-    name: 'sluice_dispatcher_open_deliveries',
-    help: `The number of open deliveries across all subscriptions, including those without an active endpoint. It is an estimate above 64 parts. ${SAMPLED}`,
-    registers: [registry],
-    async collect() {
-      this.set((await read()) ?? Number.NaN);
-    },
-  });
+  registerGauge(
+    registry,
+    'sluice_dispatcher_open_deliveries',
+    `The number of open deliveries across all subscriptions, including those without an active endpoint. It is an estimate above 64 parts. ${SAMPLED}`,
+    read,
+  );
 }

@@ -18,11 +18,10 @@ export function createKubeMetrics(registry: Registry): KubeMetrics {
     registers: [registry],
   });
   for (const method of ['GET', 'PATCH']) requests.inc({ method, code: '200' }, 0);
-  const duration = createPlainHistogram({
+  const duration = createPlainHistogram(registry, {
     name: 'rest_client_request_duration_seconds',
     help: 'The duration of API server requests in seconds. For watches, this only includes the time needed to start the watch.',
     buckets: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30],
-    registers: [registry],
   });
   const policies = new Gauge({
     name: 'sluice_admission_policies_missing',

@@ -1,4 +1,4 @@
-import { Counter, Gauge, type Registry } from '../telemetry/metrics.ts';
+import { Counter, createLabeledCounter, type Registry, registerGauge } from '../telemetry/metrics.ts';
 import { createPlainHistogram } from '../telemetry/plain-histogram.ts';
 import { createSampler } from '../telemetry/sampler.ts';
 import type { RedisClient } from './client.ts';
@@ -34,22 +34,19 @@ export function classifyRedisFailure(error: unknown): RedisFailure {
 
 /** Registers the metrics used for commands. Returns the functions for the client. */
 export function createRedisMetrics(registry: Registry): RedisMetrics {
-  const registers = [registry];
-  const errors = new Counter({
+  const failed = createLabeledCounter(registry, {
     name: 'sluice_redis_command_errors_total',
     help: 'The number of failed Redis commands, by reason: connection (not connected or connection lost), timeout, memory (maxmemory reached), unavailable (failover or startup), replicas (not enough replicas confirmed a write), or refused (any other error).',
-    labelNames: ['reason'] as const,
-    registers,
+    label: 'reason',
+    known: REDIS_FAILURES,
   });
-  for (const reason of REDIS_FAILURES) errors.inc({ reason }, 0);
-  const durations = createPlainHistogram({
+  const durations = createPlainHistogram(registry, {
     name: 'sluice_redis_command_duration_seconds',
     help: 'The duration of Redis commands in seconds. Under load, only some of the commands are measured, because a process measures one command at a time.',
     buckets: [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5],
-    registers,
   });
   return {
-    failed: error => errors.inc({ reason: classifyRedisFailure(error) }),
+    failed: error => failed(classifyRedisFailure(error)),
     timed: durations.observe,
   };
 }
@@ -77,11 +74,6 @@ export async function readRedisMemory(redis: Pick<RedisClient, 'callAll'>): Prom
   };
 }
 
-/** Earlier scrapes reuse the last result. Slightly shorter than the common scrape interval of 15 s. */
-export const SAMPLE_EVERY_MS = 14_000;
-/** How long a scrape may wait for Redis. */
-export const SAMPLE_PATIENCE_MS = 1_000;
-
 /**
  * Registers metrics that are read for each scrape. This includes the connection state, and one `INFO` for each
  * master.
@@ -107,51 +99,32 @@ export function registerRedisGauges(
     registers,
   });
   redis.onReconnect(() => reconnects.inc());
-  new Gauge({
-    name: 'sluice_redis_connected',
-    help: 'Whether the connection to Redis is working (1) or not (0).',
-    registers,
-    collect() {
-      this.set(redis.isReady() ? 1 : 0);
-    },
-  });
-  new Gauge({
-    name: 'sluice_redis_clock_offset_seconds',
-    help: 'The difference between the clock of this machine and the Redis clock, in seconds. Negative if the clock of this machine is behind. In a Cluster, this is the clock of its first master.',
-    registers,
-    collect() {
-      this.set((Date.now() - redisNowMs()) / 1_000);
-    },
-  });
-  const memory = createSampler({
-    look: () => readRedisMemory(redis),
-    everyMs: SAMPLE_EVERY_MS,
-    patienceMs: SAMPLE_PATIENCE_MS,
-    monotonicMs: () => performance.now(),
-  });
-  const gauge = (name: string, help: string, of: (seen: RedisMemory) => number) =>
-    new Gauge({
-      name,
-      help,
-      registers,
-      async collect() {
-        const seen = await memory.read();
-        this.set(seen === undefined ? Number.NaN : of(seen));
-      },
-    });
-  gauge(
+  registerGauge(registry, 'sluice_redis_connected', 'Whether the connection to Redis is working (1) or not (0).', () =>
+    redis.isReady() ? 1 : 0,
+  );
+  registerGauge(
+    registry,
+    'sluice_redis_clock_offset_seconds',
+    'The difference between the clock of this machine and the Redis clock, in seconds. Negative if the clock of this machine is behind. In a Cluster, this is the clock of its first master.',
+    () => (Date.now() - redisNowMs()) / 1_000,
+  );
+  const readMemory = createSampler(() => readRedisMemory(redis));
+  registerGauge(
+    registry,
     'sluice_redis_memory_used_bytes',
     'The total memory used by all Redis masters, in bytes. When a process is scraped, this is updated about every 15 s. If Redis does not report this value, it is NaN.',
-    seen => seen.usedBytes,
+    async () => (await readMemory())?.usedBytes,
   );
-  gauge(
+  registerGauge(
+    registry,
     'sluice_redis_memory_max_bytes',
     'The total memory available on all Redis masters, in bytes (maxmemory), or 0 if at least one master does not have a limit.',
-    seen => seen.maxBytes,
+    async () => (await readMemory())?.maxBytes,
   );
-  gauge(
+  registerGauge(
+    registry,
     'sluice_redis_memory_used_ratio',
     'The used proportion of maxmemory (0 to 1) on the master with the highest usage, or 0 if there is no limit.',
-    seen => seen.usedRatio,
+    async () => (await readMemory())?.usedRatio,
   );
 }

@@ -10,12 +10,10 @@ interface PlainHistogram {
  * are scraped.
  * @param buckets upper bounds in ascending order
  */
-export function createPlainHistogram(options: {
-  readonly name: string;
-  readonly help: string;
-  readonly buckets: readonly number[];
-  readonly registers: readonly Registry[];
-}): PlainHistogram {
+export function createPlainHistogram(
+  registry: Registry,
+  options: { readonly name: string; readonly help: string; readonly buckets: readonly number[] },
+): PlainHistogram {
   const { name, help, buckets } = options;
   const counts = new Float64Array(buckets.length + 1);
   let sum = 0;
@@ -47,7 +45,7 @@ export function createPlainHistogram(options: {
       sum = 0;
     },
   };
-  for (const registry of options.registers) registry.registerMetric(metric as unknown as Metric);
+  registry.registerMetric(metric as unknown as Metric);
   return {
     observe(value) {
       let i = 0;

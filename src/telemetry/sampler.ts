@@ -1,36 +1,31 @@
 import { withDeadline } from '../time/deadline.ts';
 
-interface Sampler<T> {
-  /**
-   * Returns the last sample. Takes a new sample first if the last sample is too old. Undefined if it is not known.
-   * Never rejects.
-   */
-  readonly read: () => Promise<T | undefined>;
+interface SamplerOptions {
+  /** Earlier scrapes reuse the last result. The default is slightly shorter than the common scrape interval of 15 s. */
+  readonly everyMs?: number;
+  /** How long a scrape may wait. Defaults to one second. */
+  readonly patienceMs?: number;
+  /** The time of a monotonic clock, in milliseconds. */
+  readonly monotonicMs?: () => number;
 }
 
 /**
- * Creates a sampler. Samples are only taken when they are required, and at most every `everyMs`. Without any scrapes,
- * there is no cost. Several scrapers can use the same sample. A sample that fails or takes longer than `patienceMs` is
- * unknown.
+ * Creates a function that returns the last sample. It takes a new sample first if the last sample is too old, so
+ * without any scrapes, there is no cost. Several scrapers can use the same sample. A sample that fails or takes too
+ * long is undefined. The function never rejects.
  */
-export function createSampler<T>(options: {
-  readonly look: () => Promise<T>;
-  readonly everyMs: number;
-  readonly patienceMs: number;
-  /** The time of a monotonic clock, in milliseconds. */
-  readonly monotonicMs: () => number;
-}): Sampler<T> {
-  const { look, everyMs, patienceMs, monotonicMs } = options;
+export function createSampler<T>(
+  look: () => Promise<T>,
+  { everyMs = 14_000, patienceMs = 1_000, monotonicMs = () => performance.now() }: SamplerOptions = {},
+): () => Promise<T | undefined> {
   let lookedMs = Number.NEGATIVE_INFINITY;
   let looking: Promise<T | undefined> = Promise.resolve(undefined);
-  return {
-    read() {
-      const nowMs = monotonicMs();
-      if (nowMs - lookedMs >= everyMs) {
-        lookedMs = nowMs;
-        looking = look();
-      }
-      return withDeadline(patienceMs, () => looking).catch(() => undefined);
-    },
+  return () => {
+    const nowMs = monotonicMs();
+    if (nowMs - lookedMs >= everyMs) {
+      lookedMs = nowMs;
+      looking = look();
+    }
+    return withDeadline(patienceMs, () => looking).catch(() => undefined);
   };
 }

@@ -3,7 +3,7 @@
  * function of a metric hashes its labels on every call.
  */
 export interface Tally<K> {
-  readonly add: (key: K) => void;
+  readonly add: (key: K, count?: number) => void;
   /** Calls `each` for all counts since the last call, and resets them. */
   readonly take: (each: (key: K, count: number) => void) => void;
 }
@@ -11,8 +11,8 @@ export interface Tally<K> {
 export function createTally<K>(): Tally<K> {
   const counts = new Map<K, number>();
   return {
-    add(key) {
-      counts.set(key, (counts.get(key) ?? 0) + 1);
+    add(key, count = 1) {
+      counts.set(key, (counts.get(key) ?? 0) + count);
     },
     take(each) {
       for (const [key, count] of counts) each(key, count);

@@ -19,7 +19,6 @@ export interface CertificateMetrics {
 
 /** Certificates are valid for days, and we need to open a connection to read one. */
 const SAMPLE_EVERY_MS = 600_000;
-const PATIENCE_MS = 1_000;
 
 /** Registers metrics for the expiry of certificates, and for whether their files can be used. */
 export function createCertificateMetrics(
@@ -29,14 +28,14 @@ export function createCertificateMetrics(
   const registers = [registry];
   const labelNames = ['use'] as const;
   const sources = new Map<CertificateUse, CertificateSource>();
-  const samplers = new Map<CertificateUse, ReturnType<typeof createSampler<number | undefined>>>();
+  const samplers = new Map<CertificateUse, () => Promise<number | undefined>>();
   new Gauge({
     name: 'sluice_certificate_expiry_timestamp_seconds',
     help: 'The time at which a certificate expires, in seconds since 1970, by use: redis and smtp (server certificates), redis_client, ingress, and facade (own certificates). When a process is scraped, this is updated about every 10 minutes, using a new connection to the server. If this fails, for example because the certificate has expired, the last known time remains. This is NaN if TLS is not used, or if the time is not known.',
     labelNames,
     registers,
     async collect() {
-      const ends = await Promise.all(CERTIFICATE_USES.map(async use => samplers.get(use)?.read()));
+      const ends = await Promise.all(CERTIFICATE_USES.map(async use => samplers.get(use)?.()));
       for (const [i, use] of CERTIFICATE_USES.entries()) this.set({ use }, (ends[i] ?? Number.NaN) / 1_000);
     },
   });
@@ -55,8 +54,8 @@ export function createCertificateMetrics(
       let lastMs: number | undefined;
       // New connections are refused if the certificate has expired, but existing connections are still used.
       const look = async () => (lastMs = (await source.endMs()) ?? lastMs);
-      const { read } = createSampler({ look, everyMs: SAMPLE_EVERY_MS, patienceMs: PATIENCE_MS, monotonicMs });
-      samplers.set(use, { read: async () => (await read()) ?? lastMs });
+      const read = createSampler(look, { everyMs: SAMPLE_EVERY_MS, monotonicMs });
+      samplers.set(use, async () => (await read()) ?? lastMs);
     },
   };
 }

@@ -1,7 +1,6 @@
 import { CONNECTION_LIMITS, type ConnectionLimit } from '../../http/connection-limit.ts';
-import { Counter, Gauge, type Registry } from '../../telemetry/metrics.ts';
+import { Counter, createLabeledCounter, type Registry, registerGauge } from '../../telemetry/metrics.ts';
 import { createPlainHistogram } from '../../telemetry/plain-histogram.ts';
-import { createTally } from '../../telemetry/tally.ts';
 import { SENDER_LIMITS, type SenderLimit } from './sender-limits.ts';
 
 /** Possible results of storing an event. */
@@ -44,86 +43,65 @@ export interface IngressMetrics {
 }
 
 export function createIngressMetrics(registry: Registry): IngressMetrics {
-  const requests = createTally<number>();
-  const events = createTally<EventResult>();
-  const answered = new Counter({
+  const answered = createLabeledCounter<number>(registry, {
     name: 'sluice_ingress_requests_total',
     help: 'The number of requests answered by ingress, by HTTP status code (499 if the client closed the connection before the response).',
-    labelNames: ['code'] as const,
-    registers: [registry],
-    collect() {
-      requests.take((code, count) => this.inc({ code: String(code) }, count));
-    },
+    label: 'code',
+    known: [202, 401, 429, 503],
   });
-  for (const code of ['202', '401', '429', '503']) answered.inc({ code }, 0);
-  const stored = new Counter({
+  const countEvent = createLabeledCounter(registry, {
     name: 'sluice_ingress_events_total',
     help: 'The number of events passed to the store, by result: accepted, duplicate (same id again), missing_group_key (accepted but not routed), stale (retried after a configuration change), closed, full (quota of the stream), limit (stored bytes of the account), gone, reserved (the id is one that only ingress generates), or unavailable.',
-    labelNames: ['result'] as const,
-    registers: [registry],
-    collect() {
-      events.take((result, count) => this.inc({ result }, count));
-    },
+    label: 'result',
+    known: EVENT_RESULTS,
   });
-  for (const result of EVENT_RESULTS) stored.inc({ result }, 0);
-  const limited = new Counter({
+  const countLimited = createLabeledCounter(registry, {
     name: 'sluice_ingress_limited_total',
     help: 'The number of requests rejected because a limit of events per second was reached, including those of the sandbox, by limit: address (of the client), key, workspace, or account (spec.limits.eventsPerSecond of the Account).',
-    labelNames: ['limit'] as const,
-    registers: [registry],
+    label: 'limit',
+    known: SENDER_LIMITS,
   });
-  for (const limit of SENDER_LIMITS) limited.inc({ limit }, 0);
-  const memoryRefusals = new Counter({
+  const countMemoryRefusal = createLabeledCounter(registry, {
     name: 'sluice_ingress_memory_refusals_total',
     help: 'The number of events rejected because of the memory used in Redis, by reason: share (429, the account stores more than its share of the memory of a master above 70 %), or full (503, the master is at 82 %).',
-    labelNames: ['reason'] as const,
-    registers: [registry],
+    label: 'reason',
+    known: MEMORY_REFUSALS,
   });
-  for (const reason of MEMORY_REFUSALS) memoryRefusals.inc({ reason }, 0);
-  const duration = createPlainHistogram({
+  const duration = createPlainHistogram(registry, {
     name: 'sluice_ingress_request_duration_seconds',
     help: 'The request duration in seconds, from reading the headers until the response has been written.',
     buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5],
-    registers: [registry],
   });
-  const closedConnections = new Counter({
+  const countClosedConnection = createLabeledCounter(registry, {
     name: 'sluice_ingress_connections_closed_total',
     help: 'The number of connections closed because a limit of connections was reached, by limit: address (of the client), or total.',
-    labelNames: ['limit'] as const,
-    registers: [registry],
+    label: 'limit',
+    known: CONNECTION_LIMITS,
   });
-  for (const limit of CONNECTION_LIMITS) closedConnections.inc({ limit }, 0);
   let held = () => 0;
   let connections = () => 0;
   let limit = 0;
-  const gauge = (name: string, help: string, read: () => number) =>
-    new Gauge({
-      name,
-      help,
-      registers: [registry],
-      collect() {
-        this.set(read());
-      },
-    });
-  gauge(
+  registerGauge(
+    registry,
     'sluice_ingress_held_bytes',
     'The number of event bytes held in memory while being received or waiting to be stored.',
     () => held(),
   );
-  gauge(
+  registerGauge(
+    registry,
     'sluice_ingress_held_bytes_limit',
     'The upper limit for event bytes held in memory. Ingress responds with 503 to a workspace that would hold more than it leaves free.',
     () => limit,
   );
-  gauge('sluice_ingress_connections', 'The number of open connections.', () => connections());
+  registerGauge(registry, 'sluice_ingress_connections', 'The number of open connections.', () => connections());
   return {
     countRequest(status, durationMs) {
-      requests.add(status);
+      answered(status);
       duration.observe(durationMs / 1_000);
     },
-    countLimited: limit => limited.inc({ limit }),
-    countEvent: events.add,
-    countMemoryRefusal: reason => memoryRefusals.inc({ reason }),
+    countLimited,
+    countEvent,
+    countMemoryRefusal,
     observeHeld(heldBytes, limitBytes) {
       held = heldBytes;
       limit = limitBytes;
@@ -131,7 +109,7 @@ export function createIngressMetrics(registry: Registry): IngressMetrics {
     observeConnections(open) {
       connections = open;
     },
-    countClosedConnection: limit => closedConnections.inc({ limit }),
+    countClosedConnection,
   };
 }
 
@@ -152,16 +130,15 @@ export function createPartIngressMetrics(registry: Registry): (routed: RoutedEve
     help: 'The number of deliveries created when events were stored. Deliveries created later are counted in sluice_dispatcher_routed_total.',
     registers: [registry],
   });
-  const notRouted = new Counter({
+  const notRouted = createLabeledCounter(registry, {
     name: 'sluice_ingress_not_routed_total',
     help: 'The number of stored events without any delivery, by reason: missing_group_key, or not_activated (group key not activated for any subscription).',
-    labelNames: ['reason'] as const,
-    registers: [registry],
+    label: 'reason',
+    known: ['missing_group_key', 'not_activated'],
   });
-  for (const reason of ['missing_group_key', 'not_activated']) notRouted.inc({ reason }, 0);
   return ({ references, withoutKey, inactive }) => {
     if (references > 0) routed.inc(references);
-    if (withoutKey > 0) notRouted.inc({ reason: 'missing_group_key' }, withoutKey);
-    if (inactive > 0) notRouted.inc({ reason: 'not_activated' }, inactive);
+    if (withoutKey > 0) notRouted('missing_group_key', withoutKey);
+    if (inactive > 0) notRouted('not_activated', inactive);
   };
 }

@@ -1,5 +1,4 @@
-import { Counter, Gauge, type Registry } from '../../telemetry/metrics.ts';
-import { createTally } from '../../telemetry/tally.ts';
+import { Counter, createLabeledCounter, Gauge, type Registry, registerGauge } from '../../telemetry/metrics.ts';
 import type { NoteFailure } from '../dispatcher/part-failures.ts';
 
 /**
@@ -97,48 +96,41 @@ export function createPartMetrics(registry: Registry, claims: () => number, fail
 
 function createCounters(registry: Registry): Pick<PartTally, 'exchanged' | 'returned' | 'routed' | 'expired'> {
   const registers = [registry];
-  const results = createTally<ExchangeResult>();
-  const exchanges = new Counter({
+  const exchanged = createLabeledCounter(registry, {
     name: 'sluice_dispatcher_exchanges_total',
     help: 'The number of calls that write completed attempts and claim further events, by result: ok, closed (control data is missing), held (four other dispatchers work on the part), gone (the part was removed), or failed (no response from Redis).',
-    labelNames: ['result'] as const,
-    registers,
-    collect() {
-      results.take((result, count) => this.inc({ result }, count));
-    },
+    label: 'result',
+    known: EXCHANGE_RESULTS,
   });
-  for (const result of EXCHANGE_RESULTS) exchanges.inc({ result }, 0);
-  const returned = new Counter({
+  const returned = createLabeledCounter(registry, {
     name: 'sluice_dispatcher_returned_claims_total',
     help: 'The number of claims that were returned without an attempt, by cause: evicted (taken from a dispatcher that stopped responding), lost (never reached this process), late (too old, because others were sent first or the process was too slow), unavailable (subscription paused or not readable, or too many large bodies in memory), or stopped (this process stops working on the part).',
-    labelNames: ['cause'] as const,
-    registers,
+    label: 'cause',
+    known: RETURN_CAUSES,
   });
-  for (const cause of RETURN_CAUSES) returned.inc({ cause }, 0);
   const routed = new Counter({
     name: 'sluice_dispatcher_routed_total',
     help: 'The number of deliveries created after their events had been stored, because the part was held back or the subscription was behind.',
     registers,
   });
-  const notRouted = new Counter({
+  const notRouted = createLabeledCounter(registry, {
     name: 'sluice_dispatcher_not_routed_total',
     help: 'The number of events missed by subscriptions, by reason: expired (the retention period ended before the event was routed).',
-    labelNames: ['reason'] as const,
-    registers,
+    label: 'reason',
+    known: ['expired'],
   });
-  notRouted.inc({ reason: 'expired' }, 0);
   const ended = new Counter({
     name: 'sluice_dispatcher_expired_total',
     help: 'The number of deliveries, including replays and test events, that had been routed but not delivered or pulled when the retention period ended.',
     registers,
   });
   return {
-    exchanged: results.add,
-    returned: (cause, claims) => returned.inc({ cause }, claims),
+    exchanged,
+    returned,
     routed: references => routed.inc(references),
     expired({ expired, neverRouted }) {
       ended.inc(expired);
-      notRouted.inc({ reason: 'expired' }, neverRouted);
+      notRouted('expired', neverRouted);
     },
   };
 }
@@ -148,14 +140,12 @@ function registerGauges(registry: Registry, parts: ReadonlySet<Seen>, claims: ()
   const count = (is: (part: Seen) => boolean) => [...parts].filter(is).length;
   const heldBy = (cause: HoldCause) => [...parts].filter(({ isHome, held }) => isHome && held.cause === cause);
   const causes = [...new Set(Object.values(HOLD_CAUSES))];
-  new Gauge({
-    name: 'sluice_dispatcher_claims',
-    help: 'The number of claims held by this process, from when an event is claimed until its result has been written. A workspace uses at most 2,304 (2,048 if it has a single busy stream), and at most as many as it leaves free of 4,608.',
-    registers,
-    collect() {
-      this.set(claims());
-    },
-  });
+  registerGauge(
+    registry,
+    'sluice_dispatcher_claims',
+    'The number of claims held by this process, from when an event is claimed until its result has been written. A workspace uses at most 2,304 (2,048 if it has a single busy stream), and at most as many as it leaves free of 4,608.',
+    claims,
+  );
   new Gauge({
     name: 'sluice_dispatcher_parts',
     help: 'The number of parts assigned to this process, by duty: home (also routes waiting events, requests tokens, and removes expired events) or work (only sends). Each part has one home across all dispatchers.',

@@ -1,5 +1,4 @@
-import { SAMPLE_EVERY_MS, SAMPLE_PATIENCE_MS } from '../../redis/redis-metrics.ts';
-import { Gauge, type Registry } from '../../telemetry/metrics.ts';
+import { Gauge, type Registry, registerGauge } from '../../telemetry/metrics.ts';
 import { createSampler } from '../../telemetry/sampler.ts';
 import type { StoredEvents } from './stored-bytes.ts';
 
@@ -20,14 +19,9 @@ function largestWorkspaces(stored: readonly StoredEvents[]): readonly (readonly 
 export function registerStoredMetrics(
   registry: Registry,
   readStored: () => Promise<readonly StoredEvents[]>,
-  monotonicMs = () => performance.now(),
+  monotonicMs?: () => number,
 ): void {
-  const { read } = createSampler({
-    look: readStored,
-    everyMs: SAMPLE_EVERY_MS,
-    patienceMs: SAMPLE_PATIENCE_MS,
-    monotonicMs,
-  });
+  const read = createSampler(readStored, { ...(monotonicMs && { monotonicMs }) });
   const sampled =
     'All dispatchers report the same value, so be sure to aggregate using the maximum. This is updated about every 15 s when the process is scraped.';
   new Gauge({
@@ -41,13 +35,10 @@ export function registerStoredMetrics(
       for (const [tenant, bytes] of largestWorkspaces(stored ?? [])) this.set({ tenant }, bytes);
     },
   });
-  new Gauge({
-    name: 'sluice_stored_bytes',
-    help: `The bytes of stored events for all workspaces. Rounded up to 64 KiB for each stream. ${sampled} Will be NaN while Redis is unavailable.`,
-    registers: [registry],
-    async collect() {
-      const stored = await read();
-      this.set(stored === undefined ? Number.NaN : stored.reduce((sum, { bytes }) => sum + bytes, 0));
-    },
-  });
+  registerGauge(
+    registry,
+    'sluice_stored_bytes',
+    `The bytes of stored events for all workspaces. Rounded up to 64 KiB for each stream. ${sampled} Will be NaN while Redis is unavailable.`,
+    async () => (await read())?.reduce((sum, { bytes }) => sum + bytes, 0),
+  );
 }

@@ -1,6 +1,7 @@
-import { registerIndexes, sampleWork, surveySharedIndexes, type WorkSources } from '../../hints/work-metrics.ts';
+import { registerIndexes, surveySharedIndexes, type WorkSources } from '../../hints/work-metrics.ts';
 import type { RedisClient } from '../../redis/client.ts';
 import type { Registry } from '../../telemetry/metrics.ts';
+import { createSampler } from '../../telemetry/sampler.ts';
 import { readParts } from '../members/listed-parts.ts';
 import { createLookAtWork } from './look-at-work.ts';
 import { createSurvey, type Survey } from './survey.ts';
@@ -15,7 +16,7 @@ export function createSurveySampler(redis: RedisClient): ReadSurvey {
     look: createLookAtWork(redis),
     random: Math.random,
   });
-  return sampleWork(survey);
+  return createSampler(survey);
 }
 
 /**

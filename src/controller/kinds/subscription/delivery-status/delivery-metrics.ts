@@ -1,4 +1,4 @@
-import { Counter, Gauge, type Registry } from '../../../../telemetry/metrics.ts';
+import { Counter, type Registry, registerGauge } from '../../../../telemetry/metrics.ts';
 
 export interface DeliveryMetrics {
   readonly wrote: () => void;
@@ -9,19 +9,16 @@ export interface DeliveryMetrics {
  * @param waiting returns the number of Subscriptions waiting for a status update
  */
 export function createDeliveryMetrics(registry: Registry, waiting: () => number): DeliveryMetrics {
-  const registers = [registry];
-  new Gauge({
-    name: 'sluice_controller_delivery_status_waiting',
-    help: 'The number of subscriptions whose status.delivery is not up to date. This is only reported by the leader.',
-    registers,
-    collect() {
-      this.set(waiting());
-    },
-  });
+  registerGauge(
+    registry,
+    'sluice_controller_delivery_status_waiting',
+    'The number of subscriptions whose status.delivery is not up to date. This is only reported by the leader.',
+    waiting,
+  );
   const writes = new Counter({
     name: 'sluice_controller_delivery_status_writes_total',
     help: 'The number of status.delivery updates, limited to 5 per second.',
-    registers,
+    registers: [registry],
   });
   return { wrote: () => writes.inc() };
 }
