@@ -183,7 +183,7 @@ export const CONDITION_MEANING = {
     },
     SecretMirrored: {
       NameTaken:
-        'False: The name <name>-signing is already in use by a Secret of a different type. Signing is not affected, and deliveries will still be signed.',
+        'False: The name <name>-signing is already in use by a Secret of a different type. Signing is not affected, and deliveries are still signed.',
       Refused:
         'False: The API server rejected the Secret <name>-signing, e.g. because of a quota or policy. The controller retries every five minutes. The condition is missing if the Secret exists, or if there is no endpoint.',
     },
@@ -213,7 +213,7 @@ export const CONDITION_MEANING = {
       NamespaceNotAdopted:
         'False: The namespace exists but is missing the sluice.dev/workspace=<name> label, so no events are accepted or delivered. Events that were accepted before wait until you add the label, or until their retention period ends.',
       NamespaceTerminating:
-        'Unknown: The namespace is being deleted. It will be recreated after the deletion has been completed.',
+        'Unknown: The namespace is being deleted. It is recreated after the deletion has been completed.',
       WaitingForAccount:
         'Unknown, False: The referenced account could not be found. Changes from Unknown to False after five minutes.',
     },

@@ -31,7 +31,7 @@ export const ContextHeaders = z
       max: 8,
     })
       .describe(
-        `Request headers that may contain the group key, in order of precedence. Events without a group key will not be routed. ${described(CONTEXT_HEADER_DEFAULTS.groupKey)}`,
+        `Request headers that may contain the group key, in order of precedence. Events without a group key are not routed. ${described(CONTEXT_HEADER_DEFAULTS.groupKey)}`,
       )
       .optional(),
     eventId: atomicList(readHeaderName().describe('The name of a request header. Not case-sensitive.'), {

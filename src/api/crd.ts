@@ -4,7 +4,7 @@ import { GROUP, VERSION } from './group-version.ts';
 import { conditionColumn, type KindDefinition, type PrinterColumn } from './kind.ts';
 import type { CelRule } from './rules.ts';
 
-const READY_COLUMN = conditionColumn('Ready', 'Ready', 'status', 'Whether the object has been applied.');
+const READY_COLUMN = conditionColumn('Ready', 'Ready', 'status', 'Indicates whether the object has been applied.');
 const REASON_COLUMN = conditionColumn('Reason', 'Ready', 'reason', 'The reason for the Ready condition.');
 const LAST_COLUMNS: readonly PrinterColumn[] = [
   {

@@ -37,14 +37,14 @@ export const DeliveryStatus = z
     lastAttemptSince: timestamp().describe('The time (RFC 3339) of the first attempt that had this result.').optional(),
     deadLetters: z
       .boolean()
-      .describe('Whether there are any dead letters in the inbox that can be recovered or replayed.')
+      .describe('Indicates whether the inbox contains dead letters, which can be recovered or replayed.')
       .optional(),
     backlog: z
       .string()
       .max(16)
       .regex(/^(0|10*\+)$/)
       .describe(
-        'The number of events waiting in the inbox, without attempts in progress, rounded down to a power of ten: 0, 1+, 10+, 100+, and so on. Updated after a change has lasted for about 10 seconds.',
+        'The number of events waiting in the inbox, rounded down to a power of ten: 0, 1+, 10+, 100+, and so on. Events with an attempt in progress are not counted. The field is updated when a change has lasted for about 10 seconds.',
       )
       .optional(),
   })

@@ -119,7 +119,7 @@ export const Endpoint = z
       .optional(),
     enabledAt: timestamp()
       .describe(
-        'When you last enabled the endpoint (RFC 3339). A 410 response or five days of failures disable an endpoint. To re-enable it, set this field to the current time.',
+        'The time (RFC 3339) at which you last enabled the endpoint. A 410 response or five days of failures disable an endpoint. To re-enable it, set this field to the current time.',
       )
       .optional(),
   })

@@ -40,8 +40,7 @@ export const INSTANCE_COLUMN: PrinterColumn = {
   name: 'Instance',
   type: 'string',
   jsonPath: INSTANCE_FIELD,
-  description:
-    'The installation that is responsible for this object. This is empty for the installation without a name.',
+  description: 'The installation that is responsible for this object. Empty for the installation without a name.',
 };
 
 /** Returns the name of the installation that is responsible for the given Account or Workspace. */

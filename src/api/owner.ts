@@ -5,7 +5,7 @@ import { text, visibleAscii } from './strings.ts';
 export const Owner = withRule(
   z.object({
     issuer: visibleAscii(512, 'https://login.example.com').describe(
-      'Identity provider. Must match the iss claim of the access token byte by byte. It can be up to 512 characters long.',
+      'The identity provider, up to 512 characters long. Must match the iss claim of the access token byte by byte.',
     ),
     subject: text({ min: 1, max: 255 })
       .describe(

@@ -217,7 +217,7 @@ export const ENVIRONMENT = {
     .min(1_048_576)
     .default(1_073_741_824)
     .describe(
-      'The storage quota of each stream in bytes. When the quota has been reached, ingress responds with 429. The event size is the size of the body, metadata (id, type, content type, and forwarded headers), and group key, plus 250 bytes, plus 45 bytes for each receiving integration, and 450 more until the delivery has ended. An id that was provided by the producer adds 115 bytes for a day, and a dead, skipped, or expired delivery about 170 bytes until it is removed from the inbox. Defaults to 1 GiB.',
+      'The storage quota of each stream in bytes. When a stream has reached its quota, ingress responds with 429. The size of an event is the size of its body, metadata (id, type, content type, and forwarded headers), and group key, plus 250 bytes. Each receiving integration adds 45 bytes, and 450 more until its delivery has ended. An id provided by the producer adds 115 bytes for one day. A dead, skipped, or expired delivery adds about 170 bytes until it is removed from the inbox. Defaults to 1 GiB.',
     ),
   SLUICE_NAMESPACE: z
     .string()

@@ -13,7 +13,7 @@ export const FACADE_ENVIRONMENT = {
     .enum(['true', 'false'])
     .default('true')
     .describe(
-      'Whether the facade serves the reference of the REST API at /docs, and its OpenAPI document at /openapi.json. Reading them requires no access token. If set to false, the response is a 404.',
+      'If true, the facade serves the reference of the REST API at /docs and its OpenAPI document at /openapi.json. You can read both without an access token. If false, the facade responds to these paths with 404.',
     ),
   SLUICE_AUDIT_FILE: z
     .string()

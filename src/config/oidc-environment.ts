@@ -41,13 +41,13 @@ export const OIDC_ENVIRONMENT = {
     })
     .prefault('')
     .describe(
-      'A comma-separated list of identity providers to accept access tokens from at /waas. Each identity provider must match the iss claim byte by byte. This is required for the facade.',
+      'A comma-separated list of identity providers whose access tokens are accepted at /waas. Each entry must match the iss claim of the tokens byte by byte. Required for the facade.',
     ),
   SLUICE_OIDC_AUDIENCE: z
     .string()
     .min(1)
     .optional()
-    .describe('The audience that must be present in the aud claim of access tokens. This is required for the facade.'),
+    .describe('The audience that the aud claim of access tokens must contain. Required for the facade.'),
   SLUICE_OIDC_ALGORITHMS: list
     .refine(names => names.length > 0 && names.every(name => SIGNING_ALGORITHMS.includes(name)), {
       message: `must be one or more of ${SIGNING_ALGORITHMS.join(', ')}, separated by commas`,
@@ -72,7 +72,7 @@ export const OIDC_ENVIRONMENT = {
     .transform(claims => claims.map(parseClaim))
     .prefault('')
     .describe(
-      "The claim that tells access tokens of clients from those of people, as name=value. {client} in the value stands for the client id. You can separate several claims by commas, one of which must match. Choose a claim that no token of a person can contain, at any of your issuers, because owners with a client field match these tokens. You don't need this for Auth0, Keycloak, Microsoft Entra (with the optional claim idtyp), Okta, and other providers whose sub claim is the client id.",
+      "A comma-separated list of claims, in the form name=value, that identify the access tokens of clients; at least one must match. In the value, {client} stands for the client id. Choose claims that the token of a person can never contain, at any of your issuers, because owners with a client field match these tokens. You don't need this for Auth0, Keycloak, Microsoft Entra (with the optional claim idtyp), Okta, and other providers whose sub claim is the client id.",
     ),
   SLUICE_OIDC_REQUIRE_SCOPES: z
     .enum(['true', 'false'])

@@ -24,16 +24,16 @@ export const REDIS_ENVIRONMENT = {
     .min(1)
     .optional()
     .describe(
-      'The Redis user, which can be used instead of including it in SLUICE_REDIS_URL, e.g. sluice-ingress. This allows roles with different users to share the same URL. Requires a password.',
+      'The Redis user name, e.g. sluice-ingress. You can set this variable instead of including the user name in SLUICE_REDIS_URL, so that roles with different users can share the same URL. Requires a password.',
     ),
   SLUICE_REDIS_PASSWORD_FILE: file().describe(
-    'The path to a file containing the Redis password, to be used instead of one in SLUICE_REDIS_URL. Like all other files for Redis, this file is read again for each new connection. A line break at the end of the file is ignored.',
+    'The path to a file containing the Redis password. You can set this variable instead of including the password in SLUICE_REDIS_URL. Like all other files for Redis, this file is read again for each new connection. A line break at the end of the file is ignored.',
   ),
   SLUICE_REDIS_CA_FILE: file().describe(
-    'The path to a PEM file with the certificate authorities to trust for Redis certificates. Replaces the public authorities. This requires rediss://.',
+    'The path to a PEM file with the certificate authorities to trust for Redis certificates. These authorities replace the public ones. Requires rediss://.',
   ),
   SLUICE_REDIS_CERT_FILE: file().describe(
-    'The path to a PEM file with the client certificate for Redis, followed by any intermediate certificates. This requires rediss://.',
+    'The path to a PEM file with the client certificate for Redis, followed by any intermediate certificates. Requires rediss://.',
   ),
   SLUICE_REDIS_KEY_FILE: file().describe(
     'The path to a PEM file with the private key of the client certificate, without a passphrase.',
@@ -59,10 +59,10 @@ export const REDIS_ENVIRONMENT = {
     .min(1)
     .optional()
     .describe(
-      'The user for connecting to the Sentinels. Defaults to the Redis user, or to the default user if SLUICE_REDIS_SENTINEL_PASSWORD_FILE is set.',
+      'The user name used to connect to the Sentinels. Defaults to the Redis user, or to the default user if SLUICE_REDIS_SENTINEL_PASSWORD_FILE is set.',
     ),
   SLUICE_REDIS_SENTINEL_PASSWORD_FILE: file().describe(
-    'The path to a file containing the password for connecting to Sentinels. Defaults to the Redis password.',
+    'The path to a file containing the password used to connect to the Sentinels. Defaults to the Redis password.',
   ),
 } as const;
 

@@ -9,7 +9,7 @@ export const TRACING_ENVIRONMENT: Readonly<Record<string, { readonly fallback: s
   },
   OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: {
     fallback: '',
-    meaning: 'Full URL to export traces to. This URL is used without changes.',
+    meaning: 'The full URL to export traces to. Used without changes.',
   },
   OTEL_EXPORTER_OTLP_PROTOCOL: {
     fallback: 'http/protobuf',

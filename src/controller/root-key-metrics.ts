@@ -61,7 +61,7 @@ export function registerRootKeyMetrics(
 ): void {
   new Gauge({
     name: 'sluice_controller_root_key_uses',
-    help: 'The number of uses of each root key, by file name and use: subscriptions with a signing secret derived from this key (signing), and header values encrypted with this key (header). The `missing` key is used for root keys which were removed or retired too early.',
+    help: 'The number of uses of each root key, by file name and use: subscriptions with a signing secret derived from this key (signing), and header values encrypted with this key (header). The key `missing` stands for root keys that were removed or retired too early.',
     labelNames: ['key', 'use'] as const,
     registers: [registry],
     collect() {
@@ -84,7 +84,7 @@ export function registerRootKeyMetrics(
   registerGauge(
     registry,
     'sluice_controller_root_key_missing_replicas',
-    'The number of replicas that have not loaded the newest root key yet. The leader starts using the key after all replicas have loaded it. This is only reported by the leader.',
+    'The number of replicas that have not loaded the newest root key yet. The leader starts using the key after all replicas have loaded it. Only reported by the leader.',
     deps.waitingFor,
   );
 }

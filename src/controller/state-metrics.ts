@@ -22,7 +22,7 @@ export function registerObjectMetrics(
   registerGauge(
     registry,
     'sluice_controller_backlogs_at_risk',
-    'The number of subscriptions whose oldest waiting event is close to the end of its retention period (BacklogAtRisk). This is only reported by the leader.',
+    'The number of subscriptions whose oldest waiting event is close to the end of its retention period (BacklogAtRisk). Only reported by the leader.',
     deps.backlogsAtRisk,
   );
 }
@@ -44,7 +44,7 @@ export function createTermMetrics(registry: Registry): () => void {
 export function registerRuntimeMetrics(registry: Registry, runtime: Pick<ControllerRole, 'readiness' | 'works'>): void {
   new Gauge({
     name: 'leader_election_master_status',
-    help: 'Whether this replica currently holds the Lease (1) or not (0). This metric has the same name as in client-go.',
+    help: '1 if this replica currently holds the Lease, and 0 otherwise. The metric has the same name as in client-go.',
     labelNames: ['name'] as const,
     registers: [registry],
     collect() {
@@ -54,13 +54,13 @@ export function registerRuntimeMetrics(registry: Registry, runtime: Pick<Control
   registerGauge(
     registry,
     'sluice_controller_term_started',
-    'Whether this replica is leading and reconciling (1) or not (0). This is also 0 for a leader that cannot start its work.',
+    '1 if this replica is leading and reconciling, and 0 otherwise. Also 0 for a leader that cannot start its work.',
     () => (runtime.readiness().leading && runtime.works() ? 1 : 0),
   );
   registerGauge(
     registry,
     'sluice_controller_watch_silence_seconds',
-    'The number of seconds since the last event or bookmark on the least active watch. This value is usually about one minute. This is NaN until all watches have been started.',
+    'The time since the last event or bookmark on the least active watch, in seconds. Usually about one minute. NaN until all watches have been started.',
     () => (runtime.readiness().silentMs ?? Number.NaN) / 1_000,
   );
 }

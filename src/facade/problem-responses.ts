@@ -68,15 +68,15 @@ const HEADERS: Readonly<Record<number, ZodOpenApiResponseObject['headers']>> = {
 };
 
 const SENT_AFTER_TOKEN =
-  'Before the token has been checked, only the item "address" can be included. If there is an address limit, this is always the first item.';
+  'Responses that are sent before the token has been checked can only contain the item "address". If there is an address limit, "address" is always the first item.';
 
 /** The definitions of all rate limit headers of the caller. */
 export const RATE_LIMIT_HEADERS = {
   'RateLimit-Policy': textHeader(
-    `Points (q) that the caller, and the account that is called, can use at once, and seconds (w) within which as many come back, e.g. "caller";q=1000;w=10, "account";q=5000;w=10. ${SENT_AFTER_TOKEN}`,
+    `The number of points (q) that the caller and the called account can use at once, and the number of seconds (w) after which all of them are available again, e.g. "caller";q=1000;w=10, "account";q=5000;w=10. ${SENT_AFTER_TOKEN}`,
   ),
   RateLimit: textHeader(
-    `Points left (r) and seconds until all of them are back (t), e.g. "caller";r=990;t=1, "account";r=4990;t=1. ${SENT_AFTER_TOKEN}`,
+    `The number of remaining points (r), and the number of seconds until all points are available again (t), e.g. "caller";r=990;t=1, "account";r=4990;t=1. ${SENT_AFTER_TOKEN}`,
   ),
 };
 
@@ -91,10 +91,10 @@ const BEFORE_TOKEN: readonly number[] = [401, 408, 414, 417, 431];
 /** The headers included by ingress in a 429 `rate_limited`. Its other responses do not have these headers. */
 export const REFUSED_LIMIT_HEADERS = {
   'RateLimit-Policy': textHeader(
-    'The number of events (q) in w seconds for the limit that was reached. This can be the limit for the address, the key, or the workspace, e.g. "key";q=500;w=1. This header is only included for `rate_limited`.',
+    'The limit that was reached: the maximum number of events (q) in a number of seconds (w) for an address, a key, or a workspace, e.g. "key";q=500;w=1. Only included for `rate_limited`.',
   ),
   RateLimit: textHeader(
-    'The number of remaining events (r), and the number of seconds until all events are available again (t), e.g. "key";r=0;t=1. This header is only included for `rate_limited`.',
+    'The number of remaining events (r), and the number of seconds until all events are available again (t), e.g. "key";r=0;t=1. Only included for `rate_limited`.',
   ),
 };
 

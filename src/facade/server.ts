@@ -292,7 +292,7 @@ function factsOfNoRoute(path: string, servesReference: boolean): RefusalFacts {
   if (/^\/events(\/|$)/.test(path)) {
     return {
       detail:
-        'This is the address of the REST API (the facade). Send events to the address of ingress, with the same path. If you do not know this address, ask the operator.',
+        'This address belongs to the REST API (the facade). Send events to the address of ingress, with the same path. If you do not know this address, ask the operator.',
     };
   }
   return path.endsWith('/') ? { detail: 'Remove the slash at the end of the path.' } : {};

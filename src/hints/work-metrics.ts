@@ -15,7 +15,7 @@ export interface WorkSources {
 type ReadIndex = () => Promise<IndexedWork | undefined>;
 
 const SAMPLED =
-  'All processes report the same value, so make sure to use the maximum when aggregating this metric. When a process is scraped, this is updated about every 15 s. If Redis is unavailable, this is NaN.';
+  'All processes report the same value. To aggregate, use the maximum. While the process is scraped, the value is updated about every 15 s. NaN if Redis is unavailable.';
 
 /** Hint indexes in addition to the parts. */
 export function surveySharedIndexes(sources: WorkSources): Readonly<Record<string, ReadIndex>> {
@@ -48,10 +48,10 @@ export function registerIndexes(registry: Registry, indexes: Readonly<Record<str
     'The number of items with current or future work, by index: queues (queues with events to route or remove), parts (parts of queues with events to deliver or retry), replays (accounts with incomplete replays), and sandbox (runs). Every 15 s, up to 64 parts are checked.',
     work => work.waiting,
   );
-  gauge('sluice_work_due', 'The number of items which are due but not being processed, by index.', work => work.due);
+  gauge('sluice_work_due', 'The number of items that are due but not being processed, by index.', work => work.due);
   gauge(
     'sluice_work_overdue_seconds',
-    'The number of seconds that the oldest due item has been waiting, by index, or 0 if no items are due. If this is more than a few seconds, the role is missing, stuck, or overloaded.',
+    'The time that the oldest due item has been waiting, in seconds, by index. 0 if no item is due. If the value exceeds a few seconds, the role is missing, stuck, or overloaded.',
     work => work.overdueMs / 1_000,
   );
 }
@@ -61,7 +61,7 @@ export function registerBacklog(registry: Registry, read: () => Promise<number |
   registerGauge(
     registry,
     'sluice_dispatcher_open_deliveries',
-    `The number of open deliveries across all subscriptions, including those without an active endpoint. It is an estimate above 64 parts. ${SAMPLED}`,
+    `The number of open deliveries across all subscriptions, including those without an active endpoint. If there are more than 64 parts, the value is an estimate. ${SAMPLED}`,
     read,
   );
 }

@@ -25,7 +25,7 @@ export function createKubeMetrics(registry: Registry): KubeMetrics {
   });
   const policies = new Gauge({
     name: 'sluice_admission_policies_missing',
-    help: 'Whether the API server accepts a dry run that should be denied by the admission policies for the service account of this role (1) or not (0). This is always 0 if the role does not use a service account.',
+    help: '1 if the API server accepts a dry run that the admission policies should deny for the service account of this role, and 0 otherwise. Always 0 if the role does not use a service account.',
     labelNames: ['role'] as const,
     registers: [registry],
   });

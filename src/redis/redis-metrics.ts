@@ -86,7 +86,7 @@ export function registerRedisGauges(
   const registers = [registry];
   new Counter({
     name: 'sluice_redis_commands_total',
-    help: 'The number of commands sent to Redis, where each script counts as one.',
+    help: 'The number of commands sent to Redis. Each script counts as one command.',
     registers,
     collect() {
       this.reset();
@@ -99,32 +99,32 @@ export function registerRedisGauges(
     registers,
   });
   redis.onReconnect(() => reconnects.inc());
-  registerGauge(registry, 'sluice_redis_connected', 'Whether the connection to Redis is working (1) or not (0).', () =>
+  registerGauge(registry, 'sluice_redis_connected', '1 if the connection to Redis is working, and 0 otherwise.', () =>
     redis.isReady() ? 1 : 0,
   );
   registerGauge(
     registry,
     'sluice_redis_clock_offset_seconds',
-    'The difference between the clock of this machine and the Redis clock, in seconds. Negative if the clock of this machine is behind. In a Cluster, this is the clock of its first master.',
+    'The difference between the clock of this machine and the Redis clock, in seconds. Negative if the clock of this machine is behind. In a Redis Cluster, the clock of the first master is used.',
     () => (Date.now() - redisNowMs()) / 1_000,
   );
   const readMemory = createSampler(() => readRedisMemory(redis));
   registerGauge(
     registry,
     'sluice_redis_memory_used_bytes',
-    'The total memory used by all Redis masters, in bytes. When a process is scraped, this is updated about every 15 s. If Redis does not report this value, it is NaN.',
+    'The total memory used by all Redis masters, in bytes. While the process is scraped, the value is updated about every 15 s. NaN if Redis does not report its memory.',
     async () => (await readMemory())?.usedBytes,
   );
   registerGauge(
     registry,
     'sluice_redis_memory_max_bytes',
-    'The total memory available on all Redis masters, in bytes (maxmemory), or 0 if at least one master does not have a limit.',
+    'The total maxmemory of all Redis masters, in bytes. 0 if at least one master has no limit.',
     async () => (await readMemory())?.maxBytes,
   );
   registerGauge(
     registry,
     'sluice_redis_memory_used_ratio',
-    'The used proportion of maxmemory (0 to 1) on the master with the highest usage, or 0 if there is no limit.',
+    'The proportion of maxmemory in use on the master with the highest usage, from 0 to 1. 0 if there is no limit.',
     async () => (await readMemory())?.usedRatio,
   );
 }

@@ -39,6 +39,6 @@ export interface Parts {
 /** Returns the impairment of a role whose caches for `kinds` have not synced, or have not been updated for too long. */
 export function notSynced(kinds: readonly string[], cause: Impairment['cause'] = 'dependency'): readonly Impairment[] {
   if (kinds.length === 0) return [];
-  const message = `The caches of ${[...new Set(kinds)].join(', ')} are empty or out of date because the API server does not respond, or refuses the credentials or permissions of this role. Check KUBECONFIG, and the token and permissions of the service account.`;
+  const message = `The caches of ${[...new Set(kinds)].join(', ')} are empty or out of date because the API server does not respond or rejects the credentials or permissions of this role. Check KUBECONFIG, and the token and permissions of the service account.`;
   return [{ reason: 'CachesNotSynced', cause, message }];
 }

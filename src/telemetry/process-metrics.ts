@@ -32,7 +32,7 @@ export function registerRoleHealth(registry: Registry, roles: Readonly<Record<st
   });
   new Gauge({
     name: 'sluice_role_impaired',
-    help: 'Whether a role in this process is currently unable to work for this reason (1) or not (0).',
+    help: '1 if a role in this process is currently unable to work for this reason, and 0 otherwise.',
     labelNames: ['role', 'reason'] as const,
     registers: [registry],
     collect() {

@@ -4,15 +4,15 @@ import { type Logger, logOfRole } from './log.ts';
 export const IMPAIRMENTS = {
   RedisUnavailable: 'Redis does not respond, or does not accept writes.',
   RedisAccessDenied:
-    'Redis or Sentinel denies access to the configured user and password, or the user does not have a required permission.',
+    'Redis or Sentinel denies access to the configured user and password, or the user lacks a required permission.',
   RedisNotReplicated: 'Writes to a Redis master are not confirmed by enough replicas (`SLUICE_REDIS_WAIT_REPLICAS`).',
-  RedisUnsuitable: 'Redis settings can cause data loss or can cause Redis to block.',
+  RedisUnsuitable: 'The Redis settings can cause data loss, or can make Redis block.',
   UnsupportedRedisFormat:
-    'Redis contains data in a format of another version of Sluice that this version does not support.',
+    'Redis contains data in the format of another Sluice version, which this version does not support.',
   ForeignRedis:
     'Redis contains the data of another Kubernetes cluster, or of another installation in the same cluster, or the leading controller uses another Redis.',
-  KubernetesUnavailable: 'The API server does not respond, or refuses the credentials of the role.',
-  Forbidden: 'The role does not have all required Kubernetes permissions.',
+  KubernetesUnavailable: 'The API server does not respond or rejects the credentials of the role.',
+  Forbidden: 'The role lacks a required Kubernetes permission.',
   CachesNotSynced: 'The caches of custom resources are empty or out of date.',
   LeaseUnavailable:
     'The role cannot read or write the Lease, or list the Leases of other installations, or the holder of the Lease does not renew it.',
@@ -22,8 +22,7 @@ export const IMPAIRMENTS = {
   OutdatedCRDs: 'The CustomResourceDefinitions are older than this version of Sluice.',
   IssuerUnavailable:
     'The facade cannot read the keys of an identity provider (`SLUICE_OIDC_ISSUERS`) and cannot verify its access tokens.',
-  AuditUnavailable:
-    'The destination of the audit lines does not accept them or has not accepted them in the last 5 minutes.',
+  AuditUnavailable: 'Audit lines cannot be written to their destination, or lines were lost in the last 5 minutes.',
   RootKeyMismatch: 'This replica does not have the root key used by the leading controller for signing and encryption.',
 } as const;
 

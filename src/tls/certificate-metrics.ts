@@ -31,7 +31,7 @@ export function createCertificateMetrics(
   const samplers = new Map<CertificateUse, () => Promise<number | undefined>>();
   new Gauge({
     name: 'sluice_certificate_expiry_timestamp_seconds',
-    help: 'The time at which a certificate expires, in seconds since 1970, by use: redis and smtp (server certificates), redis_client, ingress, and facade (own certificates). When a process is scraped, this is updated about every 10 minutes, using a new connection to the server. If this fails, for example because the certificate has expired, the last known time remains. This is NaN if TLS is not used, or if the time is not known.',
+    help: 'The time at which a certificate expires, in seconds since 1970, by use: redis and smtp (server certificates), redis_client, ingress, and facade (own certificates). NaN if TLS is not used, or if the time is not known. While the process is scraped, the value is updated about every 10 minutes over a new connection to the server. If the connection fails, for example because the certificate has expired, the last known time is kept.',
     labelNames,
     registers,
     async collect() {
@@ -41,7 +41,7 @@ export function createCertificateMetrics(
   });
   new Gauge({
     name: 'sluice_certificate_rejected',
-    help: 'Whether the files of an own certificate currently cannot be used so that the previous certificate is still in use (1) or not (0), by use.',
+    help: '1 if the files of a certificate of this process cannot be used and the previous certificate remains in use, and 0 otherwise, by use.',
     labelNames,
     registers,
     collect() {

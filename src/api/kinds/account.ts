@@ -42,9 +42,7 @@ export const AccountStatus = z
       'The limits in force: those in the spec or the defaults of the plan, but at most those of the installation. The LimitReached condition names those that have been reached. The REST API shows the usage.',
     ).optional(),
   })
-  .describe(
-    'Most recently observed status of the account. This does not include the balance, which is available in the REST API.',
-  );
+  .describe('Most recently observed status of the account. The balance is only available in the REST API.');
 export type AccountStatus = z.infer<typeof AccountStatus>;
 
 export const Account = defineKind({

@@ -40,7 +40,7 @@ export const Activation = defineKind({
   columns: [
     { name: 'Integration', type: 'string', jsonPath: '.spec.integration', description: "The integration's name." },
     { name: 'Group Key', type: 'string', jsonPath: '.spec.groupKey', description: 'The group key.' },
-    conditionColumn('Effective', 'Effective', 'status', 'Whether events with this group key can flow.'),
+    conditionColumn('Effective', 'Effective', 'status', 'Indicates whether events with this group key can flow.'),
   ],
   selectableFields: ['.spec.integration', '.spec.groupKey'],
 });

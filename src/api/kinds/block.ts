@@ -21,7 +21,7 @@ export const BlockSpec = withTransitions(
       .enum(['Continue', 'SkipToNow'])
       .default('Continue')
       .describe(
-        'What happens to events accepted during the block when you remove it. `Continue` routes them in order, unless their retention period has ended. `SkipToNow` skips them, unless another Block of the subscription has `Continue`. Events in the inbox are delivered either way. Defaults to Continue.',
+        'Specifies what happens to events accepted during the block when you remove the block. `Continue` routes them in order, unless their retention period has ended. `SkipToNow` skips them, unless another Block of the subscription has `Continue`. Events in the inbox are delivered either way. Defaults to Continue.',
       ),
   }),
   immutable('integration'),
@@ -61,7 +61,7 @@ export const Block = defineKind({
       jsonPath: '.spec.target.name',
       description: 'The name of the resource being blocked.',
     },
-    conditionColumn('Enforced', 'Enforced', 'status', 'Whether the block is currently enforced.'),
+    conditionColumn('Enforced', 'Enforced', 'status', 'Indicates whether the block is currently enforced.'),
   ],
   selectableFields: ['.spec.integration', '.spec.target.kind', '.spec.target.name'],
 });

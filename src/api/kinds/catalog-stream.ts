@@ -40,20 +40,20 @@ export const CatalogStreamSpec = withTransitions(
     public: z
       .boolean()
       .describe(
-        'Whether the stream is published in the catalog and accepts subscriptions. When set to false, the stream becomes deprecated, but existing subscriptions continue. Defaults to false.',
+        'If true, the stream is published in the catalog and accepts subscriptions. If false, the stream is deprecated, but existing subscriptions continue. Defaults to false.',
       )
       .optional(),
     contextHeaders: ContextHeaders.optional(),
     retention: durationBetween('1h', '720h')
       .default('168h')
       .describe(
-        'How long events are kept for retries, pauses, and replays, whether or not they have been delivered. When this period ends, scheduled retries are dropped. Must be between 1h and 720h. Defaults to 168h.',
+        'The retention period of events, which are kept for retries, pauses, and replays, whether or not they have been delivered. When the period ends, scheduled retries are dropped. Must be between 1h and 720h. Defaults to 168h.',
       ),
     deletionPolicy: z
       .enum(['Retain', 'Delete'])
       .default('Retain')
       .describe(
-        'What happens to the queue when you delete the stream. `Retain` stops accepting events, and removes the queue after the remaining events have been delivered. `Delete` removes the queue immediately. Defaults to Retain.',
+        'Specifies what happens to the queue when you delete the stream. `Retain` stops accepting events, and removes the queue after the remaining events have been delivered. `Delete` removes the queue immediately. Defaults to Retain.',
       ),
   }),
   immutableOnceSet('name'),
@@ -89,6 +89,8 @@ export const CatalogStream = defineKind({
     'CatalogStream is a stream of the workspace that owns the namespace, and its entry in the catalog. The first stream makes a workspace a producer. The metadata.name is the key of the stream and the name of its queue. The REST API derives it from the name, using lowercase Latin letters, digits, and hyphens. For a name without any of them, it is a hash with the prefix s-.',
   spec: CatalogStreamSpec,
   status: CatalogStreamStatus,
-  columns: [conditionColumn('Published', 'Published', 'status', 'Whether the stream is listed in the catalog.')],
+  columns: [
+    conditionColumn('Published', 'Published', 'status', 'Indicates whether the stream is listed in the catalog.'),
+  ],
 });
 export type CatalogStream = z.infer<typeof CatalogStream.schema>;

@@ -19,12 +19,12 @@ export const IntegrationSpec = withTransitions(
         .optional(),
       declined: z
         .boolean()
-        .describe('Indicates that the invitation was declined by the partner. You cannot undo this. Defaults to false.')
+        .describe('Indicates that the partner has declined the invitation. You cannot undo this. Defaults to false.')
         .optional(),
       revoked: z
         .boolean()
         .describe(
-          'Indicates that the integration was ended by the producer. After that, events are no longer routed or delivered. You cannot undo this. Defaults to false.',
+          'Indicates that the producer has ended the integration. Events are then no longer routed or delivered. You cannot undo this. Defaults to false.',
         )
         .optional(),
     }),
@@ -42,7 +42,7 @@ export const IntegrationSpec = withTransitions(
   immutableOnceSet('workspace'),
   oneWay('declined'),
   oneWay('revoked'),
-).describe('Specifies the partner, as well as whether the integration has ended.');
+).describe('Specifies the partner, and whether the integration has been declined or revoked.');
 export type IntegrationSpec = z.infer<typeof IntegrationSpec>;
 
 export const IntegrationStatus = z
@@ -65,7 +65,7 @@ export const IntegrationStatus = z
           )
           .optional(),
       })
-      .describe('The current state of the invitation. This is not set for direct grants.')
+      .describe('The current state of the invitation. Not set for direct grants.')
       .optional(),
   })
   .describe('Most recently observed status of the integration.');
@@ -84,7 +84,12 @@ export const Integration = defineKind({
   selectableFields: ['.status.invitation.tokenHash'],
   columns: [
     conditionColumn('Accepted', 'Accepted', 'reason', 'The current state of the invitation.'),
-    conditionColumn('Admitted', 'Admitted', 'status', 'Whether the receiving workspace has accepted.'),
+    conditionColumn(
+      'Admitted',
+      'Admitted',
+      'status',
+      'Indicates whether the receiving workspace has accepted the integration.',
+    ),
     {
       name: 'Workspace',
       type: 'string',

@@ -28,7 +28,7 @@ export const PackageSpec = withTransitions(
     archived: z
       .boolean()
       .describe(
-        'Whether the package is archived. An archived package cannot be renamed and gets no new streams, and existing blocks remain in force. The REST API does not list it and refuses new blocks. A Block applied with kubectl is still enforced. You cannot undo this. Defaults to false.',
+        'If true, the package is archived. You cannot rename an archived package or add streams to it, and you cannot unarchive it. Existing blocks remain in force. By default, the REST API does not list archived packages, and it rejects new blocks on them. A Block applied with kubectl is still enforced. Defaults to false.',
       )
       .optional(),
   }),
@@ -77,12 +77,12 @@ export const Package = defineKind({
       jsonPath: '.status.streamCount',
       description: 'The number of streams in the list.',
     },
-    conditionColumn('Resolved', 'StreamsResolved', 'status', 'Whether all streams in the list exist.'),
+    conditionColumn('Resolved', 'StreamsResolved', 'status', 'Indicates whether all streams in the list exist.'),
     {
       name: 'Archived',
       type: 'boolean',
       jsonPath: '.spec.archived',
-      description: 'Whether the package has been archived.',
+      description: 'Indicates whether the package has been archived.',
     },
   ],
 });

@@ -44,7 +44,7 @@ export const SubscriptionSpec = withTransitions(
       .enum(['Retain', 'Delete'])
       .default('Retain')
       .describe(
-        'What happens to the inbox when you delete the subscription. In both cases, all deliveries stop, and the inbox can no longer be read. With `Retain`, the producer can look up the state of each event until its retention period ends. `Delete` removes waiting events immediately. The producer can still look up that they were routed, but not their state. Defaults to Retain.',
+        'Specifies what happens to the inbox when you delete the subscription. With both policies, all deliveries stop, and the inbox can no longer be read. With `Retain`, the producer can look up the state of each event until its retention period ends. `Delete` removes waiting events immediately. The producer can still look up that they were routed, but not their state. Defaults to Retain.',
       ),
   }),
   immutable('producer'),
@@ -163,7 +163,7 @@ export const Subscription = defineKind({
   columns: [
     { name: 'Producer', type: 'string', jsonPath: '.spec.producer', description: 'Workspace of the producer.' },
     { name: 'Stream', type: 'string', jsonPath: '.spec.stream', description: "The stream's name." },
-    conditionColumn('Live', 'Live', 'status', 'Whether events are flowing.'),
+    conditionColumn('Live', 'Live', 'status', 'Indicates whether events are flowing.'),
   ],
   reasonPath: '.status.reason',
   columnsBehind: [
@@ -177,7 +177,7 @@ export const Subscription = defineKind({
       name: 'Dead',
       type: 'boolean',
       jsonPath: '.status.delivery.deadLetters',
-      description: 'Whether there are any dead letters in the inbox.',
+      description: 'Indicates whether there are any dead letters in the inbox.',
     },
     {
       name: 'Backlog',

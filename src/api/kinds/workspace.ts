@@ -19,7 +19,7 @@ export const IngressKey = z
       'The SHA-256 hash of the key as 64 lowercase hexadecimal digits. The key itself is never stored.',
     ),
     expiresAt: timestamp()
-      .describe('The time (RFC 3339) at which the key expires. If this is not set, the key does not expire.')
+      .describe('The time (RFC 3339) at which the key expires. If not set, the key does not expire.')
       .optional(),
   })
   .describe('Ingress key belonging to the workspace. The key can only be used for ingress.');
@@ -36,7 +36,7 @@ export const WorkspaceSpec = withTransitions(
     producer: z
       .boolean()
       .describe(
-        'Set to true to mark the workspace as a producer before it has any streams. This has no effect on events. Defaults to false.',
+        'Set to true to mark the workspace as a producer before it has any streams. Events are not affected. Defaults to false.',
       )
       .optional(),
     ingressKeys: mapList(IngressKey, 'id', { max: 16 })
@@ -62,7 +62,7 @@ export const WorkspaceStatus = z
     producer: z
       .boolean()
       .describe(
-        'Whether the workspace is a producer, because of spec.producer or because it has ever had a stream. Never changes back to false.',
+        'Indicates whether the workspace is a producer, which means that spec.producer is true or that the workspace has had a stream. The value never changes back to false.',
       )
       .optional(),
   })
@@ -111,13 +111,13 @@ export const Workspace = defineKind({
       name: 'Producer',
       type: 'boolean',
       jsonPath: '.status.producer',
-      description: 'Whether the workspace is a producer.',
+      description: 'Indicates whether the workspace is a producer.',
     },
     {
       name: 'Paused',
       type: 'string',
       jsonPath: `.metadata.annotations.${PAUSED_ANNOTATION.replaceAll('.', String.raw`\.`)}`,
-      description: `The value of the ${PAUSED_ANNOTATION} annotation. While this is set to true, changes are not applied.`,
+      description: `The value of the ${PAUSED_ANNOTATION} annotation. While it is true, changes are not applied.`,
     },
     INSTANCE_COLUMN,
   ],

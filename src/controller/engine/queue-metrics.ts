@@ -36,12 +36,12 @@ export function createQueueMetrics(registry: Registry): (name: string) => QueueM
   gauge('workqueue_depth', 'The number of keys in the queue.', state => state.depth);
   gauge(
     'workqueue_unfinished_work_seconds',
-    'The total number of seconds that all workers have spent on their current key. Large values indicate stuck workers.',
+    'The total time that all workers have spent on their current keys, in seconds. Large values indicate stuck workers.',
     state => state.unfinishedSeconds,
   );
   gauge(
     'workqueue_longest_running_processor_seconds',
-    'The number of seconds that the longest running worker has spent on its current key.',
+    'The longest time that a worker has spent on its current key, in seconds.',
     state => state.longestSeconds,
   );
   const adds = new Counter({

@@ -7,7 +7,7 @@ test.each([
   [{ most: 5, ceiling: 6 }, 'Ask the operator of this Sluice to raise streams for this account.'],
   [
     { account: 'acc_a', most: 5, ceiling: 5 },
-    'This is the highest limit of the installation (SLUICE_MAX_LIMITS), which only its operator can raise.',
+    'The installation does not allow a higher limit (SLUICE_MAX_LIMITS). Only its operator can raise this maximum.',
   ],
 ])('the remedy of a limit with %j', (facts, remedy) => {
   expect(remedyOfLimit('streams', facts)).toBe(remedy);

@@ -14,7 +14,7 @@ interface LimitFacts {
  */
 export function remedyOfLimit(limit: string, { account, most, ceiling }: LimitFacts = {}): string {
   if (most !== undefined && most === ceiling) {
-    return 'This is the highest limit of the installation (SLUICE_MAX_LIMITS), which only its operator can raise.';
+    return 'The installation does not allow a higher limit (SLUICE_MAX_LIMITS). Only its operator can raise this maximum.';
   }
   const owner = account === undefined ? 'this account' : `account ${account}`;
   return `Ask the operator of this Sluice to raise ${limit} for ${owner}.`;

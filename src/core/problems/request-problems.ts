@@ -67,7 +67,7 @@ export const REQUEST_PROBLEMS = {
   },
   missing_permission: {
     status: 500,
-    title: 'The facade does not have a required Kubernetes permission',
+    title: 'The facade lacks a required Kubernetes permission',
     remedy: 'Ask the operator to bind the ClusterRole sluice-facade. Retrying does not help.',
   },
   unavailable: {

@@ -90,7 +90,7 @@ export function createIngressMetrics(registry: Registry): IngressMetrics {
   registerGauge(
     registry,
     'sluice_ingress_held_bytes_limit',
-    'The upper limit for event bytes held in memory. Ingress responds with 503 to a workspace that would hold more than it leaves free.',
+    'The maximum number of event bytes held in memory. Ingress responds with 503 to a workspace that would use more of them than it leaves free.',
     () => limit,
   );
   registerGauge(registry, 'sluice_ingress_connections', 'The number of open connections.', () => connections());

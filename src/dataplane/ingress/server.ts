@@ -212,7 +212,7 @@ function factsOfNoRoute(path: string): RefusalFacts {
   if (/^\/(waas|docs)(\/|$)/.test(path)) {
     return {
       detail:
-        'This is the address of ingress. Send calls of /waas to the address of the REST API (the facade). If you do not know this address, ask the operator.',
+        'This address belongs to ingress. Send calls of /waas to the address of the REST API (the facade). If you do not know this address, ask the operator.',
     };
   }
   if (/^\/events\/.+\/$/.test(path)) return { detail: 'Remove the slash at the end of the path.' };

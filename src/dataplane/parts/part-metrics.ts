@@ -121,7 +121,7 @@ function createCounters(registry: Registry): Pick<PartTally, 'exchanged' | 'retu
   });
   const ended = new Counter({
     name: 'sluice_dispatcher_expired_total',
-    help: 'The number of deliveries, including replays and test events, that had been routed but not delivered or pulled when the retention period ended.',
+    help: 'The number of deliveries whose retention period ended before they were delivered or pulled, including replays and test events.',
     registers,
   });
   return {
@@ -143,7 +143,7 @@ function registerGauges(registry: Registry, parts: ReadonlySet<Seen>, claims: ()
   registerGauge(
     registry,
     'sluice_dispatcher_claims',
-    'The number of claims held by this process, from when an event is claimed until its result has been written. A workspace uses at most 2,304 (2,048 if it has a single busy stream), and at most as many as it leaves free of 4,608.',
+    'The number of claims held by this process. An event is claimed until the result of its attempt has been written. A process can hold 4,608 claims. A workspace can use at most as many of them as it leaves free, so a single busy workspace can use 2,304 (2,048 if only one of its streams is busy).',
     claims,
   );
   new Gauge({
@@ -164,7 +164,7 @@ function registerGauges(registry: Registry, parts: ReadonlySet<Seen>, claims: ()
   });
   new Gauge({
     name: 'sluice_dispatcher_parts_held',
-    help: 'The number of parts with this process as their home where events are stored but not routed for now, by cause: tokens (account without tokens), control_data (missing in Redis), wide_event (an event with more than 512 deliveries), or catching_up.',
+    help: 'The number of parts with this process as their home that are held back, which means that their events are stored but not routed for now, by cause: tokens (account without tokens), control_data (missing in Redis), wide_event (an event with more than 512 deliveries), or catching_up.',
     labelNames: ['cause'] as const,
     registers,
     collect() {
@@ -173,7 +173,7 @@ function registerGauges(registry: Registry, parts: ReadonlySet<Seen>, claims: ()
   });
   new Gauge({
     name: 'sluice_dispatcher_parts_held_seconds',
-    help: 'How many seconds the longest of these parts has been held back, by cause, or 0 if there are none. The time is measured from when this process has first seen it.',
+    help: 'The longest time that a part with this process as its home has been held back, in seconds, by cause. Measured from when this process noticed that the part is held back. 0 if no part is held back for this cause.',
     labelNames: ['cause'] as const,
     registers,
     collect() {

@@ -19,7 +19,7 @@ export const PageQuery = z.strictObject({
   }),
   cursor: z.string().max(1_024).optional().meta({
     description:
-      'Cursor for use in pagination, i.e. the nextCursor of the previous page. To retrieve the first page, omit this parameter.',
+      'A cursor for use in pagination. Set this to the nextCursor of the previous page. To retrieve the first page, omit this parameter.',
   }),
 });
 
@@ -31,7 +31,7 @@ export function pageOf<T extends z.ZodType>(item: T) {
       nextCursor: z
         .string()
         .nullable()
-        .meta({ description: 'A cursor for use in pagination. On the last page, this is null.' }),
+        .meta({ description: 'A cursor for retrieving the next page, or null on the last page.' }),
     })
     .meta({ id: `${item.meta()?.id}Page` });
 }

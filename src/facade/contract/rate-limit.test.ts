@@ -133,7 +133,7 @@ test('an account at the highest limit of the installation does not receive the a
   await call(`GET ${CATALOG}`);
   const refused = await call(`GET ${CATALOG}`);
   expect(problemOf(refused)).toBe('429 rate_limited');
-  expect(refused.body).toMatch(/is 1\. This is the highest limit of the installation \(SLUICE_MAX_LIMITS\)/);
+  expect(refused.body).toMatch(/is 1\. The installation does not allow a higher limit \(SLUICE_MAX_LIMITS\)/);
 });
 
 test('a limit of the account is in force from the next call, and an account without one has no points to take', async () => {

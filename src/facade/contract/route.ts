@@ -19,7 +19,7 @@ export const TAGS = {
   Blocks: 'Pause a stream or a package for an integration.',
   Activations: 'Open a group key for an integration. Events without an activation are not delivered.',
   Events: 'Find out where an event was routed to, and why it did not arrive.',
-  Metrics: 'How many events were published, routed, and delivered over time.',
+  Metrics: 'The numbers of events that were published, routed, and delivered over time.',
   Receiving: "Integrations from the partner's view: the catalog, subscriptions, endpoints, and signing secrets.",
   Inbox: "The events that were routed to an integration's subscriptions. They can be pulled, skipped, and replayed.",
 } as const satisfies Readonly<Record<string, string>>;

@@ -104,7 +104,11 @@ test('the refusal explains that the limit is the ceiling of the installation', a
   see('shop/a');
   const refused = guard.create('CatalogStream', { namespace: 'shop', name: 'b' }, {}, async () => undefined);
   await expect(refused).rejects.toMatchObject({
-    facts: { detail: expect.stringContaining('the highest limit of the installation (SLUICE_MAX_LIMITS)') },
+    facts: {
+      detail: expect.stringContaining(
+        'The installation does not allow a higher limit (SLUICE_MAX_LIMITS). Only its operator can raise this maximum.',
+      ),
+    },
   });
 });
 

@@ -105,7 +105,7 @@ test('retries and reports why the API server does not respond, and ignores missi
         reason: 'KubernetesUnavailable',
         cause: 'dependency',
         message:
-          'The API server at https://10.0.0.1 does not respond, or refuses the credentials: GET /crd: ConnectionFailed: connect ECONNREFUSED 10.0.0.1:443. Check KUBECONFIG, and the token and certificates of this role',
+          'The API server at https://10.0.0.1 does not respond or rejects the credentials: GET /crd: ConnectionFailed: connect ECONNREFUSED 10.0.0.1:443. Check KUBECONFIG, and the token and certificates of this role',
       },
     ],
   ]);

@@ -158,7 +158,7 @@ export function createCrdGate(options: {
 }
 
 function unavailable(server: string, failure: unknown): Impairment {
-  const message = `The API server at ${server} does not respond, or refuses the credentials: ${whyFailed(failure as Error)}. Check KUBECONFIG, and the token and certificates of this role`;
+  const message = `The API server at ${server} does not respond or rejects the credentials: ${whyFailed(failure as Error)}. Check KUBECONFIG, and the token and certificates of this role`;
   return { reason: 'KubernetesUnavailable', cause: 'dependency', message };
 }
 

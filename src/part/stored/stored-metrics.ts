@@ -23,10 +23,10 @@ export function registerStoredMetrics(
 ): void {
   const read = createSampler(readStored, { ...(monotonicMs && { monotonicMs }) });
   const sampled =
-    'All dispatchers report the same value, so be sure to aggregate using the maximum. This is updated about every 15 s when the process is scraped.';
+    'All dispatchers report the same value. To aggregate, use the maximum. While the process is scraped, the value is updated about every 15 s.';
   new Gauge({
     name: 'sluice_workspace_stored_bytes',
-    help: `The bytes of stored events for the ten workspaces that store the most, by public id of the workspace (tenant). Rounded up to 64 KiB for each stream. The series of a workspace ends when it is no longer among the ten. ${sampled} There are no series while Redis is unavailable.`,
+    help: `The number of bytes that stored events of a workspace use, by public id of the workspace (tenant). Rounded up to 64 KiB for each stream. Only reported for the ten workspaces that store the most. The series of a workspace ends when it is no longer among them. ${sampled} There are no series while Redis is unavailable.`,
     labelNames: ['tenant'] as const,
     registers: [registry],
     async collect() {
@@ -38,7 +38,7 @@ export function registerStoredMetrics(
   registerGauge(
     registry,
     'sluice_stored_bytes',
-    `The bytes of stored events for all workspaces. Rounded up to 64 KiB for each stream. ${sampled} Will be NaN while Redis is unavailable.`,
+    `The number of bytes that stored events of all workspaces use, rounded up to 64 KiB for each stream. ${sampled} NaN while Redis is unavailable.`,
     async () => (await read())?.reduce((sum, { bytes }) => sum + bytes, 0),
   );
 }

@@ -23,13 +23,10 @@ const ADVICE: readonly (readonly [RegExp, string])[] = [
     'The client certificate was rejected: check SLUICE_REDIS_CERT_FILE and SLUICE_REDIS_KEY_FILE',
   ],
   [/WRONG_VERSION_NUMBER|PACKET_LENGTH_TOO_LONG/, 'TLS is not enabled on this port: check SLUICE_REDIS_URL'],
-  [
-    /ETIMEDOUT/,
-    'Check the address, the firewall and NetworkPolicies, and whether this port uses TLS: rediss:// requires it',
-  ],
+  [/ETIMEDOUT/, 'Check the address, the firewall, and NetworkPolicies. With rediss://, the port must use TLS'],
   [
     /ECONNRESET|EPIPE/,
-    'If the server is running, check its maxclients, and whether this port requires TLS: set SLUICE_REDIS_URL to rediss://',
+    'If the server is running, check its maxclients. If the port requires TLS, set SLUICE_REDIS_URL to rediss://',
   ],
   [/No_such_master|invalid_reply:_null/, 'Correct the master name in SLUICE_REDIS_URL'],
   [/DB_index_is_out_of_range/, 'Correct the database in SLUICE_REDIS_URL'],

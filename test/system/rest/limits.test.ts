@@ -190,7 +190,9 @@ test('defaults of the plan and the ceiling of the installation are in force, and
   expect(codeOf(await makePackage('b'))).toBe(201);
   const beyond = (await makePackage('c')) as Problem;
   expect(codeOf(beyond)).toBe('409 limit_reached');
-  expect(beyond.body.detail).toContain('the highest limit of the installation (SLUICE_MAX_LIMITS)');
+  expect(beyond.body.detail).toContain(
+    'The installation does not allow a higher limit (SLUICE_MAX_LIMITS). Only its operator can raise this maximum.',
+  );
   const path = `/waas/accounts/${accountId('free')}/limits`;
   const read = expectDeclared('getLimits', await ofAda().get<LimitsBody>(path));
   expect(read.body).toMatchObject({

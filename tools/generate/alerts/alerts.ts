@@ -70,8 +70,8 @@ export function renderRunbooks(): string {
     table(
       ['Severity', 'Meaning'],
       [
-        ['critical', 'Events are rejected, delayed, or at risk. Or changes to objects or REST calls have no effect.'],
-        ['warning', 'This is about to happen, or a part of Sluice works more slowly.'],
+        ['critical', 'Events are rejected, delayed, or at risk, or changes to objects and REST calls have no effect.'],
+        ['warning', 'A critical problem may follow, or a part of Sluice works more slowly.'],
         ['info', 'A producer or partner needs to act, or there is no impact yet.'],
       ],
     ),

@@ -162,7 +162,7 @@ export const delivery: AlertGroup = {
       expr: `sum ${by()} (rate(sluice_dispatcher_failures_total[5m])) > 0.2`,
       for: '10m',
       severity: 'warning',
-      summary: 'Dispatchers fail to process streams or subscriptions. They will retry automatically.',
+      summary: 'Dispatchers fail to process streams or subscriptions. They retry automatically.',
       impact: 'The affected events are routed, delivered, or removed with a delay. No events are lost.',
       steps: [
         `Run \`${logsOf('dispatcher')}\` to find the message \`work on a stream failed, retrying\`, which appears at most once a minute and contains the workspace, the stream, and the error. If \`SLUICE_LOG_LEVEL\` is set to \`debug\`, the log contains each failure.`,

@@ -119,7 +119,7 @@ export const processes: AlertGroup = {
       severity: 'warning',
       summary: 'The certificate for {{ $labels.use }} expires in less than seven days.',
       impact:
-        'After that, connections will fail. Without Redis, events are rejected and are not delivered. Without the mail server, invitations are not sent. Clients can no longer connect to ingress and the facade.',
+        'After that, connections fail. Without Redis, events are rejected and are not delivered. Without the mail server, invitations are not sent. Clients can no longer connect to ingress and the facade.',
       steps: [
         'Run `kubectl -n sluice-system get secrets --field-selector type=kubernetes.io/tls` to find the certificate unless it belongs to Redis or to the mail server.',
         'If the certificate is issued by cert-manager, run `kubectl -n sluice-system describe certificates` to find out why it has not been renewed.',
@@ -134,7 +134,7 @@ export const processes: AlertGroup = {
       summary:
         'The files of the certificate for {{ $labels.use }} cannot be used, so the previous certificate is still in use.',
       impact:
-        'There is no impact until the previous certificate expires. If the process is restarted, it will fail to start.',
+        'There is no impact until the previous certificate expires. If the process is restarted, it fails to start.',
       steps: [
         'Run `kubectl -n sluice-system get secrets --field-selector type=kubernetes.io/tls` to find the Secret and check its `tls.crt` and `tls.key` fields. The key must belong to the first certificate, which must not be expired.',
         'Check the log for the messages `failed to load the new certificate, using the previous one` and `failed to load Redis files, using the previous ones`. These messages contain the reason.',

@@ -46,7 +46,7 @@ function renderConfiguration(): string {
     `Use this page to look up an environment variable and how to set up [Redis](#redis), the [root key](#root-key), and [tracing](#tracing). To start a role, use \`bin/sluice <role>\`, where the role is one of ${ROLES.map(role => `\`${role}\``).join(', ')}. To start all of them in one process, use \`bin/sluice all\`. The image has no shell. Its entrypoint is \`node src/sluice.js <role>\`.`,
     [
       '**Helm**: Set the [values of the chart](../charts/sluice/README.md) instead. For a variable without a value, use `extraEnv` of the role.',
-      '**Typos**: If there is an unknown variable starting with `SLUICE_`, a process will suggest the most similar name and will not start. Variables that Kubernetes sets for Services in the same namespace (for example `SLUICE_INGRESS_PORT=tcp://10.96.3.4:8080`) are ignored.',
+      '**Typos**: If there is an unknown variable starting with `SLUICE_`, a process suggests the most similar name and does not start. Variables that Kubernetes sets for Services in the same namespace (for example `SLUICE_INGRESS_PORT=tcp://10.96.3.4:8080`) are ignored.',
       "**Memory**: By default, the controller and the facade use three quarters of the container's memory limit as heap. To change this, include `--max-old-space-size` in `NODE_OPTIONS`.",
     ]
       .map(line => `- ${line}`)
@@ -54,18 +54,18 @@ function renderConfiguration(): string {
     '## Variables',
     ...variableTables(),
     '### While a dependency is unavailable',
-    "If Redis does not respond, denies access, or has settings that could lose data, a role will wait until you have resolved the problem and then continue without a restart. You can find the reason in `/readyz` and once a minute in the log. The controller can't become the leader unless the CustomResourceDefinitions in the cluster have all required fields. You need to apply new ones before an upgrade.",
+    "If Redis does not respond, denies access, or has settings that could lose data, a role waits until you have resolved the problem, and then continues without a restart. You can find the reason in `/readyz` and once a minute in the log. The controller can't become the leader unless the CustomResourceDefinitions in the cluster have all required fields. You need to apply new ones before an upgrade.",
     '## Connection to Kubernetes',
     "Only the controller and the facade connect to Kubernetes (see [Permissions](permissions.md)). You can set `KUBECONFIG` to the path of a kubeconfig or to several paths separated by `:`. The default is `~/.kube/config` (or the service account of the pod if this file does not exist). The kubeconfig also determines the Lease's namespace unless you set `SLUICE_NAMESPACE`. Certificates and token files are reloaded every 10 seconds. This allows you to replace them without a restart. A user with an exec plugin or an auth provider takes about 40 MiB of additional memory. To connect through an HTTP proxy, set `proxy-url` of the cluster in the kubeconfig. Unlike kubectl, Sluice ignores `HTTPS_PROXY` and `NO_PROXY`.",
     '## Root key',
-    'All signing secrets, invitation tokens, and encrypted values in Redis and in Subscriptions are derived from the root key. To create it, use `head -c 32 /dev/urandom > root.key`. You need to provide it to every controller, facade, and dispatcher and back it up.',
+    'All signing secrets, invitation tokens, and encrypted values in Redis and in Subscriptions are derived from the root key. To create it, use `head -c 32 /dev/urandom > root.key`. Provide the root key to every controller, facade, and dispatcher, and back it up.',
     'To [rotate the root key](operations.md#rotate-the-root-key), add a newer key in the same folder with a number starting at 2 (such as `root.key.2`). The leading controller selects the *first* key. This key encrypts and signs new values:',
     [
-      'It is the newest key that every replica has reported. A replica without a report for 90 seconds does not count. After a change of the leader, the selection will take at least 35 seconds.',
-      'All other keys remain valid unless you [retire the oldest one](operations.md#rotate-the-root-key). If you remove the file of a key, it will no longer be used.',
-      'If the first file is missing or a file is not valid, the replica will log the reason and keep using its current keys.',
+      'It is the newest key that every replica has reported. A replica without a report for 90 seconds does not count. After a change of the leader, the selection takes at least 35 seconds.',
+      'All other keys remain valid unless you [retire the oldest one](operations.md#rotate-the-root-key). If you remove the file of a key, the key is no longer used.',
+      'If the first file is missing or a file is not valid, the replica logs the reason and keeps using its current keys.',
       'A facade, dispatcher, or standby controller without the first key is not ready (`RootKeyMismatch`). Other dispatchers take over the work of a dispatcher that is not ready.',
-      'If no controller leads, one with different keys can become the leader. Its newest key will be used.',
+      'If no controller leads, a controller with different keys can become the leader. Its newest key is then used.',
     ]
       .map(line => `- ${line}`)
       .join('\n'),

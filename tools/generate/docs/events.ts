@@ -13,11 +13,11 @@ const header = (description: string) => z.string().optional().meta({ description
 /** The request headers for an event that ingress reads unless the stream specifies other headers (`contextHeaders`). */
 const EventHeaders = z.object({
   'webhook-id': header(
-    'Event id. Defaults to the CloudEvent id, the Idempotency-Key, or a generated id. If you send the same id again within 24 hours, the event will be a duplicate.',
+    'Event id. Defaults to the CloudEvent id, the Idempotency-Key, or a generated id. If you send the same id again within 24 hours, the event is a duplicate.',
   ),
   'x-sluice-event-type': header('Event type. Defaults to the CloudEvent type or webhook-event.'),
   'x-sluice-group-key': header(
-    'Group key. Defaults to the CloudEvent partitionkey. A stream can read other headers instead, using contextHeaders. Events without a group key will not be delivered to any partner.',
+    'Group key. Defaults to the CloudEvent partitionkey. A stream can read other headers instead, using contextHeaders. Events without a group key are not delivered to any partner.',
   ),
   traceparent: header('W3C Trace Context, forwarded to partners.'),
 });
@@ -121,12 +121,12 @@ export function renderEvents(): string {
       ]),
     ),
     '## Rate limits',
-    'Operators can limit the number of events per second for an address, a key, a workspace, and an account ([Limits](limits.md#publishing)). An event uses one point of each limit for every 16 KiB of its body (rounded up). As a result, the largest event (256 KiB) uses 16 points. Beyond a limit, events will be rejected with a 429 `rate_limited`. If you send `Content-Length`, this happens before their body is read. These headers describe the limit:',
+    'Operators can limit the number of events per second for an address, a key, a workspace, and an account ([Limits](limits.md#publishing)). An event uses one point of each limit for every 16 KiB of its body (rounded up). As a result, the largest event (256 KiB) uses 16 points. Beyond a limit, events are rejected with a 429 `rate_limited`. If you send `Content-Length`, this happens before their body is read. These headers describe the limit:',
     table(
       ['Response header', 'Example', 'Meaning'],
       [
         ['`RateLimit-Policy`', '`"key";q=500;w=1`', 'The key has 500 points per second.'],
-        ['`RateLimit`', '`"key";r=0;t=1`', 'No points are left. All of them will be available again in one second.'],
+        ['`RateLimit`', '`"key";r=0;t=1`', 'No points are left. All of them are available again in one second.'],
         ['`Retry-After`', '`1`', 'Send the event again after this number of seconds using the same id.'],
       ],
     ),
@@ -135,11 +135,11 @@ export function renderEvents(): string {
     [
       'The sandbox does not call endpoints. It cannot show how fast an endpoint responds or whether its address is allowed. It also ignores `maxPerSecond` and the circuit breaker. Events for a disabled endpoint are held as in production. You can see this in the report.',
       'A run reads the gate, subscriptions, and endpoints from production when it routes events or makes attempts. If you change one of them while a run is in progress, this change may only affect some of its events.',
-      'Status 410 is reported as `disablesEndpoint`. After that, retries will continue as if you had enabled the endpoint again.',
-      'A run never waits for tokens. If your account has no tokens left, events will be delivered in the sandbox but wait in production (`insufficient_tokens`). You can find the number of tokens that production would charge in the report.',
+      'Status 410 is reported as `disablesEndpoint`. After that, retries continue as if you had enabled the endpoint again.',
+      'A run never waits for tokens. If your account has no tokens left, events are delivered in the sandbox but wait in production (`insufficient_tokens`). You can find the number of tokens that production would charge in the report.',
       'Attempts are signed. The report does not include the signatures because the endpoint would accept them.',
       `Each run is limited to ${SANDBOX_LIMITS.eventsOfRun.toLocaleString('en')} events and ${SANDBOX_LIMITS.deliveriesOfRun.toLocaleString('en')} deliveries. An event that isn't routed because of this limit has the \`run_full\` reason. In 24 hours, a workspace can create ${SANDBOX_LIMITS.runs.toLocaleString('en')} runs with a combined maximum of ${SANDBOX_LIMITS.events.toLocaleString('en')} events, ${SANDBOX_LIMITS.bytes / 1024 ** 2} MiB, and ${SANDBOX_LIMITS.deliveries.toLocaleString('en')} deliveries.`,
-      'Production has priority. A dispatcher processes one run at a time using up to a quarter of its time. If a dispatcher crashes, another one will continue the run after ten seconds. An ingress replica adds four events of a workspace at a time. It also creates one report at a time and waits for three times as long before the next one. If your request would wait for more than 5 seconds, or if 512 events or 16 reports are waiting, it will be rejected with a 429.',
+      'Production has priority. A dispatcher processes one run at a time using up to a quarter of its time. If a dispatcher crashes, another one continues the run after ten seconds. An ingress replica adds four events of a workspace at a time. It also creates one report at a time and waits for three times as long before the next one. If your request would wait for more than 5 seconds, or if 512 events or 16 reports are waiting, it is rejected with a 429.',
     ]
       .map(line => `- ${line}`)
       .join('\n'),

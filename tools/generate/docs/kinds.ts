@@ -32,10 +32,10 @@ export function renderKinds(): string {
   return [
     '# The kinds',
     `Use this page to look up a field, a validation rule, or a condition of the custom resources in \`${GROUP}/${VERSION}\`. You can find the same descriptions using \`kubectl explain <kind>.spec\`. To list the namespaced resources, use \`kubectl get waas\`. To list the cluster-scoped ones, use \`kubectl get waas-admin\`. Other operators also have \`subscriptions\`, \`packages\`, or \`integrations\`. If your cluster has one of them, use the short name or the full name (such as \`subscriptions.${GROUP}\`). To find the object of an id in the REST API, use a field selector (such as \`kubectl get intg -A --field-selector status.publicId=<id>\`).`,
-    'A name is a DNS label with up to 63 characters and without dots. You can write a duration as `5s`, `30m`, or `168h`. A list that you apply will replace the existing list.',
+    'A name is a DNS label with up to 63 characters and without dots. You can write a duration as `5s`, `30m`, or `168h`. A list that you apply replaces the existing list.',
     "Each status has `conditions` with an `observedGeneration`. `Ready` is True if the object has been applied, even if it closes a gate. `Reconciling` and `Stalled` are only present when True. All other conditions describe the object's effects.",
-    'An object that refers to a missing one waits for it with `Ready=Unknown` and `Reconciling`. After five minutes, `Ready` will change to False and `Stalled` will be added with the same reason. Reconciliation will resume when you create the missing object. An object that waits for a person (for example to accept an invitation) never fails.',
-    'During a Redis outage, objects that have been applied keep their conditions. Changed objects will have the `RedisUnavailable` reason. After one minute, all Workspaces will also have the `DataPlaneReachable=False` condition.',
+    'An object that refers to a missing one waits for it with `Ready=Unknown` and `Reconciling`. After five minutes, `Ready` changes to False, and `Stalled` is added with the same reason. Reconciliation resumes when you create the missing object. An object that waits for a person (for example to accept an invitation) never fails.',
+    'During a Redis outage, objects that have been applied keep their conditions. Changed objects have the `RedisUnavailable` reason. After one minute, all Workspaces also have the `DataPlaneReachable=False` condition.',
     names.map(name => `- [${name}](#${name.toLowerCase()})`).join('\n'),
     '## Reasons of every kind',
     table(CONDITION_HEAD, conditionsOf('Account').filter(isShared)),

@@ -39,7 +39,7 @@ function renderProblem(code: ProblemCode): string {
 
 function answeredBy(code: ProblemCode): string {
   if (WITHOUT_ROUTE.includes(code))
-    return 'A request using an unknown path or a method that the path does not support.';
+    return 'A request with an unknown path, or with a method that the path does not support.';
   if (OF_EVERY_CALL.includes(code)) return 'All calls.';
   const line = (method: string, path: string, page: string) => `- [\`${method} ${path}\`](../${page})`;
   const ofEvents = EVENT_ROUTES.filter(({ problems }) => problems.includes(code));
@@ -67,13 +67,13 @@ export function renderProblems(): string {
     table(
       ['Field', 'Description'],
       [
-        ['`code`', 'The code. Handle errors by their code. Codes may be added, but their meaning will never change.'],
+        ['`code`', 'The code. Handle errors by their code. Codes may be added, but their meaning never changes.'],
         ['`status`', 'The HTTP status.'],
         ['`title`', 'A short description of the code.'],
         ['`detail`', 'What to do about this error.'],
         [
           '`errors`',
-          'What is not valid, if it is a field: its `pointer` (in the body), `header`, or `parameter`, and a `detail` with the reason. If more than 20 fields are not valid, it may only contain the first 20.',
+          'The fields that are not valid, if any: for each of them, the `pointer` (in the body), `header`, or `parameter`, and a `detail` with the reason. If more than 20 fields are not valid, it may only contain the first 20.',
         ],
         [
           '`type`',

@@ -3,21 +3,15 @@ import { ACL_FILE, REDIS_USERS, redisUserOf } from '../redis/acl.ts';
 import { REDIS_RIGHTS } from '../redis/rights.ts';
 
 const SETTINGS: Row[] = [
-  [
-    '`maxmemory-policy noeviction`',
-    'With any other policy, Redis will remove gates and events when its memory is full.',
-  ],
-  [
-    '`appendonly yes`, `appendfsync always`',
-    'You need this for accepted events to survive a restart or a power failure.',
-  ],
+  ['`maxmemory-policy noeviction`', 'With any other policy, Redis removes gates and events when its memory is full.'],
+  ['`appendonly yes`, `appendfsync always`', 'Required for accepted events to survive a restart or a power failure.'],
   [
     '`lazyfree-lazy-expire yes`, `lazyfree-lazy-server-del yes`',
     'Otherwise, Redis may block for several seconds when freeing expired keys because some keys have millions of fields.',
   ],
   [
     '`maxmemory <bytes>`',
-    'You should set this to 75 % of the memory of the machine or the container. This allows ingress to reject events before Redis runs out of memory. At 70 %, events of accounts that store more than their share will be rejected with `429`. At 82 %, all events will be rejected with `503`. For more information, see [Limits](limits.md#memory).',
+    'Set this to 75 % of the memory of the machine or the container, so that ingress can reject events before Redis runs out of memory. When 70 % of `maxmemory` is in use, ingress rejects events of accounts that store more than their share with `429`. When 82 % is in use, it rejects all events with `503`. For more information, see [Limits](limits.md#memory).',
   ],
 ];
 
@@ -35,7 +29,7 @@ const MODES: Row[] = [
   [
     'Sentinel',
     '`redis+sentinel://sentinel-0:26379,sentinel-1:26379/mymaster`',
-    'The current master with this name. After a failover, Sluice will automatically reconnect to the new master.',
+    'The current master with this name. After a failover, Sluice automatically reconnects to the new master.',
   ],
 ];
 
@@ -69,8 +63,8 @@ function usersSection(): string[] {
     '`sluice-all` is for pods that run all roles. `sluice-uninstall` is for the Job that [uninstalls](install.md#uninstall) Sluice. The file contains no passwords. To create the users with random passwords, use these commands. Since Redis does not replicate users, you need to run them on every node of a Redis Cluster and on all replicas with the same passwords. `ACL SAVE` requires an `aclfile`. If the users are stored in `redis.conf`, run `CONFIG REWRITE` instead:',
     `\`\`\`sh\n${LOAD_USERS.join('\n')}\n\`\`\``,
     'After that, set `SLUICE_REDIS_USERNAME` and `SLUICE_REDIS_PASSWORD_FILE` for each role or use [`redis.usersSecret`](install.md#redis-users) in the chart. You should restrict the default user as well.',
-    'You can also use the first command to update existing users. This keeps their passwords. If the changelog says that the rules have changed, run it before an upgrade. If a user lacks a permission, the role will report `RedisAccessDenied` for one minute. You can find the command or key in `ACL LOG`.',
-    "Roles are not allowed to use `CONFIG`, so they can't check the Redis [settings](#settings) and will log a warning when they start. `ACL LOG` contains these attempts, `client|setinfo` with Redis 7.2 or later, and `readonly` and `readwrite` in a Redis Cluster with replicas. All of them are harmless.",
+    'You can also use the first command to update existing users, which keeps their passwords. If the changelog says that the rules have changed, run it before an upgrade. If a user lacks a permission, the role reports `RedisAccessDenied` for one minute. You can find the command or key in `ACL LOG`.',
+    "Roles are not allowed to use `CONFIG`, so they can't check the Redis [settings](#settings) and log a warning when they start. `ACL LOG` contains these attempts, `client|setinfo` with Redis 7.2 or later, and `readonly` and `readwrite` in a Redis Cluster with replicas. All of them are harmless.",
     `Sentinels have their own users. You need to set \`SLUICE_REDIS_SENTINEL_USERNAME\` because each role otherwise uses its Redis user for Sentinels as well. These rules are sufficient: \`${SENTINEL_RULES}\`.`,
     'Checking the rules takes about 0.2 µs of CPU time for each command (including those in scripts).',
   ];
@@ -85,23 +79,23 @@ export function renderRedisSection(): string[] {
     '### Failover',
     'Roles repeat commands that fail during a failover. By default, a new master may not have the most recently accepted events since Redis replication is asynchronous (see [Limits](limits.md)). You have two options:',
     [
-      '**No loss**: Set `SLUICE_REDIS_WAIT_REPLICAS` to the number of replicas of each master since any of them may become the new master. Ingress will then only respond with `202` after this number of replicas has confirmed the write (`WAIT`). The controller will also wait for this before it reports a change as applied. Each event takes one more round trip. Deliveries are not affected.',
+      '**No loss**: Set `SLUICE_REDIS_WAIT_REPLICAS` to the number of replicas of each master since any of them may become the new master. Ingress then only responds with `202` after this number of replicas has confirmed the write (`WAIT`). The controller also waits for this confirmation before it reports a change as applied. Each event takes one more round trip. Deliveries are not affected.',
       '**Less loss**: With `min-replicas-to-write 1` and `min-replicas-max-lag 1`, Redis rejects writes if no replica is up to date.',
     ]
       .map(line => `- ${line}`)
       .join('\n'),
-    'If a write is not confirmed within one second (for example while a replica restarts), ingress will respond with `503` and roles will report `RedisNotReplicated` (see [Telemetry](telemetry.md#health-and-shutdown)). Since the event may have been stored, resend it using the same id. It will then be a duplicate. If you use a lower number, writes will continue while a replica is unavailable. Note that these writes may be lost during a failover to a replica that is behind. Redis prefers the replica with the most data.',
+    'If a write is not confirmed within one second (for example while a replica restarts), ingress responds with `503` and roles report `RedisNotReplicated` (see [Telemetry](telemetry.md#health-and-shutdown)). Since the event may have been stored, resend it using the same id. It is then a duplicate. If you use a lower number, writes continue while a replica is unavailable. Note that these writes may be lost during a failover to a replica that is behind. Redis prefers the replica with the most data.',
     '### TLS',
     'To enable TLS, use `rediss://` or `rediss+sentinel://`. This also applies to connections to Sentinels. If Redis requires a client certificate, set `SLUICE_REDIS_CERT_FILE` and `SLUICE_REDIS_KEY_FILE`.',
     'Make sure that certificates are signed by a public certificate authority (or by one in `SLUICE_REDIS_CA_FILE`) and valid for the host name of the connection. The nodes of a Redis Cluster and Sentinels announce IP addresses by default. You can include these addresses in the certificates, configure Redis to announce host names (`cluster-announce-hostname` and `cluster-preferred-endpoint-type hostname`, or `sentinel announce-hostnames yes`), or set `SLUICE_REDIS_SERVER_NAME` to a name that is included in all certificates.',
     '### Passwords',
     'You should store the password in a file (such as a mounted Secret) and set `SLUICE_REDIS_PASSWORD_FILE`. You can also include it in the URL, where it must be percent-encoded. To use a user other than `default`, set it in the URL or using `SLUICE_REDIS_USERNAME`. All nodes of a Redis Cluster must have the same user and password. The same applies to Sentinels unless you set `SLUICE_REDIS_SENTINEL_USERNAME` or `SLUICE_REDIS_SENTINEL_PASSWORD_FILE`. If your Sentinels require no password but Redis has its own user, set `SLUICE_REDIS_SENTINEL_USERNAME` to `default`.',
-    'The password and the certificates are read again for each new connection. To rotate a password without downtime, add the new one to the Redis user (`ACL SETUSER sluice >new`), replace the file, and remove the old one when all pods have the new file. If Redis denies access, roles will report `RedisAccessDenied` and log the variable to correct once a minute.',
+    'The password and the certificates are read again for each new connection. To rotate a password without downtime, add the new one to the Redis user (`ACL SETUSER sluice >new`), replace the file, and remove the old one when all pods have the new file. If Redis denies access, roles report `RedisAccessDenied` and log the variable to correct once a minute.',
     ...usersSection(),
     '### Settings',
     'You need to configure these settings on every node (including replicas):',
     table(['Setting', 'Why'], SETTINGS),
-    "If any master has a different `maxmemory-policy` or a single server is a replica, roles will not be ready. This is re-checked after each reconnect and once a minute. A role that has already started will stay ready and report `RedisUnsuitable`. Sluice itself enables lazy freeing using `CONFIG SET`. Note that Redis forgets this when it restarts. If `appendonly` or `appendfsync` has a different value, roles will only log a warning. If you use a managed service that does not allow `CONFIG SET`, you need to enable both lazy freeing settings yourself since roles are not ready without them. If `CONFIG` isn't allowed at all, the settings can't be checked and roles will log a warning when they start.",
-    'If Redis is killed in the middle of a write, a part of this write can take effect when it is started for the second time (see [Limits](limits.md)). The controller prevents this by running `BGREWRITEAOF` on each master that uses `appendonly yes` and has not rewritten its file since it started. In a Redis Cluster, it does so up to a minute after a restarted node has been used again. For a moment, Redis needs more memory and disk space, as with its automatic rewrites. If `BGREWRITEAOF` is not allowed, the controller will log a warning.',
+    "If any master has a different `maxmemory-policy` or a single server is a replica, roles are not ready. Roles check these settings again after each reconnect and once a minute. A role that has already started stays ready and reports `RedisUnsuitable`. Sluice itself enables lazy freeing using `CONFIG SET`. Note that Redis forgets these settings when it restarts. If `appendonly` or `appendfsync` has a different value, roles only log a warning. If you use a managed service that does not allow `CONFIG SET`, you need to enable both lazy freeing settings yourself since roles are not ready without them. If `CONFIG` isn't allowed at all, the settings can't be checked and roles log a warning when they start.",
+    'If Redis is killed in the middle of a write, a part of this write can take effect when it is started for the second time (see [Limits](limits.md)). The controller prevents this by running `BGREWRITEAOF` on each master that uses `appendonly yes` and has not rewritten its file since it started. In a Redis Cluster, it does so up to a minute after a restarted node has been used again. For a moment, Redis needs more memory and disk space, as with its automatic rewrites. If `BGREWRITEAOF` is not allowed, the controller logs a warning.',
   ];
 }

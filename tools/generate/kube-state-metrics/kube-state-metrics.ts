@@ -21,11 +21,15 @@ function metricsOf(type: string): object[] {
   const path = ['status', 'conditions', `[type=${type}]`];
   const word = type.toLowerCase();
   return [
-    gauge(word, `Whether the ${type} condition is True (1) or not (0), including its status and reason.`, {
-      path,
-      labelsFromPath: { status: ['status'], reason: ['reason'] },
-      valueFrom: ['status'],
-    }),
+    gauge(
+      word,
+      `1 if the ${type} condition is True, and 0 otherwise. The labels contain the status and reason of the condition.`,
+      {
+        path,
+        labelsFromPath: { status: ['status'], reason: ['reason'] },
+        valueFrom: ['status'],
+      },
+    ),
     gauge(
       `${word}_transition_timestamp_seconds`,
       `The time at which the status of ${type} changed, in seconds since 1970.`,

@@ -18,7 +18,7 @@ export function registerLimitMetrics(
 ): void {
   new Gauge({
     name: 'sluice_controller_account_limit_used_ratio',
-    help: 'The number of objects divided by the limit, for the ten accounts that are closest to one of their limits, by public id of the account and limit. The series of an account end when it is no longer among the ten. All replicas report the same value, so be sure to aggregate using the maximum.',
+    help: 'The number of objects divided by the limit, by limit and public id of the account. Only reported for the ten accounts that are closest to one of their limits. The series of an account end when it is no longer among them. All replicas report the same value. To aggregate, use the maximum.',
     labelNames: ['account', 'limit'] as const,
     registers: [registry],
     collect() {

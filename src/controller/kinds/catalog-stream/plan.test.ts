@@ -25,9 +25,9 @@ describe('stream', () => {
       'acme',
       'no Workspace owns namespace acme. Create Workspace acme, or check its Ready condition if it exists, or move the object to the namespace of a workspace',
     ],
-    ['default', 'namespace default cannot be a workspace. Check whether -n <workspace> is missing'],
-    ['kube-system', 'namespace kube-system cannot be a workspace. Check whether -n <workspace> is missing'],
-    ['sluice-system', 'namespace sluice-system cannot be a workspace. Check whether -n <workspace> is missing'],
+    ['default', 'namespace default cannot be a workspace. If -n <workspace> is missing, add it'],
+    ['kube-system', 'namespace kube-system cannot be a workspace. If -n <workspace> is missing, add it'],
+    ['sluice-system', 'namespace sluice-system cannot be a workspace. If -n <workspace> is missing, add it'],
   ])('explains what to change in a namespace %s without a workspace', (namespace, message) => {
     const { conditions } = planStream({ ...facts, namespace, workspaceExists: false });
     expect(conditions.map(condition => condition.message)).toEqual([message, message, message]);

@@ -7,7 +7,7 @@ export interface InvitationMetrics {
 export function createInvitationMetrics(registry: Registry): InvitationMetrics {
   const mailed = createLabeledCounter(registry, {
     name: 'sluice_controller_invitation_mails_total',
-    help: 'The number of attempts at sending an invitation email, by result: sent, failed, or held because the address or the account has reached its limit.',
+    help: 'The number of attempts to send an invitation email, by result: sent, failed, or held (the address or the account has reached its limit).',
     label: 'result',
     known: ['sent', 'failed', 'held'],
   });

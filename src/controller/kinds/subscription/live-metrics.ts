@@ -14,7 +14,7 @@ export function registerLiveMetrics(
 ): void {
   new Gauge({
     name: 'sluice_controller_subscriptions_not_live',
-    help: 'The number of subscriptions with Live=False, by reason. All replicas report the same value, so be sure to aggregate using the maximum.',
+    help: 'The number of subscriptions with Live=False, by reason. All replicas report the same value. To aggregate, use the maximum.',
     labelNames: ['reason'] as const,
     registers: [registry],
     collect() {

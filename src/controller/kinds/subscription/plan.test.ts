@@ -134,9 +134,7 @@ describe('subscription', () => {
   test('the message of a missing grant in a namespace that cannot be a workspace says to check the namespace', () => {
     const verdict = { ready: 'WaitingForGrant', live: 'NotAdmitted' } as const;
     const [ready] = planSubscription({ ...facts, namespace: 'default', verdict }).conditions;
-    expect(ready?.message).toMatch(
-      /namespace default cannot be a workspace\. Check whether -n <workspace> is missing$/,
-    );
+    expect(ready?.message).toMatch(/namespace default cannot be a workspace\. If -n <workspace> is missing, add it$/);
     expect(ready?.message).not.toContain('spec.workspace');
   });
 

@@ -18,7 +18,9 @@ export const ActivatedKey = z
 
 export const ActivationEntry = ActivatedKey.extend({
   integrationPublicId: publicIdField('Integration'),
-  effective: z.boolean().meta({ description: 'Whether events with this group key can be routed to the integration.' }),
+  effective: z
+    .boolean()
+    .meta({ description: 'Indicates whether events with this group key can be routed to the integration.' }),
   reason: z.string().meta({ description: 'The reason given by the Effective or Ready condition.' }),
   objects: z.array(z.string()).meta({
     description:

@@ -15,7 +15,7 @@ export const BlockEntry = z
       .nullable()
       .meta({ description: 'The package that is blocked, or null if this is a block for a stream.' }),
     key: z.string().meta({ description: 'The key of the stream or package.' }),
-    enforced: z.boolean().meta({ description: 'Whether the block is currently in force.' }),
+    enforced: z.boolean().meta({ description: 'Indicates whether the block is currently in force.' }),
     pausedSubscriptions: z
       .int()
       .meta({ description: 'The number of subscriptions of the integration that are affected by the block.' }),

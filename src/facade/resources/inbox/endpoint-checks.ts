@@ -25,7 +25,7 @@ const Recovered = z
     }),
     nextCursor: z.string().nullable().meta({
       description:
-        'A cursor for repeating the request in order to continue with the remaining deliveries. If there are no more deliveries, this is null.',
+        'A cursor for the remaining deliveries, or null if there are none. To continue, repeat the request with this cursor.',
     }),
   })
   .meta({ id: 'Recovered' });

@@ -29,7 +29,7 @@ const described = {
   bytes: z
     .int()
     .nullable()
-    .meta({ description: 'The size of the body in bytes. This is null if the size is no longer available.' }),
+    .meta({ description: 'The size of the body in bytes, or null if it is no longer available.' }),
 };
 
 const body = {
@@ -42,7 +42,7 @@ const body = {
   }),
   body: z.string().nullable().meta({
     description:
-      'The event body, using the encoding specified in bodyEncoding. This is null if the body is withheld or no longer available.',
+      'The event body in the encoding specified by bodyEncoding, or null if the body is withheld or no longer available.',
   }),
   bodyEncoding: z.enum(['utf8', 'base64']).nullable().meta({
     description: 'The encoding used for the body: utf8 for text, or base64 (RFC 4648) for binary data.',
@@ -57,8 +57,8 @@ const progress = {
   attempts: z.int().meta({
     description: 'The number of times delivery has been attempted so far, including attempts before a recovery.',
   }),
-  nextAttemptAt: time('When the next attempt is due').nullable(),
-  endedAt: time('When the delivery ended').nullable(),
+  nextAttemptAt: time('The time at which the next attempt is due').nullable(),
+  endedAt: time('The time at which the delivery ended').nullable(),
   reason: z
     .string()
     .nullable()
@@ -68,7 +68,7 @@ const progress = {
 const replayId = z
   .string()
   .nullable()
-  .meta({ description: 'The replay that this delivery belongs to. For the first delivery, this is null.' });
+  .meta({ description: 'The replay that this delivery belongs to, or null for the first delivery.' });
 
 export const EventEntry = z
   .object({
@@ -81,17 +81,15 @@ export const EventEntry = z
 
 const Attempt = z
   .object({
-    at: time('When the attempt ended'),
-    result: z
-      .string()
-      .meta({ description: 'The HTTP status code. If there was no response, this is a reason code instead.' }),
+    at: time('The time at which the attempt ended'),
+    result: z.string().meta({ description: 'The HTTP status code, or a reason code if there was no response.' }),
     latencyMs: z.number().meta({ description: "The attempt's duration, in milliseconds." }),
   })
   .meta({ id: 'Attempt' });
 
 const history = z.array(Attempt).meta({
   description:
-    'A list of the most recent attempts, oldest first. If the event ended during an attempt, for example because it was skipped, the attempt is added when there is a result.',
+    'A list of the most recent attempts, oldest first. If the event ended during an attempt, for example because you skipped the event, the attempt is added when its result is known.',
 });
 
 /** The reason for each permission that withholds the body. */
@@ -114,7 +112,7 @@ export const EventDetail = EventEntry.extend({
   ...body,
   bodyWithheld: z.enum(WITHHELD).nullable().meta({
     description:
-      "The reason why the body is withheld. This is only set if there has not been an attempt, and if the event can't be delivered at the moment. Otherwise null. Can be paused if the subscription is blocked or suspended, not_activated if the group key is not active, not_subscribed if the subscription does not receive events, integration_pending, integration_closed, or state_missing if Sluice is restoring its state.",
+      'The reason why the body is withheld, or null if it is not. A body is withheld if the event has not been attempted and cannot be delivered at the moment. The reason can be paused if the subscription is blocked or suspended, not_activated if the group key is not active, not_subscribed if the subscription does not receive events, integration_pending, integration_closed, or state_missing if Sluice is restoring its state.',
   }),
   history,
   replays: z.array(Delivery).meta({
@@ -131,9 +129,10 @@ export const EventDetail = EventEntry.extend({
         bodyEncoding: z
           .enum(['utf8', 'base64'])
           .meta({ description: 'The encoding used for the body, either utf8 or base64.' }),
-        truncated: z
-          .boolean()
-          .meta({ description: 'Whether the response body was larger than this limit or incomplete.' }),
+        truncated: z.boolean().meta({
+          description:
+            'Indicates whether the body is truncated, because the response was larger than 16 KiB or incomplete.',
+        }),
       }),
     )
     .meta({ description: 'The responses to failed attempts, if they are still available.' }),

@@ -82,7 +82,7 @@ const EventQuery = refuseReversed(
       minimum: 0,
       maximum: 30,
       description:
-        'The number of seconds to wait for events if there are no events yet. Must be between 0 and 30. Defaults to 0. Each caller can have up to 16 concurrent calls waiting for events.',
+        'The number of seconds to wait if there are no events yet. Must be between 0 and 30. Defaults to 0. Each caller can have up to 16 concurrent calls waiting for events.',
       example: 20,
     }),
   }),

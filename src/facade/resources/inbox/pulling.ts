@@ -22,11 +22,11 @@ const Pull = z
       .meta({ description: `The maximum number of events to return, between 1 and ${MOST}. Defaults to ${DEFAULT}.` }),
     all: z.boolean().optional().meta({
       description:
-        'Whether to include more than one event for each group key. When set to true, later events are returned in order. Process them in this order: Sluice does not check the order in which you acknowledge them. Defaults to false.',
+        'If true, the response can contain several events with the same group key, in order. Process them in this order: Sluice does not check the order in which you acknowledge events. If false, it contains at most one event for each group key. Defaults to false.',
     }),
     waitSeconds: z.int().min(0).max(30).optional().meta({
       description:
-        'The number of seconds to wait for events if there are no events yet. Must be between 0 and 30. Defaults to 0. Each caller can have up to 16 concurrent calls waiting for events.',
+        'The number of seconds to wait if there are no events yet. Must be between 0 and 30. Defaults to 0. Each caller can have up to 16 concurrent calls waiting for events.',
     }),
   })
   .meta({ id: 'Pull' });
@@ -35,7 +35,7 @@ const Pulled = z
   .object({
     data: z.array(PulledEntry).meta({ description: 'The waiting events, oldest first. Limited to about 4 MiB.' }),
     more: z.boolean().meta({
-      description: 'Whether there may be more events. Acknowledge the returned events before pulling again.',
+      description: 'Indicates whether there may be more events. Acknowledge the returned events before you pull again.',
     }),
   })
   .meta({ id: 'PulledEvents' });
@@ -70,7 +70,7 @@ const pull = defineRoute({
   tag: 'Inbox',
   summary: 'Pull events',
   description:
-    'Returns waiting events for a subscription without an endpoint. Pulling an event does not remove it from the inbox, so you will receive the same events again until you acknowledge them. After an endpoint has been removed, events that were waiting for a retry can only be pulled when the retry is due. To pull them immediately, use POST /waas/integrations/{integration}/subscriptions/{subscription}/recover. This is free of charge.',
+    'Returns waiting events for a subscription without an endpoint. Pulling an event does not remove it from the inbox, so you receive the same events again until you acknowledge them. After an endpoint has been removed, events that were waiting for a retry can only be pulled when the retry is due. To pull them immediately, use POST /waas/integrations/{integration}/subscriptions/{subscription}/recover. This is free of charge.',
   body: Pull,
   dataPlane: true,
   cost: 5,

@@ -22,20 +22,17 @@ const nextCursor = z
   .string()
   .nullable()
   .meta({
-    description: `The cursor to use for the next replay because up to ${REPLAYED_AT_ONCE} events can be replayed at once. If there are no more events in the range, this is null.`,
+    description: `The cursor for the next replay, or null if there are no more events in the range. Each replay can contain up to ${REPLAYED_AT_ONCE} events.`,
   });
 
 const ReplayEntry = z
   .object({
-    replayId: z
-      .string()
-      .nullable()
-      .meta({ description: 'The id of the replay. If no events were found, this is null.' }),
+    replayId: z.string().nullable().meta({ description: 'The id of the replay, or null if no events were found.' }),
     subscriptionPublicId: publicIdField('Subscription'),
     ...price,
     complete: z.boolean().meta({
       description:
-        'Whether all events have been added to the inbox. If this is false, the replay has been charged, but is still in progress.',
+        'Indicates whether all events have been added to the inbox. If false, the replay has been charged but is still in progress.',
     }),
     taken: z.int().meta({ description: 'The number of events that have been added to the inbox so far.' }),
     refunded: z.int().meta({

@@ -51,7 +51,7 @@ const Skipped = z
     skipped: z.int().meta({ description: 'The number of events that were skipped.' }),
     nextCursor: z.string().nullable().meta({
       description:
-        'A cursor for repeating the request in order to continue with the remaining deliveries. If there are no more deliveries, this is null.',
+        'A cursor for the remaining deliveries, or null if there are none. To continue, repeat the request with this cursor.',
     }),
   })
   .meta({ id: 'SkippedEvents' });

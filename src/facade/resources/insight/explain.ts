@@ -24,13 +24,15 @@ export const IntegrationName = z.string().meta({
 });
 
 const verdict = {
-  wouldRoute: z.boolean().meta({ description: 'Whether an event accepted now would be routed to the inbox.' }),
+  wouldRoute: z
+    .boolean()
+    .meta({ description: 'Indicates whether an event accepted now would be routed to the inbox.' }),
   reason: Reason.nullable().meta({
     description: 'The reason why the event would not be routed, or null if it would be routed.',
   }),
   held: z.boolean().meta({
     description:
-      'Whether the event would wait until the cause has been resolved. If false, the event would never be routed.',
+      'Indicates whether the event would wait until the cause has been resolved. If false, the event would never be routed.',
   }),
 };
 
@@ -44,7 +46,7 @@ const GateEntry = z
     ...verdict,
     inForce: z.object(verdict).meta({
       description:
-        'The current decision of the data plane. This can only be different until a change is in force. The data plane uses the reason paused instead of blocked_stream, blocked_package, and suspended.',
+        'The current decision of the data plane. It can only differ until a change is in force. The data plane uses the reason paused instead of blocked_stream, blocked_package, and suspended.',
     }),
   })
   .meta({
@@ -55,7 +57,9 @@ const GateEntry = z
 const Explanation = pageOf(GateEntry)
   .extend({
     stream: StreamName.extend({
-      acceptsEvents: z.boolean().meta({ description: 'Whether ingress currently accepts events for the stream.' }),
+      acceptsEvents: z
+        .boolean()
+        .meta({ description: 'Indicates whether ingress currently accepts events for the stream.' }),
     }).meta({ description: "The event's stream." }),
     groupKey: z.string().nullable().meta({ description: 'The group key of the event, or null if it has none.' }),
   })
@@ -125,7 +129,7 @@ const explainRouting = defineRoute({
   tag: 'Events',
   summary: 'Explain where an event would go',
   description:
-    'Returns for each integration whether an event with this stream and group key would be routed, and if not, why. Nothing is sent.',
+    'Predicts for each integration whether an event with this stream and group key would be routed, and returns the reason if it would not. No event is sent.',
   query: PageQuery.extend({
     stream: StreamChoice,
     groupKey: groupKey().optional().meta({

@@ -29,15 +29,15 @@ const SeriesBucket = z
       120,
     ),
     deliveries: count(
-      'The number of successful first deliveries, counted for each event and integration. This includes 2xx responses from endpoints, and pulled events that have been acknowledged.',
+      'The number of successful first deliveries, counted for each event and integration. Includes 2xx responses from endpoints and pulled events that have been acknowledged.',
       240,
     ),
     failures: count(
-      'The number of failed attempts of first deliveries, including final attempts. To calculate the total number of attempts, add this to the number of HTTP deliveries.',
+      'The number of failed attempts of first deliveries, including final attempts. To calculate the total number of attempts, add the number of deliveries over HTTP.',
       3,
     ),
     notRouted: count(
-      'The number of events that were not routed to any integration. An event that a paused or delayed subscription was waiting for is not included, even if it is canceled, skipped, or expires before it is routed. GET …/metrics/not-routed includes skipped and expired events.',
+      'The number of events that were not routed to any integration. Events that were waiting for a paused or delayed subscription are not included, even if they are canceled, are skipped, or expire before they are routed. GET …/metrics/not-routed includes skipped and expired events.',
       1,
     ),
     bytes: count('The total body size of all accepted events, in bytes.', 98_304),

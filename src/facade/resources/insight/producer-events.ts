@@ -37,15 +37,15 @@ const DispositionEntry = z
     }),
     reason: Reason.nullable().meta({
       description:
-        'The reason why this event is not routed or is still waiting. This is null if the event has been routed or is about to be routed. skipped_to_now means that the group key was active, but the event was accepted before the subscription was created, or during a pause after which events were skipped. If the group key was deactivated later, the reason is not_activated, even if the key is active again.',
+        'The reason why this event is not routed or is still waiting, or null if the event has been routed or is about to be routed. skipped_to_now means that the group key was active, but the event was accepted before the subscription was created, or during a pause after which events were skipped. If the group key was deactivated later, the reason is not_activated, even if the key is active again.',
     }),
     state: z.enum(EVENT_STATES).nullable().meta({
       description:
         "The delivery's state, if the event was routed. After the subscription has been deleted, this is the last state, or null if the inbox was removed before the delivery ended.",
     }),
     attempts: z.int().meta({ description: 'The number of times delivery has been attempted so far.' }),
-    nextAttemptAt: time('When the next attempt is due').nullable(),
-    endedAt: time('When the delivery ended').nullable(),
+    nextAttemptAt: time('The time at which the next attempt is due').nullable(),
+    endedAt: time('The time at which the delivery ended').nullable(),
     endedBy: z
       .string()
       .nullable()

@@ -31,7 +31,7 @@ const time = (description: string) =>
     .nullable()
     .meta({
       format: 'date-time',
-      description: `${description} (RFC 3339). This can be null.`,
+      description: `${description} (RFC 3339). Can be null.`,
       example: '2026-01-31T12:00:00Z',
     });
 

@@ -46,7 +46,7 @@ const PackageUpdate = z
   })
   .meta({
     id: 'PackageUpdate',
-    description: 'The new name and description. If the description is omitted, it will be removed.',
+    description: 'The new name and description. If the description is omitted, it is removed.',
   });
 
 /** Reads a package from the API server before it is changed. @throws Refusal 404, or 409 `being_deleted` */

@@ -29,8 +29,7 @@ const StreamApply = z
       example: '{"type":"object"}',
     }),
     isPublic: z.boolean().optional().meta({
-      description:
-        'Whether the status of the stream should be Published. Otherwise, the status is Deprecated. Defaults to false.',
+      description: 'If true, the status of the stream is Published. If false, it is Deprecated. Defaults to false.',
       example: true,
     }),
   })
@@ -55,12 +54,12 @@ const AppliedStream = z
 /** Shown instead of the schema in a list. */
 export const SCHEMA_FACTS = {
   payloadSchemaBytes: z.int().min(0).nullable().meta({
-    description: 'The size of the payloadSchema (UTF-8) in bytes. This is null if there is no schema.',
+    description: 'The size of the payloadSchema (UTF-8) in bytes, or null if there is no schema.',
     example: 17,
   }),
   payloadSchemaSha256: z.string().nullable().meta({
     description:
-      'The SHA-256 hash of the payloadSchema in UTF-8, as a hexadecimal string. This is null if there is no schema.',
+      'The SHA-256 hash of the payloadSchema in UTF-8 as a hexadecimal string, or null if there is no schema.',
   }),
 };
 
@@ -87,7 +86,7 @@ const CatalogEntry = ListedCatalogEntry.extend({
   payloadSchema: z
     .string()
     .nullable()
-    .meta({ description: 'The payload schema, exactly as it was provided. This is null if the stream has no schema.' }),
+    .meta({ description: 'The payload schema exactly as it was provided, or null if the stream has no schema.' }),
 }).meta({ id: 'CatalogEntry' });
 
 /** Returns the stream status. This uses the terminology of the specification. */

@@ -25,11 +25,13 @@ const ListedPartnerEntry = z
       .array(z.string())
       .meta({ description: 'Event types used by the stream. An empty list means that the stream can use any type.' }),
     ...SCHEMA_FACTS,
-    subscribed: z.boolean().meta({ description: 'Whether this integration is subscribed to the stream.' }),
+    subscribed: z.boolean().meta({ description: 'Indicates whether this integration is subscribed to the stream.' }),
     subscriptionPublicId: publicIdField('Subscription')
       .nullable()
       .meta({ description: "This integration's subscription, if any." }),
-    blocked: z.boolean().meta({ description: 'Whether the producer has blocked the stream for this integration.' }),
+    blocked: z
+      .boolean()
+      .meta({ description: 'Indicates whether the producer has blocked the stream for this integration.' }),
   })
   .meta({ id: 'ListedPartnerCatalogEntry' });
 

@@ -29,11 +29,12 @@ const SigningSecrets = z
         secret: secret('Previous secret. Until the given time, deliveries are also signed with this secret.'),
         until: z.string().meta({
           format: 'date-time',
-          description: 'The time (RFC 3339) until which the secret is used, i.e. 24 hours after the rotation.',
+          description:
+            'The time (RFC 3339) at which Sluice stops using the secret, which is 24 hours after the rotation.',
         }),
       })
       .nullable()
-      .meta({ description: 'The previous secret, or null if 24 hours have passed since the rotation.' }),
+      .meta({ description: 'The previous secret, or null if the rotation was more than 24 hours ago.' }),
   })
   .meta({ id: 'SigningSecrets' });
 
@@ -198,8 +199,7 @@ const enableEndpoint = defineRoute({
   idempotency: 'answer',
   tag: 'Receiving',
   summary: 'Enable a disabled endpoint',
-  description:
-    'Enables the endpoint at the time of the request so that earlier failures and 410 responses can no longer disable it.',
+  description: 'Enables the endpoint. Failures and 410 responses from before the request can no longer disable it.',
   answers: { 200: { description: 'The endpoint has been enabled.', schema: SubscriptionEntry } },
   problems: ['unknown_resource', 'no_endpoint', 'integration_not_active'],
   async handle(facade, { integration, params }) {

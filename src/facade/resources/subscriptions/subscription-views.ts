@@ -97,24 +97,24 @@ export const SubscriptionEntry = z
       description:
         "Delivery order. With ByGroupKey, events wait for earlier events with the same group key. With None, they don't wait.",
     }),
-    suspended: z.boolean().meta({ description: 'Whether you have paused the subscription.' }),
+    suspended: z.boolean().meta({ description: 'Indicates whether you have paused the subscription.' }),
     status: z.enum(STATUSES).meta({
       description:
         "The subscription's status. Live means that events are flowing, and Paused means that events are kept because of `reason`. Pending means that the subscription is not admitted yet, and Closed means that the integration has ended.",
     }),
     reason: z.string().meta({
       description:
-        'Reason for the current status. This can be one of Live, Blocked, Suspended, EndpointDisabled, EndpointRefused, WaitingForSecret, HeaderNotReadable, SigningKeyMissing, SpecRefused, WaitingForConsent, InsufficientTokens, or IntegrationClosed. For a pending subscription, it is the reason why the subscription is pending.',
+        'The reason for the current status. Can be one of Live, Blocked, Suspended, EndpointDisabled, EndpointRefused, WaitingForSecret, HeaderNotReadable, SigningKeyMissing, SpecRefused, WaitingForConsent, InsufficientTokens, or IntegrationClosed. For a pending subscription, the reason why it is pending.',
       example: 'Live',
     }),
     message: z.string().meta({ description: 'Human-readable description of the reason.' }),
     endpointWarning: z.string().nullable().meta({
       description:
-        'Details about endpoint failures, including the time of the first failure and the time at which the endpoint will be disabled. This is null until there have been no successful attempts for a whole day.',
+        'Details about endpoint failures, including the time of the first failure and the time at which the endpoint will be disabled. Null unless the endpoint has had no successful attempt for a whole day.',
     }),
     lastAttempt: DeliveryStatus.shape.lastAttempt.unwrap().nullable().meta({
       description:
-        'The result of the most recent attempt, or null if there was none. Succeeded means a status from 200 to 299. It may be delayed if many endpoints change at the same time. To get the responses of your endpoint, retrieve an event that is retried (state=retrying).',
+        'The result of the most recent attempt, or null if there was none. Succeeded means a status from 200 to 299. The value may be delayed if many endpoints change at the same time. To get the responses of your endpoint, retrieve an event that is retried (state=retrying).',
       example: 'Succeeded',
     }),
     lastAttemptSince: z.string().nullable().meta({

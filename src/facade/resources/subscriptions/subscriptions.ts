@@ -103,7 +103,7 @@ const subscribeRoute = defineRoute({
   largeBody: true,
   answers: {
     201: {
-      description: 'The subscription has been created. You will receive all events which are accepted from now on.',
+      description: 'The subscription has been created. You receive all events which are accepted from now on.',
       schema: SubscriptionEntry,
       headers: { Location: 'Path of the subscription.' },
     },

@@ -17,10 +17,10 @@ const limitField = (name: LimitName) =>
         .int()
         .min(0)
         .nullable()
-        .meta({ description: 'The limit in force. If there is no limit, this is null.', example: 100 }),
+        .meta({ description: 'The limit in force, or null if there is no limit.', example: 100 }),
       used: z.int().min(0).nullable().meta({
         description:
-          'The current usage by all workspaces of the account. This may be delayed by one second. If the usage is not counted, this is null.',
+          'The current usage by all workspaces of the account, or null if the usage is not counted. The value may be delayed by one second.',
         example: 3,
       }),
     })

@@ -32,11 +32,11 @@ const TokenBalance = z
     }),
     usedTokens: z.int().min(0).meta({
       description:
-        'The number of tokens used for distribution and replays. This may be delayed by up to 30 s, or longer after a crash.',
+        'The number of tokens used for distribution and replays. The value may be delayed by up to 30 s, or longer after a crash.',
       example: 250,
     }),
     remainingTokens: z.int().min(0).nullable().meta({
-      description: 'The number of remaining tokens. On the Metered plan, there is no limit and this is null.',
+      description: 'The number of remaining tokens, or null on the Metered plan, which has no limit.',
       example: 9_750,
     }),
   })

@@ -23,7 +23,7 @@ const NewIngressKey = z
       .optional()
       .meta({
         description:
-          'The time (RFC 3339) at which the key expires. Must be in the future. If this is not set, the key does not expire.',
+          'The time (RFC 3339) at which the key expires. Must be in the future. If not set, the key does not expire.',
         example: '2099-12-31T00:00:00Z',
       }),
   })

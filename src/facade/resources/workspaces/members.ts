@@ -177,7 +177,7 @@ const listMembers = defineRoute({
   tag: 'Accounts',
   summary: 'List the members of an account',
   description:
-    'This does not include people who only have access to some of its workspaces, because they are specified as owners of the Workspace.',
+    'Returns the owners in the Account. People who only have access to some of its workspaces are not included, because they are owners of the Workspace.',
   answers: { 200: { description: "The account's members.", schema: Members, headers: { ETag: TAG_MEANING } } },
   async handle(_facade, { account }) {
     return answerWith(account.object.spec.owners);

@@ -33,7 +33,7 @@ const WorkspaceEntry = z
     }),
     producer: z.boolean().meta({
       description:
-        'Whether the workspace is a producer, either because it was marked as a producer or because it has a stream.',
+        'Indicates whether the workspace is a producer, which means that it was marked as a producer or has had a stream.',
     }),
   })
   .meta({ id: 'Workspace' });

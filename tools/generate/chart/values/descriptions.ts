@@ -16,10 +16,6 @@ export const meaningOf = (variable: keyof typeof ENVIRONMENT) =>
     .replace('443,8443', '[443, 8443]')
     .replace(', or none if', ', or [none] if')
     .replace(' Set it for both the controller and the dispatcher.', '')
-    .replace(
-      ' You can separate several claims by commas, one of which must match.',
-      ' One of the claims in the list must match.',
-    )
     .replaceAll(/SLUICE_[A-Z_]+/g, name => VALUE_OF[name] ?? name);
 
 /** Returns the description of a variable for tracing. The chart has no value for the next variable. */

@@ -5,12 +5,12 @@ export const monitoring = section(
   'Settings for Prometheus and Grafana. They are only created if the corresponding API is available.',
   {
     podMonitor: section('The PodMonitor for the Prometheus Operator.', {
-      enabled: z.boolean().default(false).describe('Whether to create a PodMonitor.'),
+      enabled: z.boolean().default(false).describe('If true, a PodMonitor is created.'),
       interval: text('The time between two scrapes.', '30s'),
       labels: textObject('Labels for the PodMonitor. Prometheus uses these labels to select the object.'),
     }),
     prometheusRule: section('The alerts for the Prometheus Operator.', {
-      enabled: z.boolean().default(false).describe('Whether to create a PrometheusRule.'),
+      enabled: z.boolean().default(false).describe('If true, a PrometheusRule is created.'),
       job: text('The value of the job label, if the metrics are not scraped using the PodMonitor of this chart.', '', {
         regex: /^[^"\\\s]*$/,
         rule: 'must not contain quotes, backslashes or spaces',
@@ -26,7 +26,7 @@ export const monitoring = section(
         .boolean()
         .default(false)
         .describe(
-          'Whether to create a ConfigMap with the file config.yaml for --custom-resource-state-config-file. One is enough for several releases.',
+          'If true, a ConfigMap with the file config.yaml for --custom-resource-state-config-file is created. One ConfigMap is enough for several releases.',
         ),
       namespace: text(
         'The namespace of kube-state-metrics, where the ConfigMap can be mounted. Defaults to the release namespace.',
@@ -38,7 +38,7 @@ export const monitoring = section(
         .boolean()
         .default(false)
         .describe(
-          'Whether to create a ConfigMap with the dashboard. You only need a single dashboard for each Grafana, because it can display any installation.',
+          'If true, a ConfigMap with the dashboard is created. Each Grafana only needs one dashboard, because it can display any installation.',
         ),
       labels: textObject('Labels for the ConfigMap. The Grafana sidecar uses these labels to find the ConfigMap.', {
         grafana_dashboard: '1',

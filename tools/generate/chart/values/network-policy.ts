@@ -4,7 +4,7 @@ import { list, NETWORK, ports, section } from './value-types.ts';
 export const networkPolicy = section(
   'NetworkPolicies for each role, which deny all other connections. If a server runs in the cluster, add the ports of its pods, since most networks do not use the ports of its Service.',
   {
-    enabled: z.boolean().default(false).describe('Whether to create NetworkPolicies.'),
+    enabled: z.boolean().default(false).describe('If true, NetworkPolicies are created.'),
     redisPorts: ports(
       'The Redis ports, in addition to those in redis.url. Set them if the URL is in a Secret.',
       [6379],

@@ -32,7 +32,7 @@ export const redis = section('Redis. You need to set one of url, existingSecret,
     enabled: z
       .boolean()
       .default(false)
-      .describe('Whether to install a single Redis together with Sluice, for evaluation.'),
+      .describe('If true, a single Redis is installed together with Sluice, for evaluation.'),
     image: text(
       'An image with redis-server 7.0 or later, e.g. registry.example.com/redis:8.2. Defaults to the image built by make image, which uses the registry and the Sluice repository, followed by -redis and the tag.',
     ),

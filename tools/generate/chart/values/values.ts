@@ -30,7 +30,7 @@ export const REGISTRY = /^[a-z0-9.-]+(:[0-9]+)?(\/[a-z0-9._-]+)*$/;
 
 const image = section('The Sluice image.', {
   registry: text(
-    'The registry host, including the port if required, e.g. registry.example.com. This value is required because there is no default.',
+    'The registry host, including the port if required, e.g. registry.example.com. Required, because there is no default.',
     '',
     { regex: new RegExp(`^(${REGISTRY.source.slice(1, -1)})?$`), rule: 'must be a host, without https://' },
   ),
@@ -40,7 +40,10 @@ const image = section('The Sluice image.', {
     regex: /^(sha256:[0-9a-f]{64})?$/,
     rule: 'must be sha256: and 64 hexadecimal digits',
   }),
-  pullPolicy: z.enum(['IfNotPresent', 'Always', 'Never']).default('IfNotPresent').describe('When to pull the image.'),
+  pullPolicy: z
+    .enum(['IfNotPresent', 'Always', 'Never'])
+    .default('IfNotPresent')
+    .describe('The pull policy of the image.'),
 });
 
 const resources = (request: string, limit: string) =>
@@ -69,12 +72,15 @@ export const Values = z.strictObject({
       'When set to roles, each role has its own Deployment. When set to all, a single Deployment runs all roles, and its service account has the permissions of both the controller and the facade.',
     ),
   crds: section('Settings for the CustomResourceDefinitions.', {
-    enabled: z.boolean().default(true).describe('Whether to install and upgrade the CustomResourceDefinitions.'),
+    enabled: z
+      .boolean()
+      .default(true)
+      .describe('If true, the chart installs and upgrades the CustomResourceDefinitions.'),
     keep: z
       .boolean()
       .default(true)
       .describe(
-        'Whether to keep the CustomResourceDefinitions, and therefore the custom resources of all installations, when uninstalling the release.',
+        'If true, the CustomResourceDefinitions, and therefore the custom resources of all installations, are kept when you uninstall the release.',
       ),
   }),
   rbac: section('Roles for users.', {
@@ -82,7 +88,7 @@ export const Values = z.strictObject({
       .boolean()
       .default(false)
       .describe(
-        'Whether to add permissions for Sluice to the Kubernetes roles admin, edit, and view. The role view never includes Integrations.',
+        'If true, permissions for Sluice are added to the Kubernetes roles admin, edit, and view. The role view never includes Integrations.',
       ),
   }),
   secrets: section('Specifies how the controller accesses Secrets.', {
@@ -98,7 +104,7 @@ export const Values = z.strictObject({
     'The root keys, which are used to derive signing secrets and encrypted values. Make sure to back up these keys.',
     {
       existingSecret: text(
-        'The name of the Secret containing the root key (at least 32 bytes) in root.key, and newer root keys in root.key.2, root.key.3, and so on. If this is empty, the chart creates a Secret once and keeps it, including any keys that you add to this Secret.',
+        'The name of the Secret containing the root key (at least 32 bytes) in root.key, and newer root keys in root.key.2, root.key.3, and so on. If empty, the chart creates a Secret once and keeps it, including any keys that you add to this Secret.',
       ),
     },
   ),
@@ -155,7 +161,7 @@ export const Values = z.strictObject({
     .boolean()
     .default(true)
     .describe(
-      'Whether helm install looks for another installation with the same name in the cluster, and fails if there is one. To do this, you need to be allowed to list ClusterRoleBindings, and to get ConfigMaps in all namespaces. If true, helm upgrade also refuses to change instance.',
+      'If true, helm install fails if the cluster already has an installation with the same name, and helm upgrade fails if you change instance. The user who runs helm install needs permission to list ClusterRoleBindings and to get ConfigMaps in all namespaces.',
     ),
   limits: section('Settings for limits.', {
     queueMaxBytes: z.int().min(1_048_576).default(1_073_741_824).describe(meaningOf('SLUICE_QUEUE_MAX_BYTES')),
@@ -208,12 +214,12 @@ export const Values = z.strictObject({
       .boolean()
       .default(true)
       .describe(
-        'Whether helm uninstall runs a Job that removes the Sluice finalizers first. If this is disabled, delete all custom resources before you uninstall Sluice, because you cannot delete them or their namespaces afterwards.',
+        'If true, helm uninstall first runs a Job that removes the Sluice finalizers. If false, delete all custom resources before you uninstall Sluice, because you cannot delete them or their namespaces afterwards.',
       ),
     ignoreUndelivered: z
       .boolean()
       .default(false)
-      .describe('Whether helm uninstall continues if there are undelivered events, which may then be lost.'),
+      .describe('If true, helm uninstall continues even if there are undelivered events, which may then be lost.'),
     resources: resources('128Mi', '512Mi'),
     ...nodes('pod'),
   }),

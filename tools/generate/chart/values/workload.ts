@@ -30,7 +30,7 @@ export const issuerRef = (certificate: string) =>
     `The cert-manager issuer, e.g. {name: internal, kind: ClusterIssuer}. If set, a Certificate is created for ${certificate}.`,
   );
 
-const tls = section('The certificate used by the role itself. If this is not set, the role serves plain HTTP.', {
+const tls = section('The certificate used by the role itself. If not set, the role serves plain HTTP.', {
   secretName: text(
     'The name of the Secret containing the certificate in the keys tls.crt and tls.key. The role then only accepts TLS, so also set service.port to 443, and configure an Ingress or a Gateway to connect with TLS. New certificates are used within two minutes, without a restart.',
   ),
@@ -56,7 +56,7 @@ export function workload(of: Workload) {
           enabled: z
             .boolean()
             .default(true)
-            .describe('Whether to install the REST API, which requires oidc.issuers and oidc.audience.'),
+            .describe('If true, the REST API is installed. Requires oidc.issuers and oidc.audience.'),
         }
       : {}),
     replicas: z.int().min(0).default(of.replicas).meta({ nullable: true }).describe('The number of pods.'),
