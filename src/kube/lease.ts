@@ -131,8 +131,8 @@ const LIST_WITHIN_MS = 5_000;
 
 /**
  * Lists the Leases of controllers with the name `instance` in namespaces other than `namespace`, sorted by namespace.
- * The result is at least as new as the call. A Lease without a label was written by an earlier version or by `sluice
- * uninstall`, and is not included.
+ * The result is at least as new as the call. A Lease without a label was written by `sluice uninstall`, and is not
+ * included.
  */
 export async function listRivalLeases(
   client: Pick<KubeClient, 'list'>,

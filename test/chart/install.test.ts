@@ -118,16 +118,6 @@ describe('a release under another name and namespace', () => {
     expect(await rootKey()).toMatchObject({ metadata: { uid: first.metadata.uid }, data: first.data });
   });
 
-  test('does not touch a root key that Helm could delete', async () => {
-    const annotate = (value: string) =>
-      target.kubectl('annotate', 'secret', 'blue-sluice-root-key', '-n=events', `helm.sh/resource-policy${value}`);
-    await annotate('-');
-    await expect(run(['upgrade', 'blue', CHART])).rejects.toThrow(
-      'kubectl annotate secret blue-sluice-root-key -n events helm.sh/resource-policy=keep',
-    );
-    await annotate('=keep');
-  });
-
   test('does not replace a root key that is missing', async () => {
     const set = (key: string | null) => {
       const patch = JSON.stringify({ data: { 'root.key': key } });

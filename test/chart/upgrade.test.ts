@@ -1,30 +1,14 @@
-import { cp, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { CHART, outputOf, type ValueSet } from './support/helm.ts';
 import { openTarget, type Target } from './support/target.ts';
 import { REQUIRED } from './support/value-sets.ts';
 
-const NAME = 'sluice-root-key';
 const VALUES = { ...REQUIRED, rootKey: {} };
-const ADDED = { 'root.key.2': Buffer.alloc(32, 2).toString('base64') };
-
-/** The Secret as in earlier versions of the chart. */
-const EARLIER = `apiVersion: v1
-kind: Secret
-metadata:
-  name: ${NAME}
-  namespace: {{ .Release.Namespace }}
-  annotations:
-    helm.sh/resource-policy: keep
-type: Opaque
-data:
-  root.key: {{ with lookup "v1" "Secret" .Release.Namespace "${NAME}" }}{{ index .data "root.key" }}{{ else }}{{ randBytes 32 }}{{ end }}
-`;
 
 let target: Target;
 beforeAll(async () => {
   target = await openTarget();
+  outputOf(await helm(['install', 'sluice', CHART, '--create-namespace'], VALUES));
 });
 afterAll(() => target?.stop());
 
@@ -33,55 +17,6 @@ const helm = (args: readonly string[], values?: ValueSet) =>
     ...(values === undefined ? {} : { values }),
     kubeconfig: target.cluster.kubeconfig,
   });
-
-describe('a release of an earlier version of the chart', () => {
-  let keys: Readonly<Record<string, string>>;
-  const read = async () =>
-    JSON.parse(await target.kubectl('get', 'secret', NAME, '-n=events', '-o=jsonpath={.data}')) as typeof keys;
-
-  beforeAll(async () => {
-    const earlier = join(target.folder.path, 'earlier');
-    await cp(CHART, earlier, { recursive: true });
-    await writeFile(join(earlier, 'templates', 'root-key.yaml'), EARLIER);
-    outputOf(await helm(['install', 'sluice', earlier, '--create-namespace'], VALUES));
-  });
-
-  test('keeps its root key if objects are replaced', async () => {
-    keys = await read();
-    expect(await helm(['upgrade', 'sluice', CHART, '--force'], VALUES)).toMatchObject({ code: 0 });
-    expect(await read()).toEqual(keys);
-    expect(await helm(['rollback', 'sluice', '1', '--force'])).toMatchObject({ code: 0 });
-    expect(await read()).toEqual(keys);
-  });
-
-  test('keeps newer root keys during an upgrade and a rollback', async () => {
-    await target.kubectl('patch', 'secret', NAME, '-n=events', '--type=merge', '-p', JSON.stringify({ data: ADDED }));
-    keys = { ...keys, ...ADDED };
-    expect(await helm(['upgrade', 'sluice', CHART], VALUES)).toMatchObject({ code: 0 });
-    expect(await read()).toEqual(keys);
-    expect(await helm(['rollback', 'sluice', '1'])).toMatchObject({ code: 0 });
-    expect(await read()).toEqual(keys);
-  });
-
-  test('keeps them if a failed upgrade is rolled back', async () => {
-    // Pods do not become ready because there are no nodes.
-    const { code, stderr } = await helm(['upgrade', 'sluice', CHART, '--atomic', '--timeout=5s'], VALUES);
-    expect(code).not.toBe(0);
-    expect(stderr).toContain('rolling back the release');
-    expect(await read()).toEqual(keys);
-  });
-
-  test('can leave the Secret out of later revisions, which also keeps them if objects are replaced', async () => {
-    await target.kubectl('annotate', 'secret', NAME, '-n=events', 'helm.sh/hook=pre-install,pre-upgrade');
-    for (const flags of [[], ['--force']]) {
-      expect(await helm(['upgrade', 'sluice', CHART, ...flags], VALUES)).toMatchObject({ code: 0 });
-      expect(await read()).toEqual(keys);
-    }
-    expect(await helm(['rollback', 'sluice', '--force'])).toMatchObject({ code: 0 });
-    expect(await read()).toEqual(keys);
-    expect((await helm(['get', 'manifest', 'sluice'])).stdout).not.toContain(`name: ${NAME}\n`);
-  });
-});
 
 test('only an installation searches the cluster for other installations, unless this is disabled', async () => {
   const rules = [

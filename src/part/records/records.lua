@@ -78,13 +78,10 @@ local function addRecord(at, name, ref, slot, outcome, attempts, note, failed)
   return isListed
 end
 
--- Earlier versions have not added the bytes of their failed deliveries, so fewer bytes are given back for them.
 local function writeFailedBytes()
   for at, bytes in pairs(failedBytes) do
-    local had = tonumber(redis.call('HGET', KEYS[at], '') or '0')
-    local has = math.max(0, had + bytes)
-    redis.call('HSET', KEYS[at], '', string.format('%.0f', has))
-    addBytes(has - had)
+    redis.call('HSET', KEYS[at], '', string.format('%.0f', tonumber(redis.call('HGET', KEYS[at], '') or '0') + bytes))
+    addBytes(bytes)
   end
   failedBytes = {}
 end

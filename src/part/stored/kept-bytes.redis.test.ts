@@ -185,21 +185,6 @@ onEachRedis(redis => {
       }
       expect(await bytes()).toBe(0);
     });
-
-    test('without releasing bytes for records of an earlier version', async () => {
-      const inbox = await start();
-      const { publish, drain, recovery, bytes, passAll, part, t } = inbox;
-      await publish(['a', 'b', 'c']);
-      const open = await bytes();
-      await drain(DEAD);
-      await redis().call('hdel', part.keys.records(recordsBucketOf(t.clock.ms)), '');
-      await redis().call('hset', part.keys.meta, 'bytes', String(open - 3 * OPEN_COST));
-      expect(await recovery.recover(inbox.inbox, { sinceMs: 0 })).toMatchObject({ recovered: 3 });
-      expect(await bytes()).toBe(open);
-      await drain(DEAD);
-      await passAll();
-      expect(await bytes()).toBe(0);
-    });
   });
 
   describe('the id of a producer is counted until it is removed', () => {
@@ -258,16 +243,6 @@ onEachRedis(redis => {
       await room(2 * one + ID_COST);
       expect(await send()).toMatchObject({ events: [{ answer: 'OK' }] });
       expect(await bytes()).toBe(2 * one + ID_COST);
-    });
-
-    test('and never below 0 for ids of an earlier version', async () => {
-      const { part, bytes, pass } = await start();
-      await part.ingest(event('', { senderId: 'x' }));
-      await pass(RETENTION_MS + 1);
-      // The bytes of these ids were released with their events.
-      await redis().call('hset', part.keys.meta, 'bytes', '0');
-      await pass(26 * HOUR_MS);
-      expect(await bytes()).toBe(0);
     });
   });
 });

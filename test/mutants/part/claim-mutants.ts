@@ -201,12 +201,6 @@ export const CLAIM_MUTANTS: readonly Mutant[] = [
       '',
       'src/part/stored/open-bytes.redis.test.ts',
     ],
-    [
-      'more bytes are released than were charged',
-      'math.max(0, had + bytes)',
-      'had + bytes',
-      'src/part/stored/kept-bytes.redis.test.ts',
-    ],
   ]),
   ...mutantsOf('src/dataplane/parts/part-worker.ts', [
     [
