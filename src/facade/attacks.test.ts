@@ -1,13 +1,5 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import {
-  CATALOG,
-  createFacadeServers,
-  type FacadeServers,
-  JSON_BODY,
-  type StartedFacade,
-  TENANT,
-} from '../../test/support/facade/facade-server.ts';
-import { startIssuer, type TestIssuer } from '../../test/support/facade/issuer.ts';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { CATALOG, JSON_BODY, TENANT, useFacadeServers } from '../../test/support/facade/facade-server.ts';
 import { exchange } from '../../test/support/facade/raw-exchange.ts';
 import { Refusal } from '../http/refusal.ts';
 import type { Identity } from './auth/identity.ts';
@@ -17,34 +9,25 @@ import { ROUTES } from './routes.ts';
 const OTHER = 'ten_zzzzzzzzzzzzzzzzzzzz';
 const close = 'Connection: close';
 
-let issuer: TestIssuer;
-let facades: FacadeServers;
-let started: StartedFacade;
+const facades = useFacadeServers();
 let port: number;
 /** Ids for which the owner was looked up. The caller owns one of these ids. */
 const asked: string[] = [];
 beforeAll(async () => {
-  issuer = await startIssuer();
-  facades = createFacadeServers(issuer);
   const workspace = { metadata: { name: 'shop' }, spec: { account: 'shop' } };
   const tenant = async (_identity: Identity, publicId: string) => {
     asked.push(publicId);
     if (publicId !== TENANT) throw new Refusal('forbidden');
     return { publicId, name: 'shop', workspace, role: 'Owner' };
   };
-  started = await facades.start(
+  ({ port } = await facades.start(
     { eventLoopDelayMs: 0, requestTimeoutMs: 2_000, headersTimeoutMs: 2_000 },
     undefined,
     undefined,
     {
       ownership: { tenant },
     },
-  );
-  port = started.port;
-});
-afterAll(async () => {
-  await started.server.close();
-  await issuer.stop();
+  ));
 });
 
 const send = async (line: string, headers: readonly string[] = [], body = '') =>

@@ -1,39 +1,13 @@
-import { afterAll, beforeAll, expect, test, vi } from 'vitest';
-import {
-  CATALOG,
-  createFacadeServers,
-  INTEGRATION,
-  JSON_BODY,
-  type StartedFacade,
-  TENANT,
-} from '../../test/support/facade/facade-server.ts';
-import { startIssuer, type TestIssuer } from '../../test/support/facade/issuer.ts';
+import { expect, test, vi } from 'vitest';
+import { CATALOG, INTEGRATION, JSON_BODY, TENANT, useFacadeServers } from '../../test/support/facade/facade-server.ts';
 import { exchange } from '../../test/support/facade/raw-exchange.ts';
 import { createManualClock } from '../../test/support/manual-clock.ts';
 import { Refusal } from '../http/refusal.ts';
 
-let issuer: TestIssuer;
-let facades: ReturnType<typeof createFacadeServers>;
-const started: StartedFacade[] = [];
+const facades = useFacadeServers();
 
-beforeAll(async () => {
-  issuer = await startIssuer();
-  facades = createFacadeServers(issuer);
-});
-afterAll(async () => {
-  for (const { server } of started) await server.close();
-  await issuer.stop();
-});
-
-async function start(
-  hold?: () => Promise<void>,
-  trustedProxies?: readonly string[],
-  parts?: object,
-): Promise<StartedFacade> {
-  const facade = await facades.start({ eventLoopDelayMs: 0 }, hold, trustedProxies, parts);
-  started.push(facade);
-  return facade;
-}
+const start = (hold?: () => Promise<void>, trustedProxies?: readonly string[], parts?: object) =>
+  facades.start({ eventLoopDelayMs: 0 }, hold, trustedProxies, parts);
 
 const send = async (port: number, bytes: string) => exchange(port, Buffer.from(bytes));
 const bare = (line: string, ...headers: string[]) =>

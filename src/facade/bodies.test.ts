@@ -1,28 +1,19 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import {
-  createFacadeServers,
-  type FacadeServers,
   JSON_BODY,
   problemOf,
   type StartedFacade,
   TENANT,
+  useFacadeServers,
 } from '../../test/support/facade/facade-server.ts';
-import { startIssuer, type TestIssuer } from '../../test/support/facade/issuer.ts';
 import { exchange, type RawAnswer } from '../../test/support/facade/raw-exchange.ts';
 import { PATH_PARAMETERS, type PathParameter } from './contract/fields.ts';
 import { ROUTES } from './routes.ts';
 
-let issuer: TestIssuer;
-let facades: FacadeServers;
+const facades = useFacadeServers();
 let facade: StartedFacade;
 beforeAll(async () => {
-  issuer = await startIssuer();
-  facades = createFacadeServers(issuer);
   facade = await facades.start({ eventLoopDelayMs: 0, requestTimeoutMs: 60_000 });
-});
-afterAll(async () => {
-  await facade.server.close();
-  await issuer.stop();
 });
 
 const send = async (line: string, headers: readonly string[], body = '') =>

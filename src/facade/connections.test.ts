@@ -2,16 +2,15 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { type AddressInfo, connect } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { beforeAll, describe, expect, test, vi } from 'vitest';
 import {
   CATALOG,
   createFacadeServers,
-  type FacadeServers,
   INTEGRATION,
   JSON_BODY,
   type StartedFacade,
+  useFacadeServers,
 } from '../../test/support/facade/facade-server.ts';
-import { startIssuer, type TestIssuer } from '../../test/support/facade/issuer.ts';
 import { exchange, type RawAnswer } from '../../test/support/facade/raw-exchange.ts';
 import { createManualClock } from '../../test/support/manual-clock.ts';
 import { Refusal } from '../http/refusal.ts';
@@ -23,23 +22,16 @@ const SOON = { timeout: 20_000 };
 
 const close = 'Connection: close';
 
-let issuer: TestIssuer;
-let facades: FacadeServers;
+const facades = useFacadeServers();
 let started: StartedFacade;
 let port: number;
 beforeAll(async () => {
-  issuer = await startIssuer();
-  facades = createFacadeServers(issuer);
   const refuseStrangers = async (identity: Identity) => {
     if (identity.subject === 'stranger') throw new Refusal('forbidden');
   };
   const limits = { eventLoopDelayMs: 0, requestTimeoutMs: 2_000, headersTimeoutMs: 2_000 };
   started = await facades.start(limits, refuseStrangers);
   port = started.port;
-});
-afterAll(async () => {
-  await started.server.close();
-  await issuer.stop();
 });
 
 const send = async (line: string, headers: readonly string[] = [], body = '', subject = 'ada') =>
@@ -125,7 +117,7 @@ describe('a connection', () => {
   });
 
   test('does not accept a token that has expired since the last call', async () => {
-    const token = await issuer.sign({ exp: Math.floor(Date.now() / 1_000) + 2 });
+    const token = await facades.issuer.sign({ exp: Math.floor(Date.now() / 1_000) + 2 });
     const bytes = `GET ${CATALOG} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${token}\r\n\r\n`;
     const socket = connect(port, '127.0.0.1');
     let text = '';
@@ -159,7 +151,7 @@ describe('a connection', () => {
   });
 
   test('ignores a token in a trailer', async () => {
-    const token = await issuer.sign();
+    const token = await facades.issuer.sign();
     const head = [
       'PUT /waas/streams HTTP/1.1',
       'Host: x',
@@ -174,7 +166,7 @@ describe('a connection', () => {
 
   test('detects a second token after hundreds of headers, and refuses thousands of headers', async () => {
     const many = Array.from({ length: 900 }, () => 'a:b');
-    const second = `Authorization: Bearer ${await issuer.sign({ sub: 'eve' })}`;
+    const second = `Authorization: Bearer ${await facades.issuer.sign({ sub: 'eve' })}`;
     expect((await send(`GET ${CATALOG}`, many)).status).toBe(200);
     expect((await send(`GET ${CATALOG}`, [...many, second])).body).toContain('misplaced_token');
     expect(
@@ -221,7 +213,6 @@ test.each<[string, string]>([
   // Without the limit, they would be closed after 10 s.
   await vi.waitFor(() => expect(closed).toBe(1), { timeout: 5_000 });
   for (const socket of idle) socket.destroy();
-  await limited.server.close();
 });
 
 test('clients whose calls are refused at a limited rate make room for others', async () => {
@@ -238,18 +229,21 @@ test('clients whose calls are refused at a limited rate make room for others', a
     expect((await exchange(limited.port, other)).status).toBe(200);
   }
   for (const socket of sockets) socket.destroy();
-  await limited.server.close();
 });
 
 /** Starts an issuer that does not answer before `answer` is called, and a facade that trusts it. */
 async function startBehindSlowIssuer(parts: object) {
   const { promise, resolve: answer } = Promise.withResolvers<void>();
   const server = createServer((_request, response) => {
-    void promise.then(() => response.end(JSON.stringify({ issuer: url, jwks_uri: issuer.keysUrl })));
+    void promise.then(() => response.end(JSON.stringify({ issuer: url, jwks_uri: facades.issuer.keysUrl })));
   });
   await once(server.listen(0, '127.0.0.1'), 'listening');
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  const slow = createFacadeServers({ ...issuer, url, sign: claims => issuer.sign({ iss: url, ...claims }) });
+  const slow = createFacadeServers({
+    ...facades.issuer,
+    url,
+    sign: claims => facades.issuer.sign({ iss: url, ...claims }),
+  });
   const facade = await slow.start({ eventLoopDelayMs: 0 }, undefined, undefined, parts);
   const stop = async () => {
     await facade.server.close();

@@ -1,29 +1,20 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { CATALOG, createFacadeServers, type StartedFacade } from '../../test/support/facade/facade-server.ts';
-import { startIssuer, type TestIssuer } from '../../test/support/facade/issuer.ts';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { CATALOG, type StartedFacade, useFacadeServers } from '../../test/support/facade/facade-server.ts';
 import { exchange, type RawAnswer } from '../../test/support/facade/raw-exchange.ts';
 import { Refusal } from '../http/refusal.ts';
 import { PATH_PARAMETERS, type PathParameter } from './contract/fields.ts';
 import { ROUTES } from './routes.ts';
 
-let issuer: TestIssuer;
-let facades: ReturnType<typeof createFacadeServers>;
+const facades = useFacadeServers();
 /** A server whose callers own all resources. */
 let open: StartedFacade;
 /** A server whose callers do not own any resources. */
 let closed: StartedFacade;
 beforeAll(async () => {
-  issuer = await startIssuer();
-  facades = createFacadeServers(issuer);
   open = await facades.start({ eventLoopDelayMs: 0 });
   closed = await facades.start({ eventLoopDelayMs: 0 }, async () => {
     throw new Refusal('forbidden');
   });
-});
-afterAll(async () => {
-  await open.server.close();
-  await closed.server.close();
-  await issuer.stop();
 });
 
 /** Returns the responses to GET and HEAD, without headers that differ for each response. */
@@ -76,11 +67,10 @@ describe('HEAD requires the same permissions as GET', () => {
 });
 
 test('HEAD counts as the GET of its route in metrics', async () => {
-  const { server, port, registry } = await facades.start({ eventLoopDelayMs: 0 });
+  const { port, registry } = await facades.start({ eventLoopDelayMs: 0 });
   for (const method of ['HEAD', 'GET', 'HEAD']) {
     expect((await exchange(port, await withToken(`${method} ${CATALOG}`))).status).toBe(200);
   }
-  await server.close();
   const metrics = await registry.metrics();
   expect(metrics).toContain(
     'sluice_facade_request_duration_seconds_count{route="GET /waas/producer/:tenant/catalog",status="200"} 3',
@@ -89,12 +79,11 @@ test('HEAD counts as the GET of its route in metrics', async () => {
 });
 
 test('HEAD is counted by the rate limit', async () => {
-  const { server, port } = await facades.start({ eventLoopDelayMs: 0, pointsPerMinute: 2 });
+  const { port } = await facades.start({ eventLoopDelayMs: 0, pointsPerMinute: 2 });
   const statuses: number[] = [];
   for (const method of ['HEAD', 'GET', 'HEAD', 'GET']) {
     statuses.push((await exchange(port, await withToken(`${method} ${CATALOG}`))).status);
   }
-  await server.close();
   expect(statuses).toEqual([200, 200, 429, 429]);
 });
 

@@ -1,14 +1,12 @@
-import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import {
-  createFacadeServers,
-  type FacadeServers,
   INTEGRATION,
   JSON_BODY,
   problemOf,
   type StartedFacade,
   TENANT,
+  useFacadeServers,
 } from '../../test/support/facade/facade-server.ts';
-import { startIssuer, type TestIssuer } from '../../test/support/facade/issuer.ts';
 import { exchange } from '../../test/support/facade/raw-exchange.ts';
 import { ROUTE_PRICES } from '../../test/support/facade/route-prices.ts';
 import { createManualClock } from '../../test/support/manual-clock.ts';
@@ -27,15 +25,8 @@ const SOON = { timeout: 20_000 };
 const SUBSCRIPTION = 'sub_0123456789abcdefghjk';
 const OF_INTEGRATION = `POST /waas/integrations/${INTEGRATION}`;
 
-let issuer: TestIssuer;
-let facades: FacadeServers;
+const facades = useFacadeServers();
 let facade: StartedFacade;
-beforeAll(async () => {
-  issuer = await startIssuer();
-  facades = createFacadeServers(issuer);
-});
-afterEach(() => facade?.server.close());
-afterAll(() => issuer.stop());
 
 /** Starts a facade with a subscription's inbox. Points come back within a minute. */
 async function start(parts: object, points = 1_000, accountPoints = 1_000) {

@@ -1,48 +1,23 @@
 import { connect, type Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import {
   CATALOG,
-  createFacadeServers,
-  type FacadeServers,
   JSON_BODY as json,
   problemOf,
   TENANT,
+  useFacadeServers,
 } from '../../test/support/facade/facade-server.ts';
-import { startIssuer, type TestIssuer } from '../../test/support/facade/issuer.ts';
 import { exchange } from '../../test/support/facade/raw-exchange.ts';
-import type { FacadeServer } from './server.ts';
 
-let issuer: TestIssuer;
-let facades: FacadeServers;
+const facades = useFacadeServers();
+const { start, request } = facades;
 /** A server that is not modified by any test. */
 let port: number;
-let common: FacadeServer | undefined;
 beforeAll(async () => {
-  issuer = await startIssuer();
-  facades = createFacadeServers(issuer);
   ({ port } = await start({ eventLoopDelayMs: 0 }));
   await facades.untilAnswering(port);
-  common = servers.pop();
 });
-afterAll(async () => {
-  await common?.close();
-  await issuer.stop();
-});
-
-const servers: FacadeServer[] = [];
-afterEach(async () => {
-  await Promise.all(servers.splice(0).map(server => server.close()));
-});
-
-/** A server that is closed after the test. */
-async function start(limits: Parameters<FacadeServers['start']>[0] = {}, hold?: () => Promise<void>) {
-  const started = await facades.start(limits, hold);
-  servers.push(started.server);
-  return started;
-}
-
-const request: FacadeServers['request'] = (...given) => facades.request(...given);
 
 const MIB = 1_048_576;
 
@@ -374,7 +349,6 @@ describe('closing', () => {
     const { status, body } = await answer;
     expect({ status, body }).toEqual({ status: 200, body: '{"data":[],"nextCursor":null}' });
     await closing;
-    servers.splice(0);
   });
 
   test('waits for a call whose client has disconnected, so that it is audited', async () => {
@@ -392,7 +366,6 @@ describe('closing', () => {
     await delay(50);
     release();
     expect(await auditedAtEnd).toEqual(['deleteIngressKey']);
-    servers.splice(0);
   });
 
   test('aborts calls that do not end in time', async () => {
@@ -407,6 +380,5 @@ describe('closing', () => {
     await server.close();
     expect(performance.now() - startedMs).toBeLessThan(6_000);
     expect((await answer).status).toBe(0);
-    servers.splice(0);
   });
 });

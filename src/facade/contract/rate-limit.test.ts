@@ -1,18 +1,16 @@
 import { connect } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
-import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import {
   ACCOUNT,
   CATALOG,
-  createFacadeServers,
-  type FacadeServers,
   INTEGRATION,
   JSON_BODY,
   problemOf,
   type StartedFacade,
   TENANT,
+  useFacadeServers,
 } from '../../../test/support/facade/facade-server.ts';
-import { startIssuer, type TestIssuer } from '../../../test/support/facade/issuer.ts';
 import { exchange, type RawAnswer } from '../../../test/support/facade/raw-exchange.ts';
 import { publicId } from '../../core/ids/ids.ts';
 import { Refusal } from '../../http/refusal.ts';
@@ -22,15 +20,8 @@ import { quotaOf } from './rate-limit.ts';
 /** Enough for a busy machine. */
 const SOON = { timeout: 20_000 };
 
-let issuer: TestIssuer;
-let facades: FacadeServers;
+const facades = useFacadeServers();
 let facade: StartedFacade;
-beforeAll(async () => {
-  issuer = await startIssuer();
-  facades = createFacadeServers(issuer);
-});
-afterEach(() => facade.server.close());
-afterAll(() => issuer.stop());
 
 const start = async (pointsPerMinute: number, accountPointsPerMinute = 1_000) => {
   facade = await facades.start({

@@ -1,12 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import {
-  createFacadeServers,
-  type FacadeServers,
-  problemOf,
-  type StartedFacade,
-} from '../../../test/support/facade/facade-server.ts';
-import { startIssuer, type TestIssuer } from '../../../test/support/facade/issuer.ts';
+import { expect, test } from 'vitest';
+import { problemOf, type StartedFacade, useFacadeServers } from '../../../test/support/facade/facade-server.ts';
 import { exchange, type RawAnswer } from '../../../test/support/facade/raw-exchange.ts';
 import { Refusal } from '../../http/refusal.ts';
 import type { Identity } from '../auth/identity.ts';
@@ -14,15 +8,8 @@ import { createTurns, MOST_CALLS_WAITING } from './turns.ts';
 
 const [EVIL, SHOP] = ['ten_00000000000000000000', 'ten_11111111111111111111'];
 
-let issuer: TestIssuer;
-let facades: FacadeServers;
+const facades = useFacadeServers();
 let facade: StartedFacade;
-beforeAll(async () => {
-  issuer = await startIssuer();
-  facades = createFacadeServers(issuer);
-});
-afterEach(() => facade.server.close());
-afterAll(() => issuer.stop());
 
 /**
  * Starts a facade where a workspace's account is its id. Calls arrive when `arrive` is called. `read` is called

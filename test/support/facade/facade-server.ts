@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { expect } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, expect } from 'vitest';
 import type { Identity } from '../../../src/facade/auth/identity.ts';
 import { createFacadeMetrics } from '../../../src/facade/facade-metrics.ts';
 import type { Facade } from '../../../src/facade/objects/facade.ts';
@@ -9,7 +9,7 @@ import { createLogger } from '../../../src/telemetry/log.ts';
 import { createRegistry, type Registry } from '../../../src/telemetry/metrics.ts';
 import { createManualClock } from '../manual-clock.ts';
 import { type AuditFields, collectAudit } from './collect-audit.ts';
-import { AUDIENCE, type TestIssuer } from './issuer.ts';
+import { AUDIENCE, startIssuer, type TestIssuer } from './issuer.ts';
 import { exchange, type RawAnswer } from './raw-exchange.ts';
 
 export const TENANT = 'ten_0123456789abcdefghjk';
@@ -102,6 +102,41 @@ export function createFacadeServers(issuer: TestIssuer): FacadeServers {
         if ((await exchange(port, await request(`GET ${CATALOG}`))).status === 200) return;
         await delay(100);
       }
+    },
+  };
+}
+
+/**
+ * Starts an issuer before the tests of a file and stops it after them. A facade is closed after the test that has
+ * started it, or after all tests if it was started before them.
+ */
+export function useFacadeServers(): FacadeServers & { readonly issuer: TestIssuer } {
+  const issuer = {} as TestIssuer;
+  const servers = createFacadeServers(issuer);
+  const ofFile: FacadeServer[] = [];
+  let ofTest: FacadeServer[] | undefined;
+  const closeAll = (started: readonly FacadeServer[] = []) => Promise.all(started.map(server => server.close()));
+  beforeAll(async () => {
+    Object.assign(issuer, await startIssuer());
+  });
+  beforeEach(() => {
+    ofTest = [];
+  });
+  afterEach(async () => {
+    await closeAll(ofTest);
+    ofTest = undefined;
+  });
+  afterAll(async () => {
+    await closeAll(ofFile);
+    await issuer.stop?.();
+  });
+  return {
+    ...servers,
+    issuer,
+    start: async (...options) => {
+      const started = await servers.start(...options);
+      (ofTest ?? ofFile).push(started.server);
+      return started;
     },
   };
 }
