@@ -40,6 +40,18 @@
 {{- if kindIs "string" . -}}{{- quote . -}}{{- else -}}{{- toJson . | quote -}}{{- end -}}
 {{- end -}}
 
+{{/*
+A size in bytes, as a number in a text. Takes a size in the units of Redis (800mb, where k is 1000 and kb is 1024) or of
+Kubernetes (512Mi). It is empty if the unit is unknown.
+*/}}
+{{- define "sluice.bytes" -}}
+{{- $number := regexFind "^[0-9.]+([eE][+-]?[0-9]+)?" . -}}
+{{- $unit := trimPrefix $number . -}}
+{{- $units := dict "" 1 "b" 1 "k" 1e3 "kb" 1024 "m" 1e6 "mb" 1048576 "g" 1e9 "gb" 1073741824 -}}
+{{- $units = merge $units (dict "Ki" 1024 "M" 1e6 "Mi" 1048576 "G" 1e9 "Gi" 1073741824 "T" 1e12 "Ti" 1099511627776) -}}
+{{- if hasKey $units $unit }}{{ mulf (float64 $number) (get $units $unit | float64) }}{{ end -}}
+{{- end -}}
+
 {{/* Converts an object to name=value pairs separated by commas. */}}
 {{- define "sluice.pairs" -}}
 {{- $pairs := list -}}

@@ -56,6 +56,26 @@ root context and redis, https, smtp, or collector.
 {{- end }}
 {{- end -}}
 
+{{/* Whether a text is a network in CIDR notation with an address and a prefix that exist. It is empty if not. */}}
+{{- define "sluice.isNetwork" -}}
+{{- $octet := "(25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])" -}}
+{{- $v4 := printf "%s([.]%s){3}" $octet $octet -}}
+{{- $group := "[0-9a-f]{1,4}" -}}
+{{- $address := splitList "/" . | first | lower -}}
+{{- $halves := splitList "::" $address -}}
+{{- if regexMatch (printf "^%s/(3[0-2]|[12]?[0-9])$" $v4) . -}}
+true
+{{- else if not (regexMatch "^[^/]+/(12[0-8]|1[01][0-9]|[1-9]?[0-9])$" .) -}}
+{{- else if eq (len $halves) 1 -}}
+{{- if regexMatch (printf "^(%s:){6}(%s:%s|%s)$" $group $group $group $v4) $address }}true{{ end -}}
+{{- else if eq (len $halves) 2 -}}
+{{- $isLeft := regexMatch (printf "^((%s:)*%s)?$" $group $group) (first $halves) -}}
+{{- $isRight := regexMatch (printf "^((%s:)*(%s|%s))?$" $group $group $v4) (last $halves) -}}
+{{- /* The two colons stand for at least one group. */ -}}
+{{- if and $isLeft $isRight (le (len (print (include "sluice.hex" (first $halves)) (include "sluice.hex" (last $halves)))) 28) }}true{{ end -}}
+{{- end -}}
+{{- end -}}
+
 {{/* A network in CIDR notation, without the bits beyond its prefix, which Kubernetes rejects. */}}
 {{- define "sluice.network" -}}
 {{- $length := splitList "/" . | last | int -}}

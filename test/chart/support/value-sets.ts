@@ -178,6 +178,25 @@ export const REFUSALS: readonly (readonly [name: string, values: ValueSet, sente
     /ingress\.podLabels contains app\.kubernetes\.io\/component, which the chart sets. Choose another label/,
   ],
   [
+    'labels and annotations that the chart sets itself',
+    {
+      ...REQUIRED,
+      monitoring: {
+        podMonitor: { labels: { 'app.kubernetes.io/instance': 'prometheus' } },
+        prometheusRule: { labels: { 'app.kubernetes.io/name': 'rules', 'helm.sh/chart': 'rules' } },
+      },
+      ingress: { podAnnotations: { 'checksum/config': '1' } },
+    },
+    new RegExp(
+      [
+        'ingress.podAnnotations contains checksum/config, which the chart sets. Choose another annotation',
+        '- monitoring.podMonitor.labels contains app.kubernetes.io/instance, which the chart sets. Choose another label',
+        '- monitoring.prometheusRule.labels contains app.kubernetes.io/name, which the chart sets. Choose another label',
+        '- monitoring.prometheusRule.labels contains helm.sh/chart, which',
+      ].join('\n'),
+    ),
+  ],
+  [
     'a field of a Service that selects its pods',
     { ...REQUIRED, ingress: { service: { extraSpec: { selector: { app: 'other' } } } } },
     /ingress\.service\.extraSpec contains selector, which the chart sets. Remove it/,
@@ -219,6 +238,16 @@ export const REFUSALS: readonly (readonly [name: string, values: ValueSet, sente
     'a size for Redis in a unit of Kubernetes',
     { ...REQUIRED, redis: { embedded: { enabled: true, maxmemory: '400Mi' } } },
     /at '\/redis\/embedded\/maxmemory': '400Mi' does not match/,
+  ],
+  [
+    'more memory for Redis than its container has',
+    { ...REQUIRED, redis: { embedded: { enabled: true, maxmemory: '1GB', resources: { limits: { memory: 1e9 } } } } },
+    /redis\.embedded\.maxmemory is 1GB but .*limits\.memory is 1e\+09\. The container would be killed before Redis/,
+  ],
+  [
+    'a Redis without a limit of its own',
+    { ...REQUIRED, redis: { embedded: { enabled: true, maxmemory: '0' } } },
+    /redis\.embedded\.maxmemory is 0, which is no limit, but redis\.embedded\.resources\.limits\.memory is 512Mi\. /,
   ],
   [
     'two passwords for Redis',
@@ -345,6 +374,30 @@ export const REFUSALS: readonly (readonly [name: string, values: ValueSet, sente
     'an address as a network of the cluster',
     { ...REQUIRED, networkPolicy: { clusterNetworksV6: ['fd00::1'] } },
     /at '\/networkPolicy\/clusterNetworksV6\/0'.*does not match/,
+  ],
+  [
+    'networks with a prefix or an address that does not exist',
+    {
+      ...REQUIRED,
+      allowedNetworks: ['10.0.0.0/33', '10.0.0.256/32', '10.0.0/8', '0.0.0.0/0'],
+      refusedNetworks: ['fd00::/129', 'fd00::1::/64', 'fd00:::/64', '1:2:3:4:5:6:7/64', '1:2:3:4::5:6:7:8/64', '::/0'],
+      trustedProxies: ['fd00:12345::/32', '::1.2.3.400/128', '1:2:3:4:5:6:7::/112', '1:2:3:4:5:6:1.2.3.4/128'],
+      networkPolicy: { clusterNetworks: ['10.0.0.0/08'], clusterNetworksV6: ['fe80:/10'] },
+    },
+    new RegExp(
+      [
+        ...['10.0.0.0/33', '10.0.0.256/32', '10.0.0/8'].map(
+          network => `- allowedNetworks has "${network}", which is not`,
+        ),
+        '- networkPolicy.clusterNetworks has "10.0.0.0/08", .* from /0 to /32, e.g. 10.0.0.0/8',
+        '- networkPolicy.clusterNetworksV6 has "fe80:/10"',
+        ...['fd00::/129', 'fd00::1::/64', 'fd00:::/64', '1:2:3:4:5:6:7/64', '1:2:3:4::5:6:7:8/64'].map(
+          network => `- refusedNetworks has "${network}"`,
+        ),
+        '- trustedProxies has "fd00:12345::/32"',
+        '- trustedProxies has "::1.2.3.400/128".*\n(?!- )',
+      ].join('.*\n'),
+    ),
   ],
   ['an address as a proxy', { ...REQUIRED, trustedProxies: ['10.0.0.1'] }, /at '\/trustedProxies\/0'.*does not match/s],
   ['a mail server by http', { ...REQUIRED, smtp: { url: 'http://mail' } }, /at '\/smtp\/url'.*does not match/],

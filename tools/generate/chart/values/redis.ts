@@ -39,7 +39,7 @@ export const redis = section('Redis. You need to set one of url, existingSecret,
     storage: text("The size of the volume. It can't be changed by an upgrade.", '8Gi'),
     storageClassName: text('The storage class of the volume. Defaults to the default class of the cluster.'),
     maxmemory: text(
-      'The memory limit of Redis itself in bytes or in the units of Redis (kb, mb, gb), e.g. 800mb. This should be less than limits.memory.',
+      'The memory limit of Redis itself in bytes or in the units of Redis (kb, mb, gb), e.g. 800mb. This must be less than limits.memory. We recommend 75 %.',
       '400mb',
       { regex: /^[0-9]+([kKmMgG]?[bB]|[kKmMgG])?$/, rule: 'must be a size in the units of Redis, e.g. 800mb' },
     ),

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 
-/** A network in CIDR notation, e.g. 10.0.0.0/8. The roles check the numbers. */
+/** A network in CIDR notation, e.g. 10.0.0.0/8. The template `validate.yaml` checks the numbers. */
 export const NETWORK = /^[0-9a-fA-F.:]+\/[0-9]{1,3}$/;
 
 /** A group of values. Misspelled keys in the group are refused. */
