@@ -69,6 +69,42 @@ test('a call that waits for events is refused and audited if its caller loses ac
   expect(audited).toMatchObject([{ msg: 'refused call', reason: 'forbidden', operation: 'listEvents' }]);
 });
 
+test('a call that waits for events ends with a 404 as soon as its subscription is deleted', async () => {
+  const clock = createManualClock();
+  const subscription = { metadata: { uid: 'u' }, spec: { producer: 'shop', integration: 'shop' } };
+  let [exists, reads] = [true, 0];
+  const read = async () => ({ answer: 'OK', events: [], cursor: undefined, more: false, reads: ++reads });
+  const { port } = await start(undefined, undefined, {
+    caches: {
+      assertCurrent: () => undefined,
+      get: () => undefined,
+      find: async () => (exists ? subscription : undefined),
+      list: () => [],
+    },
+    clock,
+    inboxes: { list: read },
+    operations: { pull: read },
+  });
+  const [root, id] = [`/waas/integrations/${INTEGRATION}`, 'sub_0123456789abcdefghjk'];
+  const body = JSON.stringify({ subscription: id, waitSeconds: 20 });
+  const requests = [
+    await facades.request(`GET ${root}/events?subscription=${id}&wait=20`, ['Connection: close']),
+    await facades.request(
+      `POST ${root}/pull`,
+      ['Connection: close', JSON_BODY, `Content-Length: ${body.length}`],
+      body,
+    ),
+  ];
+  const answers = requests.map(request => send(port, request));
+  await vi.waitFor(() => expect(reads).toBe(2), { timeout: 20_000 });
+  exists = false;
+  await clock.advance(500);
+  for (const answer of await Promise.all(answers)) {
+    expect([answer.status, JSON.parse(answer.body).code]).toEqual([404, 'unknown_resource']);
+  }
+  expect(reads).toBe(2);
+});
+
 test('without trusted proxies, no network is written', async () => {
   const { port, audited } = await start();
   await send(port, bare(`GET ${CATALOG}`));

@@ -100,7 +100,8 @@ export const REQUEST_PROBLEMS = {
   malformed_cursor: {
     status: 400,
     title: 'The cursor does not belong to this list',
-    remedy: 'Send the nextCursor of the previous page unchanged, or no cursor for the first page.',
+    remedy:
+      'Send the nextCursor (or resumeCursor) of the previous page of the same list unchanged, or no cursor for the first page.',
   },
   ambiguous_request: {
     status: 400,

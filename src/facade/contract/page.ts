@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { z } from 'zod';
 import { queryInteger } from '../../api/query-integer.ts';
 import { Refusal } from '../../http/refusal.ts';
@@ -36,11 +37,40 @@ export function pageOf<T extends z.ZodType>(item: T) {
     .meta({ id: `${item.meta()?.id}Page` });
 }
 
-function keyOfCursor(cursor: string): string {
-  const text = Buffer.from(cursor, 'base64url');
+/**
+ * The name of a list, and the ids and keys that determine its items. Filters that only leave out items are not included,
+ * so they can be changed between two pages.
+ */
+export type ListName = readonly [name: string, ...values: (string | undefined)[]];
+
+/** The number of characters at the start of a cursor that identify its list. */
+const LIST_CHARACTERS = 4;
+
+function prefixOf(list: ListName): string {
+  return createHash('sha256').update(JSON.stringify(list)).digest('base64url').slice(0, LIST_CHARACTERS);
+}
+
+/** Returns the cursor of a position in a list. Null if there is no position. */
+export function cursorOf(list: ListName, position: string | undefined): string | null {
+  return position === undefined ? null : `${prefixOf(list)}${position}`;
+}
+
+/**
+ * Returns the position of a cursor, or undefined if there is no cursor.
+ *
+ * @throws Refusal 400 `malformed_cursor` if the cursor belongs to another list
+ */
+export function positionOf(list: ListName, cursor: string | undefined): string | undefined {
+  if (cursor === undefined) return undefined;
+  if (!cursor.startsWith(prefixOf(list))) throw new Refusal('malformed_cursor');
+  return cursor.slice(LIST_CHARACTERS);
+}
+
+function keyOfPosition(position: string): string {
+  const text = Buffer.from(position, 'base64url');
   const key = text.toString('utf8');
-  // If encoding the cursor key does not result in the same cursor, the cursor was not created by this function.
-  if (key === '' || Buffer.from(key, 'utf8').toString('base64url') !== cursor) throw new Refusal('malformed_cursor');
+  // If encoding the key does not result in the same position, the position was not created by this function.
+  if (key === '' || Buffer.from(key, 'utf8').toString('base64url') !== position) throw new Refusal('malformed_cursor');
   return key;
 }
 
@@ -82,17 +112,20 @@ function firstAfter<T>(
  * Returns a page of items in the order of `keyOf`. The cursor is a key rather than an index, so adding or removing
  * items doesn't shift the next page.
  *
+ * @param list identifies the list. Cursors of other lists are refused
  * @param bytesOf returns the size of the entry for an item as JSON. Limits a page to `PAGE_BYTES` and should be set
  *   whenever items may be large
  * @throws Refusal 400 `malformed_cursor`
  */
 export function paginate<T>(
+  list: ListName,
   items: readonly T[],
   keyOf: (item: T) => string,
   { limit = DEFAULT, cursor }: { readonly limit?: number | undefined; readonly cursor?: string | undefined },
   bytesOf?: (item: T) => number,
 ): { readonly data: T[]; readonly nextCursor: string | null } {
-  const after = cursor === undefined ? '' : keyOfCursor(cursor);
+  const position = positionOf(list, cursor);
+  const after = position === undefined ? '' : keyOfPosition(position);
   // One additional item is required to determine whether there is another page.
   const rest = firstAfter(items, keyOf, after, limit + 1);
   const most = rest.slice(0, limit);
@@ -107,6 +140,6 @@ export function paginate<T>(
   const more = rest.length > page.length && last !== undefined;
   return {
     data: page.map(([, item]) => item),
-    nextCursor: more ? Buffer.from(last[0], 'utf8').toString('base64url') : null,
+    nextCursor: cursorOf(list, more ? Buffer.from(last[0], 'utf8').toString('base64url') : undefined),
   };
 }

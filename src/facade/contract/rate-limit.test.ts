@@ -15,6 +15,7 @@ import { exchange, type RawAnswer } from '../../../test/support/facade/raw-excha
 import { publicId } from '../../core/ids/ids.ts';
 import { Refusal } from '../../http/refusal.ts';
 import { chargeLookup } from '../objects/lookups.ts';
+import { cursorOf } from './page.ts';
 import { quotaOf } from './rate-limit.ts';
 
 /** Enough for a busy machine. */
@@ -167,7 +168,8 @@ test('at most the points of the policy are used at once, and not those of a minu
 });
 
 describe('a list that looks at many pages', () => {
-  const EVENTS = `GET /waas/integrations/${INTEGRATION}/events?subscription=sub_0123456789abcdefghjk&state=dead`;
+  const SUBSCRIPTION = 'sub_0123456789abcdefghjk';
+  const EVENTS = `GET /waas/integrations/${INTEGRATION}/events?subscription=${SUBSCRIPTION}&state=dead`;
   /** An inbox of unlimited length, without any event in the requested state. */
   async function startWithInbox(pointsPerMinute: number, accountPointsPerMinute: number) {
     const looked: (string | undefined)[] = [];
@@ -186,7 +188,8 @@ describe('a list that looks at many pages', () => {
   test('costs more, and ends early where the points do', async () => {
     const looked = await startWithInbox(45, 1_000);
     const answer = await call(EVENTS);
-    expect([answer.status, JSON.parse(answer.body)]).toEqual([200, { data: [], nextCursor: '5', resumeCursor: '5' }]);
+    const last = cursorOf(['events', SUBSCRIPTION], '5');
+    expect([answer.status, JSON.parse(answer.body)]).toEqual([200, { data: [], nextCursor: last, resumeCursor: last }]);
     expect(looked).toEqual([undefined, '1', '2', '3', '4']);
     expect(leftOf(answer)).toEqual({ caller: '0/45', account: '955/1000' });
     expect(problemOf(await call(EVENTS))).toBe('429 rate_limited');

@@ -50,8 +50,13 @@ const OBJECTS: Readonly<Record<string, readonly Stored[]>> = {
 
 const read = (kind: string) => OBJECTS[kind] ?? [];
 
-/** Calls a list and returns its entries. All objects are in the caches. */
-async function list(operation: string, query: object): Promise<readonly Record<string, unknown>[]> {
+interface Page {
+  readonly data: readonly Record<string, unknown>[];
+  readonly nextCursor: string | null;
+}
+
+/** Calls a list of a workspace or an integration, and returns a page. All objects are in the caches. */
+async function page(operation: string, query: object, of = 'shop'): Promise<Page> {
   const route = ROUTES.find(each => each.operation === operation);
   const facade = {
     caches: { list: read, by: read, get: () => undefined },
@@ -59,12 +64,18 @@ async function list(operation: string, query: object): Promise<readonly Record<s
   } as unknown as Facade;
   const workspace = object('shop', { account: 'shop' });
   const call = {
-    tenant: { name: 'shop', publicId: 'ten_1', workspace },
-    integration: { producer: 'shop', name: 'ada', object: object('ada', GRANT), recipient: { name: 'ada' } },
+    tenant: { name: of, publicId: 'ten_1', workspace },
+    integration: {
+      publicId: `int_${of}`,
+      producer: 'shop',
+      name: 'ada',
+      object: object('ada', GRANT),
+      recipient: { name: 'ada' },
+    },
     query,
   } as unknown as Parameters<Route['handle']>[1];
   const { body } = (await route?.handle(facade, call)) ?? {};
-  return (body as { readonly data: readonly Record<string, unknown>[] }).data;
+  return body as Page;
 }
 
 test.each<[operation: string, query: object, field: string, expected: readonly string[]]>([
@@ -79,5 +90,19 @@ test.each<[operation: string, query: object, field: string, expected: readonly s
   ['listPartnerCatalog', {}, 'key', ['orders', 'subscribed']],
   ['listSubscriptions', {}, 'key', ['subscribed']],
 ])('%s %j does not include objects that are being deleted', async (operation, query, field, expected) => {
-  expect((await list(operation, query)).map(entry => entry[field])).toEqual(expected);
+  expect((await page(operation, query)).data.map(entry => entry[field])).toEqual(expected);
+});
+
+test.each([
+  ['listCatalog', { status: 'all' }],
+  ['listPackages', { status: 'all' }],
+  ['listIntegrations', {}],
+  ['listPartnerCatalog', {}],
+])('%s refuses the cursors of other lists', async (operation, query) => {
+  const { nextCursor: cursor } = await page(operation, { ...query, limit: 1 });
+  expect((await page(operation, { ...query, cursor })).data.length).toBeGreaterThan(0);
+  const refused = { code: 'malformed_cursor' };
+  await expect(page(operation, { ...query, cursor }, 'other')).rejects.toMatchObject(refused);
+  const another = operation === 'listPackages' ? 'listCatalog' : 'listPackages';
+  await expect(page(another, { cursor })).rejects.toMatchObject(refused);
 });

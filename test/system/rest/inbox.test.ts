@@ -26,6 +26,10 @@ test('delivered events are listed with their bodies, in pages and in order, and 
   const rest = await list(`limit=2&cursor=${first.body.nextCursor}`);
   expect(rest.body.data.map(({ eventId }) => eventId)).toEqual(['third']);
   expect(rest.body.nextCursor).toBeNull();
+  for (const cursor of [first.body.nextCursor, rest.body.resumeCursor]) {
+    const elsewhere = (await list(`limit=2&cursor=${cursor}`, pulled)) as unknown as Problem;
+    expect([elsewhere.status, elsewhere.body.code]).toEqual([400, 'malformed_cursor']);
+  }
   expect((await list('order=desc&limit=1')).body.data[0]?.eventId).toBe('third');
   expect((await list('state=dead,skipped')).body).toEqual({ data: [], nextCursor: null, resumeCursor: null });
 

@@ -1,6 +1,7 @@
 import { Webhook } from 'standardwebhooks';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { publicId } from '../../../src/core/ids/ids.ts';
+import { cursorOf } from '../../../src/facade/contract/page.ts';
 import { eventually } from '../support/deadline.ts';
 import { makeSample } from '../support/publisher.ts';
 import type { Problem } from '../support/rest-client.ts';
@@ -137,9 +138,12 @@ test('a replay has a price, is charged once to the partner, and is marked; a Fre
   const before = await used();
   expect(price.body.tokens).toBeGreaterThan(INCLUDED - before);
   // A cursor with letters that cannot be part of a position.
-  const cursor = Buffer.from('u'.repeat(15)).toString('base64url');
-  const lost: Problem = await ada.post(`${root}/replay`, { ...range, cursor });
-  expect([lost.status, lost.body.code]).toEqual([400, 'malformed_cursor']);
+  const position = Buffer.from('u'.repeat(15)).toString('base64url');
+  const { nextCursor: ofEvents } = (await list('limit=1')).body;
+  for (const cursor of [position, cursorOf(['replay', pushed], position), ofEvents]) {
+    const lost: Problem = await ada.post(`${root}/replay`, { ...range, cursor });
+    expect([lost.status, lost.body.code]).toEqual([400, 'malformed_cursor']);
+  }
   const short: Problem = await ada.post(`${root}/replay`, range);
   expect([short.status, short.body.code]).toEqual([402, 'insufficient_tokens']);
   expect(await used()).toBe(before);

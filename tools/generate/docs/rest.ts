@@ -56,7 +56,7 @@ export function renderRest(): string {
     bullets([
       '**Bodies** are JSON (UTF-8) of up to 16 KiB (1 MiB for calls that accept a schema or a list). They can have 5,000 fields and items. Unknown fields are rejected and types are not converted. If an object contains a field more than once, the last value is used. Do not send `Content-Encoding`. Compressed bodies are rejected with a 415 `unsupported_media_type`.',
       '**Paths** can have 8,192 characters, including the query, which can have 64 parameters.',
-      '**Lists** are returned as `{data, nextCursor}`. By default, a page has 50 items. To change this, set `limit`.',
+      '**Lists** are returned as `{data, nextCursor}`. By default, a page has 50 items. To change this, set `limit`. A cursor is only valid for the list that has returned it. You can change `limit` and filters such as `state` and `status` between two pages.',
       '**Reads** can be slightly out of date (by the latency of a watch), for example after a change using another replica or `kubectl`. You can always retrieve an object that a call has just created.',
       '**HEAD**: You can send any `GET` request as a `HEAD` request. This returns the same status and headers.',
       '**Changes**: A call waits up to 5 s until its change is in force. After that, it responds with a 503 `not_in_force`. You can then repeat it.',
@@ -111,7 +111,7 @@ export function renderRest(): string {
     'Three more limits apply on each replica:',
     bullets([
       '**Turns**: The calls of accounts take turns. An account can have four calls in progress (without those that wait for events or have taken longer than 25 ms). Up to 512 more are queued for up to 5 s. All others are rejected with a 429 `rate_limited` and have no effect. Calls that only close access have their own turns and are never rejected for this reason.',
-      '**Waiting for events** (`waitSeconds` or `wait`): You can have 16 calls waiting at the same time. More are rejected with a 429 `rate_limited`. The facade checks for events every 500 ms, which costs 1 point. If you have no points left, it skips the check. If the replica stops, the call returns early without events.',
+      '**Waiting for events** (`waitSeconds` or `wait`): You can have 16 calls waiting at the same time. More are rejected with a 429 `rate_limited`. The facade checks for events every 500 ms, which costs 1 point. If you have no points left, it skips the check. If the replica stops, the call returns early without events. If the subscription is deleted or you lose access, the call fails like a new call, with a 404 or 403.',
       '**Time of Redis**: An account can use 10 % of the time of a Redis master plus any time that was unused in the last second. More calls are queued because they would delay the events of others. If a call would wait too long (2 s for reads, 5 s before a change begins), it is rejected with a 429 `rate_limited`. Pages of up to 1,000 events and long ranges take the most time.',
     ]),
     '## Errors',

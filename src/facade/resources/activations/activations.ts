@@ -126,7 +126,12 @@ const listActivations = defineRoute({
     const pairs = [...Map.groupBy(ofKey, pairOf).values()] as Group[];
     const wanted = pairs.filter(pair => status === 'all' || pairStatus(pair) === status);
     // Only build entries for the requested page, as there may be 100,000 pairs.
-    const { data, nextCursor } = paginate(wanted, ([first]) => pairOf(first), query);
+    const { data, nextCursor } = paginate(
+      ['activations', tenant.name, integration, groupKey],
+      wanted,
+      ([first]) => pairOf(first),
+      query,
+    );
     return { status: 200, body: { data: data.map(activationEntry), nextCursor } };
   },
 });

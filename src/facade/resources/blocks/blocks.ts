@@ -197,7 +197,7 @@ const listBlocks = defineRoute({
   async handle({ caches }, { tenant, params, query }) {
     await findOwned(caches, 'Integration', tenant.name, params.integration);
     const groups = groupBlocks(caches.by('Block', 'integrationId', params.integration));
-    const { data, nextCursor } = paginate(groups, ([publicId]) => publicId, query);
+    const { data, nextCursor } = paginate(['blocks', params.integration], groups, ([publicId]) => publicId, query);
     return { status: 200, body: { data: data.map(([, group]) => blockEntry(group)), nextCursor } };
   },
 });

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { publicEventId } from '../../../core/ids/public-event-id.ts';
 import { Refusal } from '../../../http/refusal.ts';
 import { PATH_PARAMETERS } from '../../contract/fields.ts';
+import { cursorOf, type ListName, positionOf } from '../../contract/page.ts';
 import { defineRoute } from '../../contract/route.ts';
 import { fromRedis } from '../../objects/redis-failures.ts';
 import { instant } from './events.ts';
@@ -117,13 +118,14 @@ const recover = defineRoute({
   ],
   async handle(facade, { integration, params, body, spend }) {
     const opened = await openInbox(facade, integration, params.subscription);
-    const { since: sinceMs, cursor } = body;
+    const list: ListName = ['recover', opened.id];
+    const cursor = positionOf(list, body.cursor);
     const recovered = await fromRedis(
-      facade.recovery.recover(opened.inbox, { sinceMs, cursor, mayGoOn: () => spend(PAGE_POINTS) }),
+      facade.recovery.recover(opened.inbox, { sinceMs: body.since, cursor, mayGoOn: () => spend(PAGE_POINTS) }),
     );
     if (recovered.answer !== 'OK') throw inboxRefusal(facade, opened, recovered.answer);
-    const { recovered: count, replayRequired, cursor: next = null } = recovered;
-    return { status: 202, body: { count, replayRequired, nextCursor: next } };
+    const { recovered: count, replayRequired, cursor: next } = recovered;
+    return { status: 202, body: { count, replayRequired, nextCursor: cursorOf(list, next) } };
   },
 });
 

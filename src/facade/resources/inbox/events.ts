@@ -6,7 +6,7 @@ import { tenantId } from '../../../core/ids/ids.ts';
 import { Refusal } from '../../../http/refusal.ts';
 import type { EventList, ListedEvent } from '../../../plane/inbox-reader.ts';
 import { PATH_PARAMETERS, publicIdField } from '../../contract/fields.ts';
-import { PageQuery, pageOf } from '../../contract/page.ts';
+import { cursorOf, type ListName, PageQuery, pageOf, positionOf } from '../../contract/page.ts';
 import { defineRoute } from '../../contract/route.ts';
 import type { Facade } from '../../objects/facade.ts';
 import { fromRedis } from '../../objects/redis-failures.ts';
@@ -109,7 +109,7 @@ async function readPage(
   { inbox }: OpenInbox,
   query: Query,
   spend: (points: number) => boolean,
-  cursor = query.cursor,
+  cursor: string | undefined,
 ): Promise<Page> {
   const { state: states, since: fromMs, until: toMs, order, limit = 50 } = query;
   const options = {
@@ -151,8 +151,8 @@ async function readEventWithId(
   return { answer: 'OK', events, cursor: undefined };
 }
 
-/** Returns the cursor that starts after an event, in the format of the reader. */
-function cursorBehind(event: ListedEvent | undefined): string | undefined {
+/** Returns the position after an event, in the format of the reader. */
+function positionBehind(event: ListedEvent | undefined): string | undefined {
   if (event === undefined) return undefined;
   const name = event.replayId === undefined ? event.ref : `${event.ref}:${event.replayId}`;
   return Buffer.from(name).toString('base64url');
@@ -183,12 +183,14 @@ const listEvents = defineRoute({
   async handle(facade, { integration, query, spend, waitFor }) {
     const { eventId, cursor } = query;
     if (eventId !== undefined && cursor !== undefined) throw new Refusal('invalid_request', { errors: [ID_OR_CURSOR] });
-    const opened = await openInbox(facade, integration, query.subscription);
+    const list: ListName = ['events', query.subscription];
     // Continue at the last position so that a page is never scanned twice.
-    let from = cursor;
+    let from = positionOf(list, cursor);
     const page = await waitFor(
       query.wait ?? 0,
       async () => {
+        // The subscription may be deleted during the wait.
+        const opened = await openInbox(facade, integration, query.subscription);
         const found =
           eventId === undefined
             ? await readPage(facade, opened, query, spend, from)
@@ -199,9 +201,9 @@ const listEvents = defineRoute({
       ({ events }) => events.length > 0,
     );
     const body: z.output<typeof EventPage> = {
-      data: page.events.map(event => eventEntry(event, opened.id)),
-      nextCursor: page.cursor ?? null,
-      resumeCursor: page.cursor ?? cursorBehind(page.events.at(-1)) ?? cursor ?? null,
+      data: page.events.map(event => eventEntry(event, query.subscription)),
+      nextCursor: cursorOf(list, page.cursor),
+      resumeCursor: cursorOf(list, page.cursor ?? positionBehind(page.events.at(-1))) ?? cursor ?? null,
     };
     return { status: 200, body };
   },

@@ -78,10 +78,11 @@ const pull = defineRoute({
   problems: ['unknown_resource', 'has_endpoint', 'stream_blocked', 'subscription_not_live', 'integration_not_active'],
   async handle(facade, { integration, body, waitFor }) {
     const { limit = DEFAULT, all = false, waitSeconds = 0 } = body;
-    const opened = await openInbox(facade, integration, body.subscription);
     const pulled = await waitFor(
       waitSeconds,
       async () => {
+        // The subscription may be deleted during the wait.
+        const opened = await openInbox(facade, integration, body.subscription);
         const answer = await fromRedis(facade.operations.pull(opened.inbox, { limit, all }));
         if (answer.answer === 'PUSHED') throw new Refusal('has_endpoint');
         if (answer.answer !== 'OK') throw inboxRefusal(facade, opened, answer.answer);
@@ -90,7 +91,7 @@ const pull = defineRoute({
       },
       ({ events }) => events.length > 0,
     );
-    const data = pulled.events.map(event => pulledEntry(event, opened.id));
+    const data = pulled.events.map(event => pulledEntry(event, body.subscription));
     return { status: 200, body: { data, more: pulled.more } };
   },
 });

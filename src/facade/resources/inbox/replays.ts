@@ -7,6 +7,7 @@ import { Refusal } from '../../../http/refusal.ts';
 import { inboxMember } from '../../../plane/inbox-ref.ts';
 import { REPLAYABLE_STATES, REPLAYED_AT_ONCE, type ReplaySelection } from '../../../plane/replay-prices.ts';
 import { publicIdField } from '../../contract/fields.ts';
+import { cursorOf, type ListName, positionOf } from '../../contract/page.ts';
 import { type Answer, defineRoute } from '../../contract/route.ts';
 import type { Facade } from '../../objects/facade.ts';
 import type { OwnedIntegration } from '../../objects/ownership.ts';
@@ -65,8 +66,11 @@ const ReplayRange = refuseReversed(
   }),
 ).meta({ id: 'ReplayRange' });
 
+/** Returns the name of the list of events to replay. Its cursors can be used for a dry run and for a replay. */
+const rangeOf = (subscription: string): ListName => ['replay', subscription];
+
 function replayEntry(subscription: string, replay: Replay): z.output<typeof ReplayEntry> {
-  const { replayId, events, tokens, complete, taken, refunded, cursor = null } = replay;
+  const { replayId, events, tokens, complete, taken, refunded, cursor } = replay;
   return {
     replayId,
     subscriptionPublicId: subscription,
@@ -75,7 +79,7 @@ function replayEntry(subscription: string, replay: Replay): z.output<typeof Repl
     complete,
     taken,
     refunded,
-    nextCursor: cursor,
+    nextCursor: cursorOf(rangeOf(subscription), cursor),
   };
 }
 
@@ -113,7 +117,7 @@ async function startReplay(
         complete: true,
         taken: 0,
         refunded: 0,
-        nextCursor: answer.cursor ?? null,
+        nextCursor: cursorOf(rangeOf(opened.id), answer.cursor),
       };
       return { status: 202, body: { replayId: null, subscriptionPublicId: opened.id, ...nothing } };
     }
@@ -203,8 +207,9 @@ const replayEvents = defineRoute({
   },
   problems: ['unknown_resource', 'malformed_cursor', ...REFUSED],
   async handle(facade, { integration, body, charge, idempotencyKey }) {
-    const { since: fromMs, until: toMs, states = REPLAYABLE_STATES, cursor, dryRun } = body;
+    const { since: fromMs, until: toMs, states = REPLAYABLE_STATES, dryRun } = body;
     const opened = await openInbox(facade, integration, body.subscription);
+    const cursor = positionOf(rangeOf(opened.id), body.cursor);
     charge({ points: RANGE_POINTS, what: 'Searching a range' });
     const sorted = [...new Set(states)].toSorted();
     const selection = { fromMs, toMs, states: sorted, ...(cursor === undefined ? {} : { cursor }) };
@@ -212,7 +217,10 @@ const replayEvents = defineRoute({
     const priced = await fromRedis(facade.replays.price(opened.inbox, selection));
     if (priced.answer !== 'OK') throw inboxRefusal(facade, opened, priced.answer);
     const { events, tokens } = priced;
-    return { status: 200, body: { events: events.length, tokens, nextCursor: priced.cursor ?? null } };
+    return {
+      status: 200,
+      body: { events: events.length, tokens, nextCursor: cursorOf(rangeOf(opened.id), priced.cursor) },
+    };
   },
 });
 

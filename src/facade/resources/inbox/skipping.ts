@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { groupKey } from '../../../api/group-key.ts';
 import { Refusal, refuseBecause } from '../../../http/refusal.ts';
 import { PATH_PARAMETERS } from '../../contract/fields.ts';
+import { cursorOf, type ListName, positionOf } from '../../contract/page.ts';
 import { defineRoute } from '../../contract/route.ts';
 import { fromRedis } from '../../objects/redis-failures.ts';
 import { openEvent } from './inbox-access.ts';
@@ -77,8 +78,9 @@ const skipEvents = defineRoute({
   answers: { 200: { description: 'The events have been skipped.', schema: Skipped } },
   problems: ['unknown_event', 'malformed_cursor'],
   async handle(facade, { integration, body, spend }) {
-    const { inbox, ref } = await openEvent(facade, integration, body.upTo);
-    let { cursor } = body;
+    const { id, inbox, ref } = await openEvent(facade, integration, body.upTo);
+    const list: ListName = ['skip', id, body.groupKey];
+    let cursor = positionOf(list, body.cursor);
     let skipped = 0;
     for (let steps = 0; steps < SKIPS_AT_ONCE; steps++) {
       const step = await fromRedis(facade.operations.skipUpTo(inbox, ref, { groupKey: body.groupKey, cursor }));
@@ -88,7 +90,7 @@ const skipEvents = defineRoute({
       cursor = step.cursor;
       if (cursor === undefined || !spend(STEP_POINTS)) break;
     }
-    return { status: 200, body: { skipped, nextCursor: cursor ?? null } };
+    return { status: 200, body: { skipped, nextCursor: cursorOf(list, cursor) } };
   },
 });
 

@@ -148,7 +148,12 @@ const explainRouting = defineRoute({
     const { groupKey: key } = query;
     const stream = await chooseStream(facade, tenant.name, query.stream);
     const integrations = await chooseIntegrations(facade, tenant.name, query.integration);
-    const page = paginate(integrations, each => publicIdOf('Integration', each), query);
+    const page = paginate(
+      ['explain', tenant.name, stream.metadata.name, key],
+      integrations,
+      each => publicIdOf('Integration', each),
+      query,
+    );
     const name = stream.metadata.name;
     const [queue, short] = await Promise.all([
       fromRedis(facade.routing.readQueue(tenant.publicId, name)),

@@ -168,7 +168,12 @@ const getProducedEvent = defineRoute({
     const integrations = await chooseIntegrations(facade, tenant.name, query.integration);
     chargeSearch(streams.length, charge);
     const { stream, event } = await findEvent(facade, tenant, streams, params.eventId);
-    const page = paginate(integrations, each => publicIdOf('Integration', each), query);
+    const page = paginate(
+      ['event', tenant.name, params.eventId],
+      integrations,
+      each => publicIdOf('Integration', each),
+      query,
+    );
     const name = stream.metadata.name;
     const { id, ref, meta, bytes } = event;
     const { groupKey } = meta;

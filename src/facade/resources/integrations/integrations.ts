@@ -87,6 +87,7 @@ const listIntegrations = defineRoute({
       .filter(({ metadata }) => metadata.deletionTimestamp === undefined)
       .filter(integration => status === undefined || integrationStatus(integration, nowMs) === status);
     const { data, nextCursor } = paginate(
+      ['integrations', tenant.name],
       wanted,
       ({ metadata }) => `${metadata.creationTimestamp ?? ''} ${metadata.name}`,
       query,

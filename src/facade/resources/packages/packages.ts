@@ -190,7 +190,7 @@ const listPackages = defineRoute({
       .list('Package', tenant.name)
       .filter(({ metadata }) => metadata.deletionTimestamp === undefined)
       .filter(({ spec }) => status === 'all' || (spec.archived === true) === (status === 'Archived'));
-    const { data, nextCursor } = paginate(packages, ({ metadata }) => metadata.name, query);
+    const { data, nextCursor } = paginate(['packages', tenant.name], packages, ({ metadata }) => metadata.name, query);
     return { status: 200, body: { data: data.map(packageEntry), nextCursor } };
   },
 });

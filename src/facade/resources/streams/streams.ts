@@ -226,7 +226,13 @@ const listCatalog = defineRoute({
       .list('CatalogStream', tenant.name)
       .filter(({ metadata }) => metadata.deletionTimestamp === undefined)
       .filter(stream => status === 'all' || streamStatus(stream) === status);
-    const { data, nextCursor } = paginate(streams, ({ metadata }) => metadata.name, query, listedBytes);
+    const { data, nextCursor } = paginate(
+      ['catalog', tenant.name],
+      streams,
+      ({ metadata }) => metadata.name,
+      query,
+      listedBytes,
+    );
     return { status: 200, body: { data: data.map(listedEntry), nextCursor } };
   },
 });

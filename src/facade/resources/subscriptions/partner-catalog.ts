@@ -65,7 +65,13 @@ const listPartnerCatalog = defineRoute({
   async handle(facade, { integration, query }) {
     const view = await openCatalog(facade, integration);
     // A producer's entries are never shorter than the same entries of a partner.
-    const { data, nextCursor } = paginate(view.streams, ({ metadata }) => metadata.name, query, listedBytes);
+    const { data, nextCursor } = paginate(
+      ['partner catalog', integration.publicId],
+      view.streams,
+      ({ metadata }) => metadata.name,
+      query,
+      listedBytes,
+    );
     return { status: 200, body: { data: data.map(view.entryOf), nextCursor } };
   },
 });

@@ -87,7 +87,7 @@ const listPartnerIntegrations = defineRoute({
     const integrations = workspacesOf(caches, identity).flatMap(([workspace]) => agreedIntegrations(caches, workspace));
     // The same integration could have been granted to several workspaces of the caller, one after the other.
     const keyOf = ({ producer, name, recipient }: Received) => `${integrationIdOf(producer, name)} ${recipient}`;
-    const { data, nextCursor } = paginate(integrations, keyOf, query);
+    const { data, nextCursor } = paginate(['partner integrations'], integrations, keyOf, query);
     return { status: 200, body: { data: data.map(each => partnerIntegration(each, nowMs)), nextCursor } };
   },
 });

@@ -147,7 +147,12 @@ const listSubscriptions = defineRoute({
   problems: ['malformed_cursor'],
   async handle(facade, { integration, query }) {
     const all = subscriptionsOf(facade.caches, integration);
-    const page = paginate(all, ({ metadata, spec }) => `${spec.stream} ${metadata.name}`, query);
+    const page = paginate(
+      ['subscriptions', integration.publicId],
+      all,
+      ({ metadata, spec }) => `${spec.stream} ${metadata.name}`,
+      query,
+    );
     const data = page.data.map(each => entryOf(facade, integration, each));
     return { status: 200, body: { data, nextCursor: page.nextCursor } };
   },

@@ -32,11 +32,12 @@ const TokenBalance = z
     }),
     usedTokens: z.int().min(0).meta({
       description:
-        'The number of tokens used for distribution and replays. The value may be delayed by up to 30 s, or longer after a crash.',
+        'The number of tokens used for distribution and replays. Replays are counted immediately. Distribution may be counted up to 30 s later, or longer after a crash.',
       example: 250,
     }),
     remainingTokens: z.int().min(0).nullable().meta({
-      description: 'The number of remaining tokens, or null on the Metered plan, which has no limit.',
+      description:
+        'The number of remaining tokens, which is as delayed as `usedTokens`. Null on the Metered plan, which has no limit.',
       example: 9_750,
     }),
   })
@@ -70,7 +71,12 @@ const listAccounts = defineRoute({
   answers: { 200: { description: 'A list of accounts, sorted by name.', schema: pageOf(AccountEntry) } },
   problems: ['malformed_cursor'],
   async handle({ caches }, { identity, query }) {
-    const { data, nextCursor } = paginate(accountsOf(caches, identity), ([{ metadata }]) => metadata.name, query);
+    const { data, nextCursor } = paginate(
+      ['accounts'],
+      accountsOf(caches, identity),
+      ([{ metadata }]) => metadata.name,
+      query,
+    );
     return { status: 200, body: { data: data.map(each => accountEntry(...each)), nextCursor } };
   },
 });

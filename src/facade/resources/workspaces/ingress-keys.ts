@@ -140,7 +140,7 @@ const listKeys = defineRoute({
   problems: ['malformed_cursor'],
   async handle(_facade, { tenant, query }) {
     const keys = (tenant.workspace.spec.ingressKeys ?? []).map(({ id, expiresAt = null }) => ({ id, expiresAt }));
-    return { status: 200, body: paginate(keys, ({ id }) => id, query) };
+    return { status: 200, body: paginate(['ingress keys', tenant.name], keys, ({ id }) => id, query) };
   },
 });
 

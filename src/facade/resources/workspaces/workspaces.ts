@@ -61,7 +61,12 @@ const listWorkspaces = defineRoute({
   answers: { 200: { description: 'A list of workspaces, sorted by name.', schema: pageOf(WorkspaceEntry) } },
   problems: ['malformed_cursor'],
   async handle({ caches }, { identity, query }) {
-    const { data, nextCursor } = paginate(workspacesOf(caches, identity), ([{ metadata }]) => metadata.name, query);
+    const { data, nextCursor } = paginate(
+      ['workspaces'],
+      workspacesOf(caches, identity),
+      ([{ metadata }]) => metadata.name,
+      query,
+    );
     return { status: 200, body: { data: data.map(each => workspaceEntry(...each)), nextCursor } };
   },
 });
