@@ -19,7 +19,7 @@ import { createTerms } from './term.ts';
 const log = createLogger({ level: 'silent' });
 const direct: Step = (_label, call) => call();
 /** The state that a leader reads before making a decision. */
-const READS = ['hashes', 'hgetall', 'fields', 'read-page'];
+const READS = ['hashes', 'hgetall', 'hscan', 'read-page'];
 /** Writes that are rejected after the leader was deposed. */
 const PURGES = ['purge-inbox', 'purge-queue', 'purge-integration', 'purge-tenant', 'purge-part', 'purge-slot'];
 const FENCED_WRITES = ['act', 'patch', 'gate', ...PURGES];

@@ -291,7 +291,7 @@ onEachRedis(redis => {
       const ids = answers.map(({ id = '' }) => id);
       expect(ids.toSorted((a, b) => (a < b ? -1 : 1))).toEqual(ids);
       expect(await bodies()).toEqual(Array.from({ length: 20 }, (_, i) => String(i)));
-      const entries = (await redis().runBuffers('fields', [p.counts], [])) as Buffer[];
+      const [entries] = (await redis().runBuffers('hashes', [p.counts], [])) as [Buffer[]];
       const routed = entries.flatMap((text, i) => (i % 2 === 1 ? [String(text).split(' ')[1]] : []));
       expect(routed).toEqual(names.map(() => '20'));
       expect(Math.max(...calls.map(({ answered }) => answered))).toBe(3);

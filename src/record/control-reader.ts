@@ -3,6 +3,7 @@ import type { IntegrationRoute, QueueRoute, SubscriptionRoute, TenantRoutes } fr
 import type { RedisClient } from '../redis/client.ts';
 import { integrationKeys, queueKeys, slotTag, tenantKeys } from '../redis/keys.ts';
 import { type Fields, QUEUE_FIELDS, type StoredRoutes, SUBSCRIPTION_FIELDS } from './control-plan.ts';
+import { readPages } from './hash-pages.ts';
 
 /** The hashes, by key. This is empty if the key doesn't exist. */
 export type ReadHashes = (keys: readonly string[]) => Promise<ReadonlyMap<string, Fields>>;
@@ -34,8 +35,13 @@ export function createHashReader(redis: RedisClient, pace: () => Promise<void> =
     const hashes = new Map<string, Fields>();
     for (const part of partsOf(redis, keys, key => key, HASHES_AT_ONCE)) {
       await pace();
-      const replies = (await redis.run('hashes', part, [])) as string[][];
-      for (const [i, key] of part.entries()) hashes.set(key, fieldsOf(replies[i] as string[]));
+      const replies = (await redis.run('hashes', part, [])) as (string[] | number)[];
+      for (const [i, key] of part.entries()) {
+        const reply = replies[i] as string[] | number;
+        // The index of a tenant can have 30,000 fields.
+        const isLarge = typeof reply === 'number';
+        hashes.set(key, isLarge ? Object.fromEntries(await readPages(redis, key, pace)) : fieldsOf(reply));
+      }
     }
     return hashes;
   };

@@ -2,11 +2,13 @@ import { randomUUID } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
+import type { RedisClient } from '../redis/client.ts';
 import { checkMarker, FORMAT, RedisFormatError, RedisInstanceError } from '../redis/format.ts';
 import { CLUSTER_KEYS, integrationKeys, queueKeys, tenantKeys } from '../redis/keys.ts';
 import { keysVersionOf } from '../redis/keys-version.ts';
 import { countCommand } from '../redis/testing/count-command.ts';
 import { onEachRedis } from '../redis/testing/each-redis.ts';
+import { createControlAudit } from './control-audit.ts';
 import { planRoutes } from './control-plan.ts';
 import { createControlRecord, FencedError } from './control-store.ts';
 import { createTenant, QUEUE, START_MS } from './testing/tenant.ts';
@@ -354,5 +356,66 @@ onEachRedis(redis => {
     expect(await set(null)).toBe(true);
     expect(await set(null)).toBe(false);
     expect(await t.control.readActivations(t.nameOf('x'))).toEqual(new Map());
+  });
+
+  describe('large hashes', () => {
+    const names = (prefix: string, count: number) => Array.from({ length: count }, (_, i) => `${prefix}${i}`);
+    async function put(key: string, fields: readonly string[]): Promise<void> {
+      for (let at = 0; at < fields.length; at += 1_000) {
+        await redis().call('hset', key, ...fields.slice(at, at + 1_000).flatMap(field => [field, '5']));
+      }
+    }
+    /** Returns a client that calls `onReply` after each page, and the number of fields in each reply. */
+    function watching(onReply: (pages: number) => Promise<void> = async () => {}) {
+      const sizes: number[] = [];
+      const count = (hashes: readonly (string[] | number)[]) =>
+        hashes.reduce<number>((sum, hash) => sum + (typeof hash === 'number' ? 0 : hash.length / 2), 0);
+      const client: RedisClient = {
+        ...redis(),
+        async run(name, keys, args) {
+          const reply = await redis().run(name, keys, args);
+          if (name === 'hashes') sizes.push(count(reply as string[][]));
+          return reply;
+        },
+        async call(command, ...args) {
+          const reply = await redis().call(command, ...args);
+          if (command !== 'hscan') return reply;
+          sizes.push(count([(reply as [string, string[]])[1]]));
+          await onReply(sizes.length);
+          return reply;
+        },
+      };
+      return { client, sizes };
+    }
+
+    test('activations that stay open are read completely while many others are opened and closed', async () => {
+      const t = start();
+      await t.apply(t.routes({ x: {} }));
+      const { act } = integrationKeys(t.nameOf('x'));
+      const stays = names('stays', 3_000);
+      await put(act, [...stays, ...names('closed', 900)]);
+      const { client, sizes } = watching(async pages => {
+        if (pages > 1) return;
+        await redis().call('hdel', act, ...names('closed', 900));
+        // Redis uses a larger table for this.
+        await put(act, names('opened', 6_000));
+      });
+      const read = await createControlRecord(client).readActivations(t.nameOf('x'));
+      expect(stays.filter(groupKey => read.get(groupKey) !== 5)).toEqual([]);
+      expect(read.size).toBe(9_000);
+      expect(Math.max(...sizes)).toBeLessThan(2_000);
+    });
+
+    test('the indexes of tenants are read with a limited number of fields in each call', async () => {
+      const tenants = [700, 0, 800, 2_500, 20].map(count => ({ ...start(), fields: names('q:', count) }));
+      for (const { tenant, fields } of tenants) await put(tenantKeys(tenant).index, fields);
+      const { client, sizes } = watching();
+      const audit = createControlAudit(client, () => Promise.resolve());
+      const indexes = await audit.readIndexes(tenants.map(({ tenant }) => tenant));
+      for (const { tenant, fields } of tenants) {
+        expect(indexes.get(tenant)).toEqual(Object.fromEntries(fields.map(field => [field, '5'])));
+      }
+      expect(Math.max(...sizes)).toBeLessThan(2_000);
+    });
   });
 });

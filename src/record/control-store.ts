@@ -9,6 +9,7 @@ import { accountKeys, CLUSTER_KEYS, integrationKeys, isIngressKeys, queueKeys, t
 import { newKeysVersion } from '../redis/keys-version.ts';
 import type { SlotPatch, StoredRoutes } from './control-plan.ts';
 import { createHashReader, readRoutes } from './control-reader.ts';
+import { readPages } from './hash-pages.ts';
 import { MAIL_SERVER_FIELD } from './mail-reader.ts';
 import type { OpenKeySource } from './open-keys.ts';
 
@@ -85,7 +86,10 @@ export interface ControlRecord {
     groupKey: string,
     sinceMs: number | null,
   ) => Promise<boolean>;
-  /** group key → the time at which it was activated, for a single integration. */
+  /**
+   * group key → the time at which it was activated, for a single integration. There may be 100,000 of them, so they are
+   * not read at once. Group keys that are opened or closed in the meantime may or may not be included.
+   */
   readonly readActivations: (integration: string) => Promise<ReadonlyMap<string, number>>;
   /** Adds the tenant to the list of tenants with control state. */
   readonly enlist: (fence: number, tenant: string) => Promise<void>;
@@ -167,10 +171,10 @@ function createActivationRecord(redis: RedisClient): Pick<ControlRecord, 'setAct
     },
 
     async readActivations(integration) {
-      // An object can't be used here, because group keys can have any name.
-      const flat = (await redis.run('fields', [integrationKeys(integration).act], [])) as string[];
       const activations = new Map<string, number>();
-      for (let at = 0; at < flat.length; at += 2) activations.set(flat[at] as string, Number(flat[at + 1]));
+      for (const [groupKey, since] of await readPages(redis, integrationKeys(integration).act)) {
+        activations.set(groupKey, Number(since));
+      }
       return activations;
     },
   };

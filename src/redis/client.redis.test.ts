@@ -73,7 +73,7 @@ onEachRedis(redis => {
   test('commands and scripts of a turn are sent to each node in a single write', async () => {
     const keys = Array.from({ length: 60 }, (_, n) => `none:${n}`);
     const sendAll = () =>
-      Promise.all(keys.flatMap(key => [redis().call('EXISTS', key), redis().run('fields', [key], [])]));
+      Promise.all(keys.flatMap(key => [redis().call('EXISTS', key), redis().run('hashes', [key], [])]));
     // Afterwards, every node knows the script.
     await sendAll();
     const writes = (['_write', '_writev'] as const).map(name => vi.spyOn(Socket.prototype, name as '_write'));
@@ -104,7 +104,7 @@ test('on a Cluster, an undeclared key is refused, so the tests above would fail'
   const cluster = await connect(redisClusterUrl());
   const t = createTenant(cluster);
   // The keys of two slots are used in the same script.
-  await expect(cluster.run('fields', [`{${t.tenant}}a`, `{${t.tenant}x}b`], [])).rejects.toThrow(/CROSSSLOT|slot/i);
+  await expect(cluster.run('hashes', [`{${t.tenant}}a`, `{${t.tenant}x}b`], [])).rejects.toThrow(/CROSSSLOT|slot/i);
 });
 
 test('scripts do not create key names: each key is KEYS[n], or is passed', () => {
@@ -144,7 +144,7 @@ test.each([
   for (let i = 0; i < 100; i++) {
     const first = redis.call('get', '{turn}a');
     work();
-    const second = redis.run('fields', ['{turn}b'], []);
+    const second = redis.run('hashes', ['{turn}b'], []);
     work();
     await Promise.all([first, second, redis.call('get', '{turn}c')]);
   }

@@ -82,7 +82,7 @@ describe.each([
     expect(redis.client.isReady()).toBe(false);
     expect(redis.waiting()[0]?.message).toContain('the data');
     await expect(redis.client.call('get', 'a')).rejects.toThrow('the data');
-    await expect(redis.client.run('fields', ['a'], [])).rejects.toThrow('the data');
+    await expect(redis.client.run('hashes', ['a'], [])).rejects.toThrow('the data');
     await expect(redis.client.publish('a', 'b')).rejects.toThrow('the data');
     expect(reconnects).toEqual([]);
     expect(await server.command('EXISTS', 'seen')).toBe(0);
@@ -124,7 +124,7 @@ describe('a Redis that is unavailable at the start', () => {
     ]);
     expect(redis.client.isReady()).toBe(false);
     await expect(redis.client.call('get', 'a')).rejects.toThrow('Connection is closed');
-    await expect(redis.client.run('fields', ['a'], [])).rejects.toThrow('Connection is closed');
+    await expect(redis.client.run('hashes', ['a'], [])).rejects.toThrow('Connection is closed');
     expect(Math.abs(redis.nowMs() - Date.now())).toBeLessThan(5_000);
 
     await server.restart();

@@ -44,7 +44,7 @@ test('distinguishes refused commands and an unavailable server', async () => {
   await expect(redis.call('get', 'k')).rejects.toThrow('WRONGTYPE');
   expect(await value(errors('refused'))).toBe(1);
   // An unknown script is not a failure because it is resent with its text.
-  await redis.run('fields', ['h'], []);
+  await redis.run('hashes', ['h'], []);
   expect(await value(errors('refused'))).toBe(1);
   await redis.callAll('CONFIG', 'SET', 'maxmemory', '1');
   await expect(redis.call('set', 'l', 'v')).rejects.toThrow('OOM');

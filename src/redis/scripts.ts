@@ -4,7 +4,6 @@ import { readFileSync } from 'node:fs';
 export type ScriptName =
   | 'act'
   | 'debit'
-  | 'fields'
   | 'fold-traffic'
   | 'hashes'
   | 'hinted'

@@ -92,7 +92,7 @@ export function createBook(t: TestPart, redis: RedisClient) {
     expect(minutes.reduce((sum, minute) => sum + Number(minute.split(' ')[3]), 0)).toBe(counts.unrouted);
     await checkReasons();
     const log = await t.log();
-    const late = (await redis.runBuffers('fields', [t.keys.late], [])) as Buffer[];
+    const [late] = (await redis.runBuffers('hashes', [t.keys.late], [])) as [Buffer[]];
     const slots =
       log.flatMap(each => each.slots).length + late.filter((_, i) => i % 2).reduce((n, b) => n + b.length, 0) / 5;
     expect(slots).toBe(total);

@@ -5,7 +5,7 @@ import { parseRow } from '../../part/gate/subscription-row.ts';
 import { type Part, partKeys, slotOf } from '../../part/keys.ts';
 import { createIngest } from '../../part/log/ingest.ts';
 import { planRoutes, type StoredRoutes } from '../../record/control-plan.ts';
-import { type ControlStore, FencedError } from '../../record/control-store.ts';
+import { type ControlStore, createControlRecord, FencedError } from '../../record/control-store.ts';
 import type { OpenKey } from '../../record/open-keys.ts';
 import { createTenant, QUEUE } from '../../record/testing/tenant.ts';
 import type { RedisClient } from '../../redis/client.ts';
@@ -290,6 +290,32 @@ onEachRedis(redis => {
       expect(await w.routed('a')).toBe(1);
       expect(await w.row('b')).toMatchObject({ route: 'open' });
       expect(await redis().call('hlen', w.keys.endpoints)).toBe(2);
+    });
+
+    test('repairs all activations of a large integration, even if there is a failover while it reads them', async () => {
+      const routes = w.t.routes({ a: {} });
+      await w.apply(routes);
+      const { act } = integrationKeys(w.t.nameOf('a'));
+      const names = (prefix: string, count: number) => Array.from({ length: count }, (_, i) => `${prefix}${i}`);
+      const [kept, stale, lost] = [names('kept', 2_500), names('stale', 50), names('lost', 50)];
+      await redis().call('hset', act, ...[...kept, ...stale].flatMap(groupKey => [groupKey, 1]));
+      for (const groupKey of [...kept, ...lost]) w.declare('a', groupKey, true);
+      let failovers = 0;
+      const failing: RedisClient = {
+        ...redis(),
+        async call(command, ...args) {
+          // The cursor was returned by another master. Here, it skips the rest of the fields.
+          if (command === 'hscan' && args[1] !== '0' && failovers++ === 0) return ['0', []];
+          return redis().call(command, ...args);
+        },
+      };
+      const { readActivations } = createControlRecord(failing);
+      w.changeLeader({ readActivations });
+      await w.apply(routes);
+      expect(failovers).toBeGreaterThan(0);
+      const recorded = await readActivations(w.t.nameOf('a'));
+      expect([...recorded.keys()].toSorted()).toEqual([...kept, ...lost].toSorted());
+      expect(recorded.get('kept0')).toBe(1);
     });
 
     test('recreates a part that was lost', async () => {

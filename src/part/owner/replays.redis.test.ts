@@ -309,7 +309,7 @@ onEachRedis(redis => {
       await inbox.drain();
       const records = inbox.part.keys.records(recordsBucketOf(inbox.t.clock.ms));
       const name = `${partRefOf(ref)}:shared`;
-      const fields = (await redis().runBuffers('fields', [records], [])) as Buffer[];
+      const [fields] = (await redis().runBuffers('hashes', [records], [])) as [Buffer[]];
       const own = fields[fields.findIndex(field => String(field) === name) + 1] as Buffer;
       // Another subscription has used the same id.
       await redis().call('hset', records, name, Buffer.concat([own, Buffer.from('otherd1 1 204 3;')]));

@@ -74,7 +74,7 @@ onEachRedis(redis => {
   async function failedBytes({ part, t: { clock } }: PartInbox): Promise<number> {
     let bytes = 0;
     for (let bucket = recordsBucketOf(clock.ms) - 8; bucket <= recordsBucketOf(clock.ms); bucket++) {
-      const flat = (await redis().runBuffers('fields', [part.keys.records(bucket)], [])) as Buffer[];
+      const [flat] = (await redis().runBuffers('hashes', [part.keys.records(bucket)], [])) as [Buffer[]];
       const records = flat.filter((_, i) => i % 2 === 1 && flat[i - 1]?.length === 15).map(chunk => chunk.subarray(1));
       for (const record of records) if (record.length > 0) bytes += failedCost(record.length);
     }

@@ -194,7 +194,7 @@ export function createTestPart(redis: RedisClient, place: Partial<Pick<Part, 'te
     },
     async records(ref: string, replay?: string): Promise<DeliveryRecord[]> {
       const key = keys.records(recordsBucketOf(msOfRef(ref)));
-      const flat = (await redis.runBuffers('fields', [key], [])) as Buffer[];
+      const [flat] = (await redis.runBuffers('hashes', [key], [])) as [Buffer[]];
       const chunks = new Map(flat.flatMap((name, i) => (i % 2 === 0 ? [[String(name), flat[i + 1] as Buffer]] : [])));
       const last = chunks.get(recordsField(ref, replay));
       if (last === undefined) return [];
@@ -203,7 +203,8 @@ export function createTestPart(redis: RedisClient, place: Partial<Pick<Part, 'te
     },
     /** The number of bytes in each record chunk of an event. */
     async chunkSizes(ref: string): Promise<number[]> {
-      const flat = (await redis.runBuffers('fields', [keys.records(recordsBucketOf(msOfRef(ref)))], [])) as Buffer[];
+      const records = keys.records(recordsBucketOf(msOfRef(ref)));
+      const [flat] = (await redis.runBuffers('hashes', [records], [])) as [Buffer[]];
       return flat.flatMap((chunk, i) => (i % 2 === 1 && (flat[i - 1] as Buffer).length >= 15 ? [chunk.length] : []));
     },
     async log() {
