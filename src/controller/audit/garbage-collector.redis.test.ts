@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import { type AuditedTenant, createAuditedTenant } from '../../../test/support/controller/audited-tenant.ts';
-import { tenantId } from '../../core/ids/ids.ts';
+import { generationOf, tenantId } from '../../core/ids/ids.ts';
+import type { AnyObject } from '../../kube/object.ts';
 import type { Store } from '../../kube/store.ts';
 import { FencedError } from '../../record/control-store.ts';
 import { CLUSTER_KEYS, integrationKeys, queueKeys, tenantKeys } from '../../redis/keys.ts';
@@ -95,6 +96,74 @@ onEachRedis(redis => {
       t.put('Subscription', t.objects.subscription);
       await t.tenants.sync(t.name);
       expect(await redis().call('hget', keys().i.sub(t.sub), 'route')).toBe('open');
+      expect(await t.look()).toEqual([]);
+    });
+
+    const named = (object: AnyObject, uid: string, name = object.metadata.name) =>
+      ({ ...object, metadata: { ...object.metadata, name, uid } }) as never;
+    /** Leaves an integration without an object, so that something is removed. */
+    async function loseBob(): Promise<void> {
+      const bob = named(t.objects.integration, 'bob', 'bob');
+      t.put('Integration', bob);
+      await t.tenants.sync(t.name);
+      t.remove('Integration', bob);
+      await t.tenants.sync(t.name);
+    }
+
+    test('is kept if its Subscription is created and closed while other data is being removed', async () => {
+      await lose('subscription');
+      await sweep();
+      await loseBob();
+      await sweep(1);
+      const { readRoutes } = t.store;
+      let applied: Promise<void> | undefined;
+      async function createAndClose(): Promise<void> {
+        t.put('Subscription', named(t.objects.subscription, 'created'));
+        await t.tenants.sync(t.name);
+        t.put('Integration', { ...t.objects.integration, spec: { workspace: t.partner, revoked: true } } as never);
+        await t.tenants.sync(t.name);
+      }
+      t.actual.onRelist = () => {
+        Object.assign(t.store, {
+          readRoutes: async (...args: Parameters<typeof readRoutes>) => {
+            await (applied ??= createAndClose());
+            return readRoutes(...args);
+          },
+        });
+      };
+      await sweep(1);
+      expect(t.swept).toEqual(['inbox', 'integration']);
+      expect(await redis().call('hmget', keys().i.sub(t.sub), 'inc', 'route')).toEqual([
+        generationOf('created'),
+        'closed',
+      ]);
+    });
+
+    test('is kept if its Subscription is recreated while the objects are read in slices', async () => {
+      await loseBob();
+      const { store } = t.caches.Subscription;
+      const { eachByIndex } = store;
+      let times = 0;
+      let applied: Promise<void> | undefined;
+      Object.assign(store, {
+        *eachByIndex(...args: Parameters<typeof eachByIndex>) {
+          for (const each of eachByIndex(...args)) {
+            yield each;
+            t.put('Subscription', named(t.objects.subscription, `again ${++times}`));
+            applied = t.tenants.sync(t.name);
+          }
+        },
+      });
+      await sweep();
+      Object.assign(store, { eachByIndex });
+      await applied;
+      await t.tenants.sync(t.name);
+      expect(times).toBeGreaterThan(3);
+      expect(t.swept).toEqual(['integration']);
+      expect(await redis().call('hmget', keys().i.sub(t.sub), 'inc', 'route')).toEqual([
+        generationOf(`again ${times}`),
+        'open',
+      ]);
       expect(await t.look()).toEqual([]);
     });
 

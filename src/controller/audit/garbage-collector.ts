@@ -62,7 +62,7 @@ export function createGarbageCollector(deps: GarbageCollectorDeps) {
       const indexes = await store.readIndexes([...listed]);
       const known = namesById(deps);
       const attempts = createAttempts();
-      const suspects = orphanTenants.find(indexes, known);
+      const suspects = await orphanTenants.find(indexes, known);
       const again = await attempts.each(suspects, tenant => orphanTenants.isDue(tenant, known));
       const found = await orphanParts.find(part => {
         return hasObject(part, known) || indexes.get(part.tenant)?.[`q:${part.queue}`] !== undefined;

@@ -4,6 +4,7 @@ import type { ControlStore } from '../../record/control-store.ts';
 import type { ControlSweep } from '../../record/control-sweep.ts';
 import { CLUSTER_KEYS, tenantKeys } from '../../redis/keys.ts';
 import type { Logger } from '../../telemetry/log.ts';
+import { inSlices } from '../../time/slices.ts';
 import type { AuditMetrics, Swept } from './audit-metrics.ts';
 import { findOrphans, type Owned } from './orphans.ts';
 
@@ -43,7 +44,7 @@ export async function removeOrphans(
   const t = tenantKeys(tenant);
   const { routes, hashes } = (await deps.store.readRoutes(tenant, [])).stored;
   const index = { ...hashes?.get(t.index) };
-  const orphans = findOrphans(index, routes, owned);
+  const orphans = await inSlices(findOrphans(index, routes, owned));
   const ops: PatchOp[] = [];
   let count = 0;
   const note = (what: Swept, entry?: string): void => {

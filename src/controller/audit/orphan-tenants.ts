@@ -1,5 +1,6 @@
 import type { StateAudit } from '../../record/control-audit.ts';
 import type { ControlStore } from '../../record/control-store.ts';
+import { inSlices } from '../../time/slices.ts';
 import type { Caches } from '../caches/caches.ts';
 import type { Tenants } from '../routes/tenants.ts';
 import { type OrphanRemovalDeps, removeOrphans, type Suspect } from './orphan-removal.ts';
@@ -33,9 +34,9 @@ export function createOrphanTenants(deps: OrphanTenantsDeps) {
   const closed = new Set<string>();
   let turn = 0;
 
-  function suspectOf(tenant: string, names: Names): Suspect {
+  async function suspectOf(tenant: string, names: Names): Promise<Suspect> {
     const name = names.get(tenant);
-    return { tenant, name, owned: name === undefined ? OWNS_NOTHING : ownedBy(caches, name) };
+    return { tenant, name, owned: name === undefined ? OWNS_NOTHING : await inSlices(ownedBy(caches, name)) };
   }
 
   return {
@@ -44,18 +45,21 @@ export function createOrphanTenants(deps: OrphanTenantsDeps) {
       closed.clear();
     },
     /** Returns tenants with at least one orphan that was already found by the previous call. */
-    find(indexes: Indexes, names: Names): string[] {
+    async find(indexes: Indexes, names: Names): Promise<string[]> {
+      const before = seen;
       const found = new Map<string, ReadonlySet<string>>();
       const again: string[] = [];
       for (const [tenant, index] of indexes) {
-        const { name, owned } = suspectOf(tenant, names);
+        const name = names.get(tenant);
         if (name !== undefined && deps.isPaused(name)) continue;
-        const left = namesOf(findOrphans(index, emptyRoutes(tenant), owned));
+        const { owned } = await suspectOf(tenant, names);
+        const left = namesOf(await inSlices(findOrphans(index, emptyRoutes(tenant), owned)));
         if (left.length === 0) continue;
         found.set(tenant, new Set(left));
-        if (left.some(each => seen.get(tenant)?.has(each))) again.push(tenant);
+        if (left.some(each => before.get(tenant)?.has(each))) again.push(tenant);
       }
-      seen = found;
+      // A new term may have started in the meantime.
+      if (seen === before) seen = found;
       for (const tenant of closed) if (!found.has(tenant)) closed.delete(tenant);
       return takeTurn(again, MOST_TENANTS, turn++);
     },
@@ -64,25 +68,26 @@ export function createOrphanTenants(deps: OrphanTenantsDeps) {
      * can be an orphan for weeks.
      */
     async isDue(tenant: string, names: Names): Promise<boolean> {
-      const suspect = suspectOf(tenant, names);
+      const suspect = await suspectOf(tenant, names);
       if (suspect.name !== undefined) closed.delete(tenant);
       else if (!closed.has(tenant)) return true;
       return (await removeOrphans(deps, suspect, deps.fence(), true)) > 0;
     },
     async collect(tenant: string, names: Names): Promise<void> {
-      const suspect = suspectOf(tenant, names);
-      const { name } = suspect;
+      const name = names.get(tenant);
       if (name === undefined) {
         await closeUnnamedTenant(deps, tenant, deps.fence());
         closed.add(tenant);
       }
+      const suspect = await suspectOf(tenant, names);
       if ((await removeOrphans(deps, suspect, deps.fence(), true)) === 0) return;
       if (name === undefined) {
         await removeOrphans(deps, suspect, deps.fence(), false);
         return;
       }
       await tenants.between(name, async fence => {
-        await removeOrphans(deps, suspect, fence, false);
+        // In the meantime, new objects may have been added to the index. From now on, it does not change.
+        await removeOrphans(deps, await suspectOf(tenant, names), fence, false);
       });
       deps.enqueueTenant(name);
     },

@@ -3,6 +3,7 @@ import { LONGEST_RETENTION_MS } from '../../core/routing/retention.ts';
 import type { TenantRoutes } from '../../core/routing/routes.ts';
 import type { AnyObject } from '../../kube/object.ts';
 import type { StoredInbox } from '../../record/control-sweep.ts';
+import type { Steps } from '../../time/slices.ts';
 import type { Caches } from '../caches/caches.ts';
 
 /** Data in Redis owned by a tenant's objects, including objects that have yet to be applied. */
@@ -25,15 +26,27 @@ export function emptyRoutes(tenant: string): TenantRoutes {
   return { tenant, payer: '', plan: '', keys: {}, queues: {}, integrations: {} };
 }
 
-/** Returns all data owned by the objects in a workspace. */
-export function ownedBy(caches: OwnerCaches, name: string): Owned {
-  const queues = new Set(caches.CatalogStream.store.byIndex('namespace', name).map(({ metadata }) => metadata.name));
-  const integrations = new Set(
-    caches.Integration.store
-      .byIndex('namespace', name)
-      .map(({ metadata }) => publicId('Integration', name, metadata.name)),
-  );
-  const inboxes = new Set(caches.Subscription.store.byIndex('producer', name).map(inboxOf));
+/**
+ * Returns all data owned by the objects in a workspace, with a piece for each of them. Data is included if its object
+ * exists the whole time. If an object is replaced by one with the same name in the meantime, this only includes the
+ * data of one of them, so the index must not contain the other one yet.
+ */
+export function* ownedBy(caches: OwnerCaches, name: string): Steps<Owned> {
+  const queues = new Set<string>();
+  const integrations = new Set<string>();
+  const inboxes = new Set<string>();
+  for (const { metadata } of caches.CatalogStream.store.eachByIndex('namespace', name)) {
+    queues.add(metadata.name);
+    yield;
+  }
+  for (const { metadata } of caches.Integration.store.eachByIndex('namespace', name)) {
+    integrations.add(publicId('Integration', name, metadata.name));
+    yield;
+  }
+  for (const subscription of caches.Subscription.store.eachByIndex('producer', name)) {
+    inboxes.add(inboxOf(subscription));
+    yield;
+  }
   const exists = caches.Workspace.store.get(name) !== undefined || queues.size + integrations.size + inboxes.size > 0;
   return { queues, integrations, inboxes, exists };
 }
@@ -52,17 +65,23 @@ export interface Orphans {
 }
 
 /**
- * Returns the orphans of a tenant, i.e. all index entries that are not owned by an object. This is a pure function.
+ * Returns the orphans of a tenant, i.e. all index entries that are not owned by an object. There is a piece for each
+ * entry. This is a pure function.
  *
  * @param index the index of the tenant. The keys are `q:<queue>`, `i:<integration>` and `s:<integration>:<sub>`. The
  * values are the generations of the queues and subscriptions.
  * @param routes the routes read for the index entries
  */
-export function findOrphans(index: Readonly<Record<string, string>>, routes: TenantRoutes, owned: Owned): Orphans {
+export function* findOrphans(
+  index: Readonly<Record<string, string>>,
+  routes: TenantRoutes,
+  owned: Owned,
+): Steps<Orphans> {
   const inboxes: (StoredInbox & { readonly retentionMs: number })[] = [];
   const queues: { readonly queue: string; readonly gen: string }[] = [];
   const integrations: string[] = [];
   for (const [entry, value] of Object.entries(index)) {
+    yield;
     const [kind, name = '', sub = ''] = entry.split(':');
     if (kind === 'q' && !owned.queues.has(name)) {
       queues.push({ queue: name, gen: (Object.hasOwn(routes.queues, name) && routes.queues[name]?.gen) || value });
