@@ -1,6 +1,7 @@
 import type { Logger } from '../telemetry/log.ts';
 import type { Backoff } from '../time/backoff.ts';
 import type { Clock } from '../time/clock.ts';
+import { createFairTurns } from '../time/fair-turns.ts';
 import type { KubeClient } from './client.ts';
 import { isKubeError, KubeError, NO_ANSWER } from './kube-error.ts';
 import type { AnyObject } from './object.ts';
@@ -23,6 +24,21 @@ const BACKOFF: Backoff = { firstMs: 200, mostMs: 60_000 };
  */
 const FAILING_AFTER_MS = 10_000;
 
+/**
+ * The number of namespaces to list at the same time. When the process starts, or begins to lead, all of them are listed.
+ * Other requests need connections too.
+ */
+const LISTS_AT_ONCE = 8;
+
+/**
+ * The time after which another list may start in place of one that gets no response, in milliseconds. Lists that wait
+ * for their turn can then still succeed before they count as failed.
+ */
+const TURN_MS = FAILING_AFTER_MS / 2;
+
+/** How long a list can wait for its turn before nobody waits for this namespace anymore, in milliseconds. */
+const TURN_WITHIN_MS = 300_000;
+
 /** The values of an object, one for each view. */
 type Values = readonly unknown[];
 
@@ -38,7 +54,8 @@ export interface NamespaceWatch {
   readonly isCurrent: () => boolean;
   /**
    * Returns the last error if all lists have failed for 10 seconds for another reason than a missing permission. A list
-   * without a response for 10 seconds counts as failed.
+   * counts as failed if there is no response 10 seconds after it was sent, or if no list of any namespace ends for 10
+   * seconds while it waits for its turn.
    */
   readonly failure: () => unknown;
   /** Resolves when the namespace has been listed, or if it is forbidden, failing, or closed. */
@@ -56,6 +73,7 @@ export interface NamespaceWatch {
 /** Starts to watch a namespace. Objects without any values are not included. */
 export function createNamespaceWatch(options: {
   readonly client: Pick<KubeClient, 'list' | 'watch'>;
+  readonly takeTurn: TakeTurn;
   readonly resource: Resource;
   readonly namespace: string;
   readonly fieldSelector?: string;
@@ -65,7 +83,7 @@ export function createNamespaceWatch(options: {
   readonly clock: Clock;
   readonly log: Logger;
 }): NamespaceWatch {
-  const { onChange, onAccess, ...connection } = options;
+  const { onChange, onAccess, takeTurn, ...connection } = options;
   const end = new AbortController();
   const settled = Promise.withResolvers<void>();
   const relists = createRelists(onAccess);
@@ -84,7 +102,7 @@ export function createNamespaceWatch(options: {
     onAccess();
   }
 
-  const noted = noteFailures(noteAccess(options.client, setForbidden), options.clock, isFirst => {
+  const noted = noteFailures(noteAccess(options.client, setForbidden), takeTurn, options.clock, isFirst => {
     if (end.signal.aborted) return;
     release();
     if (isFirst) onAccess();
@@ -192,12 +210,52 @@ function noteAccess(
   };
 }
 
+/** Waits for the turn of a list. Returns a function to call when the list has ended. */
+export type TakeTurn = (
+  signal: AbortSignal | undefined,
+  /** Called every 10 seconds while no other list ends, or after it has waited for too long. */
+  onStuck: () => void,
+) => Promise<() => void>;
+
+/**
+ * Creates the turns of the lists of all namespaces. Without them, thousands of requests would wait for a connection until
+ * they time out.
+ */
+export function createListTurns(clock: Pick<Clock, 'nowMs' | 'setTimer'>): TakeTurn {
+  const patient = { mostWaiting: Number.POSITIVE_INFINITY, mostWaitMs: Number.POSITIVE_INFINITY };
+  const turns = createFairTurns({
+    places: LISTS_AT_ONCE,
+    holdMs: TURN_MS,
+    ...patient,
+    clock,
+    nextIteration: queueMicrotask,
+  });
+  let endedMs = Number.NEGATIVE_INFINITY;
+  return async (signal, onStuck) => {
+    const beganMs = clock.nowMs();
+    const look = () => {
+      const now = clock.nowMs();
+      if (now - Math.max(beganMs, endedMs) >= FAILING_AFTER_MS || now - beganMs >= TURN_WITHIN_MS) onStuck();
+      cancel = clock.setTimer(look, FAILING_AFTER_MS);
+    };
+    let cancel = clock.setTimer(look, FAILING_AFTER_MS);
+    const leave = await turns.take('', { isPatient: true, ...(signal === undefined ? {} : { signal }) });
+    cancel();
+    if (typeof leave === 'string') throw signal?.reason;
+    return () => {
+      endedMs = clock.nowMs();
+      leave();
+    };
+  };
+}
+
 /**
  * Returns a client that calls `onFailing` for each failed list after lists have been failing for too long, and the last of
  * these errors. It is also called every 10 seconds while there is no response. A missing permission is not included.
  */
 function noteFailures(
   client: Pick<KubeClient, 'list' | 'watch'>,
+  takeTurn: TakeTurn,
   { nowMs, setTimer }: Pick<Clock, 'nowMs' | 'setTimer'>,
   onFailing: (isFirst: boolean) => void,
 ): { readonly client: Pick<KubeClient, 'list' | 'watch'>; readonly failure: () => unknown } {
@@ -210,10 +268,13 @@ function noteFailures(
     if (failure !== undefined) onFailing(isFirst);
   }
   const list: KubeClient['list'] = async (...args) => {
+    const [resource, , { namespace, signal } = {}] = args;
+    const path = collectionPath(resource, namespace);
+    const queuedMs = nowMs();
+    const endTurn = await takeTurn(signal, () => note(queuedMs, lateList(path, NOT_SENT)));
     const beganMs = nowMs();
-    const [resource, , { namespace } = {}] = args;
     const noteSilence = () => {
-      note(beganMs, notCompleted(collectionPath(resource, namespace)));
+      note(beganMs, lateList(path, NOT_COMPLETED));
       cancel = setTimer(noteSilence, FAILING_AFTER_MS);
     };
     let cancel = setTimer(noteSilence, FAILING_AFTER_MS);
@@ -226,12 +287,15 @@ function noteFailures(
       throw error;
     } finally {
       cancel();
+      endTurn();
     }
   };
   return { client: { list, watch: client.watch }, failure: () => failure };
 }
 
-function notCompleted(path: string): KubeError {
-  const detail = `not completed within ${FAILING_AFTER_MS / 1_000} seconds`;
+const NOT_COMPLETED = `not completed within ${FAILING_AFTER_MS / 1_000} seconds`;
+const NOT_SENT = 'not sent yet, because the API server does not complete the lists of other namespaces in time';
+
+function lateList(path: string, detail: string): KubeError {
   return new KubeError({ call: `LIST ${path}`, status: NO_ANSWER, reason: 'Timeout', detail });
 }

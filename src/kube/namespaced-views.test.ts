@@ -20,9 +20,29 @@ const thing = (namespace: string, name: string, color: string, version = 1): Thi
   color,
 });
 
-/** Starts two views, for red and for green objects. The server responds with the objects in `things`. */
-function start() {
+/** The same as in the client. */
+const CONNECTIONS = 16;
+
+/**
+ * Starts two views, for red and for green objects. The server responds with the objects in `things`.
+ *
+ * @param listMs how long it takes to respond to a list, once the list has a connection
+ */
+function start(listMs = 0) {
   const clock = createManualClock();
+  const waiting: (() => void)[] = [];
+  const connections = { used: 0, most: 0 };
+  async function withConnection<T>(run: () => Promise<T>): Promise<T> {
+    if (connections.used === CONNECTIONS) await new Promise<void>(resolve => waiting.push(resolve));
+    else connections.most = Math.max(connections.most, ++connections.used);
+    try {
+      return await run();
+    } finally {
+      const next = waiting.shift();
+      if (next === undefined) connections.used--;
+      else next();
+    }
+  }
   const things = new Map<string, Thing[]>();
   const forbidden = new Set<string>();
   const broken = new Set<string>();
@@ -36,13 +56,16 @@ function start() {
       { namespace = '', signal }: Selection & { readonly signal?: AbortSignal },
     ) => {
       lists.push(namespace);
-      if (silent.has(namespace)) {
-        await sleep(clock, 60_000, signal);
-        throw TIMEOUT;
-      }
-      if (forbidden.has(namespace)) throw FORBIDDEN;
-      if (broken.has(namespace)) throw BROKEN;
-      return { items: (things.get(namespace) ?? []).map(item => project(item as never)), resourceVersion: '1' };
+      return await withConnection(async () => {
+        if (silent.has(namespace)) {
+          await sleep(clock, 60_000, signal);
+          throw TIMEOUT;
+        }
+        if (listMs > 0) await sleep(clock, listMs, signal);
+        if (forbidden.has(namespace)) throw FORBIDDEN;
+        if (broken.has(namespace)) throw BROKEN;
+        return { items: (things.get(namespace) ?? []).map(item => project(item as never)), resourceVersion: '1' };
+      });
     },
     watch: async function* (_resource: Resource, options: Selection & { readonly signal?: AbortSignal }) {
       for (;;) {
@@ -72,7 +95,8 @@ function start() {
   const stop = new AbortController();
   const running = Promise.all([red.run(stop.signal), green.run(stop.signal)]);
   const end = () => (stop.abort(), running);
-  return { things, forbidden, broken, silent, watches, lists, clock, ready, views, red, green, changes, accesses, end };
+  const state = { things, forbidden, broken, silent, watches, lists, connections, clock };
+  return { ...state, ready, views, red, green, changes, accesses, end };
 }
 
 test('keeps each object in its view, with one list for each namespace', async () => {
@@ -173,6 +197,52 @@ test('only waits for 10 s for a namespace whose list gets no response', async ()
     undefined,
     1,
   ]);
+  await server.end();
+});
+
+const MANY = Array.from({ length: 100 }, (_, n) => `n${n}`);
+
+test('lists take turns, do not use all connections, and do not count as failing while they wait', async () => {
+  const server = start(3_000);
+  for (const namespace of MANY) server.views.open(namespace);
+  server.ready.resolve();
+  const failing = new Set<string>();
+  for (let seconds = 0; seconds < 39; seconds++) {
+    await server.clock.advance(1_000);
+    for (const namespace of MANY) if (server.views.failure(namespace) !== undefined) failing.add(namespace);
+  }
+  expect([[...failing], server.red.hasSynced(), server.connections.most]).toEqual([[], true, 8]);
+  await server.end();
+});
+
+test('namespaces whose lists get no response do not count the others as failing', async () => {
+  const server = start();
+  for (const namespace of MANY.slice(0, 8)) server.silent.add(namespace);
+  for (const namespace of MANY) server.views.open(namespace);
+  server.ready.resolve();
+  await server.clock.advance(10_000);
+  expect(MANY.filter(namespace => server.views.failure(namespace) !== undefined)).toEqual(MANY.slice(0, 8));
+  expect(server.red.hasSynced()).toBe(true);
+  await server.end();
+});
+
+test('only waits for 15 s if no list of any namespace gets a response', async () => {
+  const server = start();
+  for (const namespace of MANY) server.silent.add(namespace);
+  for (const namespace of MANY) server.views.open(namespace);
+  server.ready.resolve();
+  await server.clock.advance(9_999);
+  expect(MANY.filter(namespace => server.views.failure(namespace) !== undefined)).toEqual([]);
+  await server.clock.advance(5_001);
+  expect(server.red.hasSynced()).toBe(true);
+  expect(server.views.failure('n99')).toMatchObject({
+    message:
+      'LIST /apis/x/v1/namespaces/n99/things: Timeout: not sent yet, because the API server does not complete the lists of other namespaces in time',
+  });
+  server.silent.clear();
+  await server.clock.advance(200_000);
+  expect(MANY.filter(namespace => server.views.access(namespace) !== 'readable')).toEqual([]);
+  expect(MANY.filter(namespace => server.views.failure(namespace) !== undefined)).toEqual([]);
   await server.end();
 });
 

@@ -1,7 +1,7 @@
 import type { Logger } from '../telemetry/log.ts';
 import { aborted, type Clock } from '../time/clock.ts';
 import type { KubeClient } from './client.ts';
-import { createNamespaceWatch, type NamespaceAccess, type NamespaceWatch } from './namespace-watch.ts';
+import { createListTurns, createNamespaceWatch, type NamespaceAccess, type NamespaceWatch } from './namespace-watch.ts';
 import type { AnyObject } from './object.ts';
 import { createHandlers } from './reflected.ts';
 import type { Reflector } from './reflector.ts';
@@ -66,6 +66,7 @@ export function createNamespacedViews<T extends AnyObject>(options: {
   readonly log: Logger;
 }): NamespacedViews<T> {
   const { resource, clock, log } = options;
+  const takeTurn = createListTurns(clock);
   const views: View[] = [];
   const opened = new Map<string, NamespaceWatch>();
   const listeners = new Set<(namespace: string) => void>();
@@ -82,6 +83,7 @@ export function createNamespacedViews<T extends AnyObject>(options: {
     if (stopped || opened.has(namespace)) return;
     const watch = createNamespaceWatch({
       ...options,
+      takeTurn,
       namespace,
       project: object => views.map(({ project }) => project(object)),
       onChange: (key, old, current) => views.forEach(({ put }, index) => put(key, old?.[index], current?.[index])),
