@@ -90,7 +90,11 @@ function workerDeps({ log, tracing, redis, alarm }: Parts, shared: SharedWork) {
   return {
     redis,
     pushes,
-    paced: createPacedStarts(STARTS_AT_ONCE, () => caughtUp(redis)),
+    paced: createPacedStarts(
+      STARTS_AT_ONCE,
+      () => caughtUp(redis),
+      error => log.error({ err: error }, 'failed to look for the lost claims of a part'),
+    ),
     ...createPartCalls(redis),
     keys,
     version: VERSION,
