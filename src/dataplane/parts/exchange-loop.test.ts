@@ -6,7 +6,7 @@ import { createExchangeLoop } from './exchange-loop.ts';
 import type { HeldClaim } from './held-claim.ts';
 import type { PartWorkerDeps } from './part-worker-deps.ts';
 import { createPushCount } from './push-count.ts';
-import { createRoom } from './room.ts';
+import { createRoom, type RoomShare } from './room.ts';
 
 const ANSWER: Extract<ExchangeAnswer, { answer: 'OK' | 'CLOSED' | 'HELD' }> = {
   answer: 'OK',
@@ -32,13 +32,13 @@ afterEach(() => {
 });
 
 /** Starts a loop whose exchanges are answered by the test. */
-function start() {
+function start(room: RoomShare = createRoom(100).join('ten_a')) {
   const book = createClaimBook();
   const answers: (() => void)[] = [];
-  const calls: { readonly ended: number; readonly most: number }[] = [];
-  const exchange: Exchange = (_part, _holding, completions, most) =>
+  const calls: { readonly ended: number; readonly most: number; readonly limit: number }[] = [];
+  const exchange: Exchange = (_part, { limit }, completions, most) =>
     new Promise(resolve => {
-      calls.push({ ended: completions.length, most });
+      calls.push({ ended: completions.length, most, limit });
       answers.push(() => resolve(ANSWER));
     });
   const monotonicMs = () => Date.now();
@@ -46,7 +46,7 @@ function start() {
     deps: { name: 'd1', monotonicMs, exchange } as unknown as PartWorkerDeps,
     part: { tenant: 'ten_a', queue: 'orders', gen: 'g1', number: 0 },
     book,
-    room: createRoom(100).join('ten_a'),
+    room,
     count: createPushCount(),
     sending: () => 0,
     fence: async () => {},
@@ -117,4 +117,28 @@ test('an exchange can claim the next event of every lane whose attempt it ends',
   await vi.advanceTimersByTimeAsync(1);
   expect(calls.reduce((sum, { ended }) => sum + ended, 0)).toBe(300);
   for (const { ended, most } of calls) expect(ended).toBeLessThanOrEqual(most);
+});
+
+test('an exchange that had no room for another claim is repeated if others have released some in the meantime', async () => {
+  const room = createRoom(7, 2);
+  const [share, other] = [room.join('ten_a'), room.join('ten_a')];
+  const { loop, book, calls, answers, held } = start(share);
+  const claims = ['one', 'two'].map((lane): HeldClaim => ({ ...held, claim: { ...held.claim, lane } }));
+  for (const each of claims) book.take(each);
+  share.take(2);
+  other.limit(0, () => {});
+  other.reserve(2);
+  book.end(claims[0] as HeldClaim, { lane: 'one', ref: '1', outcome: 'delivered', reason: '200', latencyMs: 1 });
+  loop.completed();
+  await vi.advanceTimersByTimeAsync(7);
+  expect(calls).toMatchObject([{ ended: 1, limit: 1 }]);
+  other.take(1);
+  other.give(0);
+  answers[0]?.();
+  await vi.advanceTimersByTimeAsync(7);
+  expect(calls).toMatchObject([{}, { ended: 0, limit: 2 }]);
+  // There was room this time, and nothing to claim.
+  answers[1]?.();
+  await vi.advanceTimersByTimeAsync(7);
+  expect(calls).toHaveLength(2);
 });

@@ -185,14 +185,13 @@ export function createExchangeLoop(options: {
     isBeatDue = false;
     isLingering = false;
     const sentMs = monotonicMs();
-    const caller = { dispatcher: name, number: ++calls, readyMs: READY_MS };
-    const holding = { ...caller, limit, held: holds, holdsAlone: book.holdsAlone() };
+    const caller = { dispatcher: name, number: ++calls, readyMs: READY_MS, limit };
     // Nothing should be pushed while it would be lost.
-    const roomBytes = options.isListening() ? ROOM_BYTES : 0;
-    const seen = { pushed: count.pushed(), bytes: count.bytes(), roomBytes };
+    const seen = { pushed: count.pushed(), bytes: count.bytes(), roomBytes: options.isListening() ? ROOM_BYTES : 0 };
+    const holding = { ...caller, held: holds, holdsAlone: book.holdsAlone(), ...seen };
     let answer: ExchangeAnswer;
     try {
-      answer = await deps.exchange(part, { ...holding, ...seen }, completing, isStopping ? 0 : AT_ONCE);
+      answer = await deps.exchange(part, holding, completing, isStopping ? 0 : AT_ONCE);
     } catch (error) {
       deps.tally?.exchanged('failed');
       // It is possible that the call was made anyway. If a result is sent twice, it is only used once. If there are new
@@ -226,7 +225,8 @@ export function createExchangeLoop(options: {
     if (answer.more && !isStopping) isWanted = true;
     if (answer.answer !== 'OK') wantLater();
     options.onAnswer(answer, sentMs);
-    room.give(written, want);
+    const claimed = answer.events.reduce((sum, { claims }) => sum + claims.length, 0);
+    room.give(written, isStopping || claimed < limit - holds + written ? want : undefined);
     if (stopping !== undefined && isStopping && !stopping.isToldOf) {
       stopping.isToldOf = true;
       reclaimWanted = true;

@@ -159,7 +159,7 @@ function exchangeAll(parts: readonly Exchanging[], { below, pick }: Choices, che
       const isFailed = below(10) === 0;
       const claimed = isFailed ? 0 : Math.max(0, Math.min(128, limit - held + ended));
       share.take(claimed);
-      share.give(isFailed ? 0 : ended, want);
+      share.give(isFailed ? 0 : ended, isFailed || claimed < limit - held + ended ? want : undefined);
       part.held += isFailed ? 0 : claimed - ended;
       part.isWanted = isFailed || claimed === 128;
     } else if (part.isWanted || below(10) === 0) {
@@ -188,6 +188,62 @@ test.each([
   expect(most).toBeGreaterThan(SIZE / 3);
   expect(least).toBeGreaterThanOrEqual(1_024);
   expect(SIZE - room.free()).toBe(parts.reduce((sum, { held }) => sum + held, 0));
+});
+
+/** A part with events that wait to be claimed. */
+interface Supplied extends Exchanging {
+  waiting: number;
+  /** The limit after the last exchange, up to which events are pushed. */
+  pushedUpTo: number;
+}
+
+/** Stores an event of the part, or starts or ends an exchange, as in `exchange-loop.ts`. */
+function step(part: Supplied, { below }: Choices): void {
+  const { share, limit, held, want } = part;
+  if (below(3) === 0) {
+    const isPushed = held < part.pushedUpTo;
+    share.take(isPushed ? 1 : 0);
+    part.held += isPushed ? 1 : 0;
+    part.waiting += isPushed ? 0 : 1;
+    part.isWanted ||= !isPushed;
+  } else if (limit === undefined) {
+    if (!part.isWanted && held === 0) return;
+    part.limit = share.limit(held, want);
+    share.reserve(Math.max(0, part.limit - held));
+    part.isWanted = false;
+  } else {
+    const ended = below(held + 1);
+    const budget = limit - held + ended;
+    const claimed = Math.max(0, Math.min(budget, part.waiting));
+    share.take(claimed);
+    part.limit = undefined;
+    part.pushedUpTo = limit;
+    part.held += claimed - ended;
+    part.waiting -= claimed;
+    part.isWanted ||= budget > 0 && part.waiting > 0;
+    share.give(ended, claimed < budget ? want : undefined);
+  }
+}
+
+test('in small rooms, no part waits for the room that is left by others', () => {
+  const random = createChoices(21);
+  let [quiet, left] = [0, 0];
+  for (let world = 0; world < 400; world++) {
+    const room = createRoom(5 + random.below(10), 1 + random.below(2));
+    const tenants = Array.from({ length: 2 + random.below(2) }, () => random.pick(['a', 'b', 'c']));
+    const parts = join(room, ...tenants).map((part): Supplied => {
+      const supplied = Object.assign(createExchanging(part), { waiting: 0, pushedUpTo: 0, isWanted: false });
+      return Object.assign(supplied, { want: () => void (supplied.isWanted = true) });
+    });
+    for (let i = 0; i < 40; i++) {
+      step(random.pick(parts), random);
+      if (parts.some(part => part.isWanted || part.limit !== undefined)) continue;
+      quiet++;
+      if (parts.some(({ share, waiting }) => waiting > 0 && share.free() > 0)) left++;
+    }
+  }
+  expect(left).toBe(0);
+  expect(quiet).toBeGreaterThan(400);
 });
 
 test('reserved room does not count as held, is used first, and ends when room is assigned', () => {

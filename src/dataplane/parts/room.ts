@@ -37,8 +37,9 @@ export interface RoomShare {
   /** Takes from what is reserved first. */
   readonly take: (count: number) => void;
   /**
-   * Also ends the reservation. This calls as many of the waiting functions as there is room for. An exchange excludes
-   * its own function because it has already claimed other events in place of those that it ended.
+   * Also ends the reservation. This calls as many of the waiting functions as there is room for. An exchange that could
+   * have claimed more excludes its own function because nothing is waiting to be claimed. Otherwise, there can be room
+   * for another claim if other parts have given some in the meantime.
    */
   readonly give: (count: number, own?: () => void) => void;
   /** Calls the function a single time, as soon as there is room for `count`. Returns a function which stops waiting. */
