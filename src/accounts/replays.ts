@@ -37,7 +37,7 @@ export interface Replay {
  */
 export type ReplayAnswer =
   | (Replay & {
-      /** Whether the replay was started by an earlier call. */
+      /** True if the replay was started by an earlier call. */
       readonly isRepeated: boolean;
     })
   | { readonly answer: ReplayRefusal | 'SHORT' | 'CONFLICT' | 'BAD_ID' }
@@ -88,7 +88,7 @@ export interface ReplaysDeps {
   readonly reclaimTokens: (account: string) => Promise<boolean>;
 }
 
-/** How long replays are kept. This is the same time as for records. */
+/** The time that replays are kept, which is the same as for records. */
 const RECORD_TTL_MS = 726 * 3_600_000;
 /** The time after which an unknown inbox is considered deleted. The remaining events are refunded. */
 const ABANDON_AFTER_MS = 3_600_000;
@@ -99,7 +99,7 @@ const REF_CHARS = 15;
 const EVENT_CHARS = REF_CHARS + 2;
 
 interface Intent {
-  /** Whether it was charged by an earlier call. */
+  /** True if the replay was charged by an earlier call. */
   readonly isRepeated: boolean;
   readonly open: boolean;
   readonly inbox: InboxRef;

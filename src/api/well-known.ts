@@ -8,7 +8,7 @@ export const WORKSPACE_LABEL = 'sluice.dev/workspace';
 
 /**
  * Namespace label with the installation (`spec.instance`) that is responsible for the namespace. It remains when the
- * Workspace is deleted so that the same installation can clean up. This is not set by the default installation.
+ * Workspace is deleted so that the same installation can clean up. The default installation does not set this label.
  */
 export const INSTANCE_LABEL = 'sluice.dev/instance';
 

@@ -7,7 +7,7 @@ const LINE_BYTES = 1_024;
 /** The longest argument whose end can be missing. Sluice never writes longer arguments. */
 const TORN_BYTES = 64 << 20;
 
-/** How many bytes are complete, or where the file is damaged. */
+/** The number of complete bytes, or the position of the damage. */
 type Ending = { readonly keptBytes: number } | { readonly damagedAt: number };
 
 /** The result of `repairAppendOnlyFile`. */
@@ -86,7 +86,7 @@ function createReader(fd: number, size: number) {
 
 type Reader = ReturnType<typeof createReader>;
 
-/** Why a command can't be read: the file ends before its end, or it isn't a command. */
+/** The reason why a command can't be read: the file ends before the command does, or the bytes aren't a command. */
 type Unreadable = 'torn' | 'damaged';
 
 function findEnding(fd: number, size: number): Ending {
@@ -144,8 +144,8 @@ function readNumber(reader: Reader, at: number, prefix: string): { value: number
 }
 
 /**
- * Whether the file ends within this argument. Its bytes are not searched for other commands, because a producer can
- * publish an event that looks like a command.
+ * Returns true if the file ends within this argument. Its bytes are not searched for other commands, because a producer
+ * can publish an event that looks like a command.
  */
 function isTorn(reader: Reader, at: number, length: number): boolean {
   const left = reader.size - at;

@@ -12,8 +12,8 @@ import { DRAINING, type HeldObject, NO_BACKLOG } from './uninstall-plan.ts';
 /** The number of finalizers removed at the same time. */
 const AT_ONCE = 8;
 /**
- * How often the objects are listed. If objects change while their finalizers are being removed, they need to be listed
- * again.
+ * The number of times that the objects are listed. If objects change while their finalizers are being removed, they
+ * need to be listed again.
  */
 const PASSES = 10;
 /** Shared by all objects without a different one. */

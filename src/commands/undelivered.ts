@@ -44,7 +44,7 @@ export async function findUndelivered(
   }
 }
 
-/** Returns the names of all workspaces, by their id (`ten_…`). This is required because Redis only contains the ids. */
+/** Returns the names of all workspaces, by their id (`ten_…`). Required because Redis only contains the ids. */
 function workspacesOf(objects: readonly HeldObject[]): ReadonlyMap<string, string> {
   const names = objects.flatMap(({ kind, metadata, spec }) => {
     if (kind === 'Workspace') return [metadata.name];

@@ -10,7 +10,7 @@ export interface UninstallSettings {
   readonly instance: string;
   /** `SLUICE_NAMESPACE`. */
   readonly namespace: string | undefined;
-  /** The value of `SLUICE_SECRETS_ROLE`. This is also used as the name of the RoleBindings. */
+  /** The value of `SLUICE_SECRETS_ROLE`. Also the name of the RoleBindings. */
   readonly secretsRole: string | undefined;
   /** Undefined if Redis can't be used. In this case, `redisProblems` contains the reason. */
   readonly redis: RedisSettings | undefined;

@@ -26,7 +26,7 @@ interface MailConfig {
   readonly server: SmtpServer;
   readonly from: Mailbox;
   readonly acceptUrl: string | undefined;
-  /** Whether emails may be sent to a server on another machine without TLS. */
+  /** True if emails may be sent to a server on another machine without TLS. */
   readonly plainText: boolean;
 }
 
@@ -56,11 +56,11 @@ export interface Config {
     readonly perKey: number;
     readonly perWorkspace: number;
   };
-  /** Where the facade writes audit lines. */
+  /** The destination of audit lines. */
   readonly audit: AuditTarget;
-  /** Whether invitations can only be answered by callers with the invited email address. */
+  /** True if only callers with the invited email address can answer an invitation. */
   readonly requireInvitedEmail: boolean;
-  /** Whether the facade serves its reference. */
+  /** True if the facade serves its reference. */
   readonly servesReference: boolean;
   /** Undefined if there is no mail server. */
   readonly mail: MailConfig | undefined;
@@ -81,11 +81,11 @@ export interface Config {
   readonly namespace: string | undefined;
   /** Name of this installation, or `''` for the default one. */
   readonly instance: string;
-  /** How long the process continues to serve requests after SIGTERM. */
+  /** The time that the process continues to serve requests after SIGTERM. */
   readonly shutdownDelayMs: number;
   /** Undefined if tracing is disabled. */
   readonly tracing: TracingConfig | undefined;
-  /** Where to look for the API server. A field is undefined if its variable is not set. */
+  /** The settings for finding the API server. A field is undefined if its variable is not set. */
   readonly kubernetes: {
     /** `KUBECONFIG`: the path of a kubeconfig, or several paths separated by `:`. */
     readonly kubeconfig: string | undefined;

@@ -3,7 +3,7 @@ import { AccountLimits, LIMIT_NAMES, type LimitName } from '../api/kinds/account
 import { DEFAULT_LIMITS, type LimitPolicy, type Limits } from '../core/limits/limits.ts';
 import { nearestName } from '../core/problems/nearest-name.ts';
 
-/** The limits in the format of the variable. This is null if the limit is set to `unlimited`. */
+/** The limits in the format of the variable. Null if the limit is set to `unlimited`. */
 type Written = Readonly<Partial<Record<LimitName, number | null>>>;
 
 const UNLIMITED = 'unlimited';

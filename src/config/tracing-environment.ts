@@ -121,7 +121,7 @@ function isProtocol(text: string): text is TracingConfig['protocol'] {
   return text === 'http/protobuf' || text === 'http/json';
 }
 
-/** Parses W3C Baggage without properties. This is required by the OpenTelemetry specification. */
+/** Parses W3C Baggage without properties. Required by the OpenTelemetry specification. */
 function parsePairs(text: string | undefined): Record<string, string> | undefined {
   const pairs: Record<string, string> = {};
   for (const pair of (text ?? '').split(',')) {

@@ -73,7 +73,7 @@ export interface ControllerOptions {
 
 /** ControllerRole is the interface of the controller role. */
 export interface ControllerRole extends Runtime {
-  /** Whether this replica is the leader and able to apply objects. */
+  /** Returns true if this replica is the leader and able to apply objects. */
   readonly works: () => boolean;
   /** Returns the id of the Redis that the leader writes to, if another replica leads. */
   readonly leadersStore: () => string | undefined;

@@ -79,7 +79,7 @@ export function createLeadership(deps: LeadershipDeps) {
       });
     },
 
-    /** Whether this replica has a term and is able to apply objects. */
+    /** Returns true if this replica has a term and is able to apply objects. */
     works: (): boolean => {
       const state = terms.lasting();
       return state !== undefined && state.applied && state.failure === undefined;
@@ -98,8 +98,8 @@ export function createLeadership(deps: LeadershipDeps) {
     }),
 
     /**
-     * Applies all tenants again after reconnecting to Redis. This is required because writes in progress may have been
-     * lost, or Redis may have been restored from older data.
+     * Applies all tenants again after reconnecting to Redis. Required because writes in progress may have been lost, or
+     * Redis may have been restored from older data.
      */
     onReconnect: (): void => {
       if (!hasEpoch()) return;

@@ -2,9 +2,7 @@ import type { ControlStore } from '../record/control-store.ts';
 import type { Logger } from '../telemetry/log.ts';
 import { type Clock, sleep } from '../time/clock.ts';
 
-/**
- * The delay between the loss and the rebuild, in milliseconds. This is required because Redis may still be starting.
- */
+/** The delay between the loss and the rebuild, in milliseconds. Required because Redis may still be starting. */
 const REBUILD_AFTER_MS = 2_000;
 const CHECK_EVERY_MS = 1_000;
 
@@ -33,7 +31,7 @@ export async function watchForLoss({ clock, over, log, ...deps }: LossWatchDeps)
       return false;
     }
   }
-  /** Whether the control state has been lost since the last rebuild. Redis may already contain it again. */
+  /** True if the control state has been lost since the last rebuild. Redis may already contain it again. */
   let isDue = false;
   while (!over.aborted) {
     await sleep(clock, CHECK_EVERY_MS, over);

@@ -90,7 +90,7 @@ function describe({ namespace, holder }: RivalLease, instance: string): string {
   return `Namespace ${namespace} has an installation ${named}, ${state}. This replica does not lead because both would manage the same Workspaces, and events could be lost. Set SLUICE_INSTANCE (instance in the chart values) to another name. If that installation does not exist anymore, run kubectl delete lease ${LEASE_NAME} --namespace ${namespace}.`;
 }
 
-/** What to change if the Leases of other namespaces can't be listed because a permission is missing. */
+/** The remedy if the Leases of other namespaces can't be listed because a permission is missing. */
 export const LIST_FORBIDDEN = `The Leases named ${LEASE_NAME} of other namespaces cannot be listed, so this replica does not know whether another installation with the same name leads. Bind the ClusterRole sluice-controller, which includes this permission.`;
 
 function textOf(error: unknown): string {

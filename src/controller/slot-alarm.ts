@@ -13,7 +13,7 @@ const SAME_ALARM_MS = 1_000;
 export function createSlotAlarm(deps: {
   readonly caches: Pick<Caches, 'Integration' | 'Workspace'>;
   readonly control: Pick<ControlStore, 'readCluster'>;
-  /** Whether this replica has claimed an epoch in a term that has not ended yet. */
+  /** Returns true if this replica has claimed an epoch in a term that has not ended yet. */
   readonly hasEpoch: () => boolean;
   /** Reads the tenant from Redis and then applies it again. */
   readonly reapply: (tenant: string) => void;

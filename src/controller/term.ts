@@ -24,11 +24,11 @@ export interface TermState {
   store: string | undefined;
   /** The reason why writes are not allowed. Undefined if writes are allowed. */
   held: string | undefined;
-  /** Whether at least one tenant has been applied, or there are no tenants. */
+  /** True if at least one tenant has been applied, or there are no tenants. */
   applied: boolean;
   /**
-   * The reason why the term is not working. This is either the last error while starting or rebuilding, or the loss
-   * that caused the rebuild.
+   * The reason why the term is not working: either the last error while starting or rebuilding, or the loss that caused
+   * the rebuild.
    */
   failure: unknown;
 }

@@ -10,7 +10,8 @@ export interface DueLoopOptions {
   /** The maximum number of members this process works on at once. */
   readonly concurrency: number;
   /**
-   * How long a picked hint is leased to us. After a crash, another process can take it over when this time has passed.
+   * The time for which a picked hint is leased to this process. After a crash, another process can take it over when
+   * this time has passed.
    */
   readonly leaseMs: number;
   /**
@@ -18,7 +19,7 @@ export interface DueLoopOptions {
    * milliseconds), or null.
    */
   readonly run: (member: string) => Promise<number | null>;
-  /** This is called if a member is due again while there is already work on it. */
+  /** Called if a member is due again while there is already work on it. */
   readonly poke?: (member: string) => void;
   /**
    * The maximum time between two checks of a partition. This bounds the delay after a lost message; an idle system pays
@@ -26,13 +27,13 @@ export interface DueLoopOptions {
    */
   readonly sweepMs?: number;
   readonly token: () => string;
-  /** This is called if a turn of work has failed. The error is logged, and the turn will be retried. */
+  /** Called if a turn of work has failed. The error is logged, and the turn will be retried. */
   readonly onFailure?: () => void;
 }
 
 export interface DueLoop {
   readonly start: () => void;
-  /** Checks all of the partitions immediately. This is used if messages might have been lost. */
+  /** Checks all of the partitions immediately. Used if messages might have been lost. */
   readonly lookEverywhere: () => void;
   /** Stops picking new work and waits for whatever is still running. */
   readonly stop: () => Promise<void>;
@@ -47,9 +48,9 @@ interface Working {
   /** The partition of this hint. */
   partition: number;
   token: string;
-  /** Whether the member was picked again while there was already work on it. */
+  /** True if the member was picked again while there was already work on it. */
   again: boolean;
-  /** Whether the hint was lowered after we have started to settle it. */
+  /** True if the hint was lowered after we have started to settle it. */
   lowered: boolean;
 }
 

@@ -185,7 +185,7 @@ function accessOf({ caches }: Facade, { access }: Route, identity: Identity, ins
   return accessGiven(identity, workspace, caches.get('Account', { name: workspace.spec.account }));
 }
 
-/** Whether to write an audit line. Other reads are too frequent and don't change anything. */
+/** Returns true if a call needs an audit line. Other reads are too frequent and don't change anything. */
 const isAudited = ({ method, showsSecret = false }: Route) => method !== 'GET' || showsSecret;
 
 /**

@@ -101,7 +101,7 @@ export function createFacadeServer(options: {
   connectionOf?: ConnectionAddress | undefined;
   /** Program version, shown in the reference. */
   version: string;
-  /** Whether to serve `/openapi.json` and `/docs`. Defaults to true. */
+  /** If true, serves `/openapi.json` and `/docs`. Defaults to true. */
   servesReference?: boolean;
   limits?: Partial<FacadeLimits>;
 }): FacadeServer {

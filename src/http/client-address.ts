@@ -3,8 +3,8 @@ import { parseNetwork } from '../core/delivery/network.ts';
 import { createRecentMap } from '../time/recent-map.ts';
 
 /**
- * Returns a request's client, as a key for limits. This is the IPv4 address, or the /64 of the IPv6 address. An
- * IPv4 address mapped to IPv6 has the same key as the IPv4 address.
+ * Returns a request's client, as a key for limits: the IPv4 address, or the /64 of the IPv6 address. An IPv4 address
+ * mapped to IPv6 has the same key as the IPv4 address.
  */
 export type ClientAddress = (request: Pick<IncomingMessage, 'socket' | 'headers'>) => string;
 
@@ -64,9 +64,9 @@ export function createConnectionAddress(trusted: readonly string[]): ConnectionA
 }
 
 /**
- * Creates the function that returns a request's client. This is the connection's address unless it is in one
- * of the `trusted` networks (CIDR). Then, the rightmost address in X-Forwarded-For that isn't trusted either counts.
- * Addresses to the left of it can't be trusted, because any client could have added them.
+ * Creates the function that returns a request's client: the connection's address unless it is in one of the `trusted`
+ * networks (CIDR). Then, the rightmost address in X-Forwarded-For that isn't trusted either counts. Addresses to the
+ * left of it can't be trusted, because any client could have added them.
  * @throws RangeError if a network is not in CIDR notation
  */
 export function createClientAddress(trusted: readonly string[]): ClientAddress {

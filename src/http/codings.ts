@@ -10,8 +10,8 @@ const COMPRESSED: RefusalFacts = {
 };
 
 /**
- * The details of the 415 response to a body with a transfer coding other than `chunked`. This is necessary because Node
- * only removes the chunks, so the bytes would still be compressed.
+ * The details of the 415 response to a body with a transfer coding other than `chunked`. Necessary because Node only
+ * removes the chunks, so the bytes would still be compressed.
  */
 const TRANSFER_CODED: RefusalFacts = {
   detail:

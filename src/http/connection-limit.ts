@@ -42,9 +42,9 @@ interface Place {
  * Limits a server's connections. Those of trusted proxies are only limited in total because they are shared by many
  * clients.
  *
- * A client must not be able to lock out others by holding connections. This is why a new connection takes the place of
- * one that waits for its client, whether this is for the next request, or for the rest of one. We don't distinguish
- * them by address because all connections may have the address of a proxy.
+ * A client must not be able to lock out others by holding connections. Therefore, a new connection takes the place of
+ * one that waits for its client, either for the next request or for the rest of one. We don't distinguish them by
+ * address because all connections may have the address of a proxy.
  */
 export function createConnectionLimit(options: {
   /** If omitted, there is no limit by address. */

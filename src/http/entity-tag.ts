@@ -5,12 +5,12 @@ export function entityTagOf(text: string): string {
   return `"${createHash('sha256').update(text, 'utf8').digest('base64url').slice(0, 22)}"`;
 }
 
-/** Whether the tag matches an `If-None-Match` field (RFC 9110, 13.1.2). Weak and strong tags are equal. */
+/** Returns true if the tag matches an `If-None-Match` field (RFC 9110, 13.1.2). Weak and strong tags are equal. */
 export function matchesWeakly(field: string, tag: string): boolean {
   return tagsOf(field).some(each => each === '*' || each.replace(/^W\//, '') === tag);
 }
 
-/** Whether the tag matches an `If-Match` field (RFC 9110, 13.1.1). Weak tags never match. */
+/** Returns true if the tag matches an `If-Match` field (RFC 9110, 13.1.1). Weak tags never match. */
 export function matchesStrongly(field: string, tag: string): boolean {
   return tagsOf(field).some(each => each === '*' || each === tag);
 }

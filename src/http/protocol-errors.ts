@@ -5,7 +5,7 @@ import { PROBLEMS, type ProblemCode } from '../core/problems/problems.ts';
 interface Refusal {
   readonly code: ProblemCode;
   /**
-   * This is a literal because importing it from node:http would load all of the lazy parts, including the bundled fetch
+   * A literal, because importing it from node:http would load all of the lazy parts, including the bundled fetch
    * client.
    */
   readonly reason: string;

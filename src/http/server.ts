@@ -54,9 +54,9 @@ export interface HttpServer {
    */
   readonly serveFirst: (serve: (request: IncomingMessage, response: ServerResponse, pass: () => void) => void) => void;
   /**
-   * Whether the response to a request should ask the client to open a new connection (`Connection: close`). While
-   * draining, this is the last response of each connection, and requests behind it are not processed. Call this for
-   * each response that is sent without Fastify.
+   * Returns true if the response to a request should ask the client to open a new connection (`Connection: close`).
+   * While draining, this is the last response of each connection, and requests behind it are not processed. Call this
+   * for each response that is sent without Fastify.
    */
   readonly endsConnection: (request: IncomingMessage) => boolean;
   /** Runs a function in the next iteration of the event loop, after connections that have arrived until then. */

@@ -14,7 +14,7 @@ export type Selection = {
   readonly namespace?: string | undefined;
   readonly labelSelector?: string | undefined;
   readonly fieldSelector?: string | undefined;
-  /** Whether the server should only return the `metadata` of each object. */
+  /** True if the server should only return the `metadata` of each object. */
   readonly metadataOnly?: boolean | undefined;
 };
 
@@ -28,12 +28,11 @@ export type Waiting = {
 type ApplyOptions = Waiting & {
   readonly fieldManager: string;
   /**
-   * Whether to overwrite fields owned by other managers. If this is not set, a 409 error is returned instead. Defaults
-   * to false.
+   * If true, overwrites fields owned by other managers. If false, a 409 error is returned instead. Defaults to false.
    */
   readonly force?: boolean;
   readonly subresource?: 'status';
-  /** Whether to only validate the object and set its defaults, without storing it. */
+  /** If true, only validates the object and sets its defaults, without storing it. */
   readonly dryRun?: boolean;
 };
 
@@ -72,8 +71,8 @@ export type KubeClient = {
       /** If no data is received for this time, the connection is considered dead. The default is 90,000. */
       readonly inactivityMs?: number;
       /**
-       * Whether to start with all objects (at least as new as the call) instead of a `resourceVersion`. They are
-       * followed by a bookmark with the `k8s.io/initial-events-end` annotation.
+       * If true, the watch starts with all objects (at least as new as the call) instead of a `resourceVersion`. They
+       * are followed by a bookmark with the `k8s.io/initial-events-end` annotation.
        */
       readonly sendInitialEvents?: boolean;
     },
@@ -119,7 +118,7 @@ export type KubeClient = {
   readonly close: () => Promise<void>;
 };
 
-/** How long to wait for the start of a watch, in milliseconds. */
+/** The time to wait for the start of a watch, in milliseconds. */
 const START_WITHIN_MS = 30_000;
 
 /** Returns the body and the fields that identify the object. */

@@ -14,7 +14,7 @@ export const NO_ANSWER = 0;
  */
 export class KubeError extends Error {
   override readonly name = 'KubeError';
-  /** The HTTP status code. This is 0 if there was no response. */
+  /** The HTTP status code. 0 if there was no response. */
   readonly status: number;
   /**
    * The reason returned by Kubernetes, such as `NotFound`, `Conflict`, or `Invalid`. Without a valid response, this is
@@ -23,7 +23,7 @@ export class KubeError extends Error {
   readonly reason: string;
   /** Value from the `Retry-After` header or the Status details. */
   readonly retryAfterSeconds: number | undefined;
-  /** The field managers that caused a conflict in a server-side apply request. This is empty for any other error. */
+  /** The field managers that caused a conflict in a server-side apply request. Empty for any other error. */
   readonly conflictManagers: readonly string[];
   declare readonly causes: readonly ErrorCause[];
   /**
@@ -48,7 +48,7 @@ export class KubeError extends Error {
     this.reason = reason;
     this.retryAfterSeconds = facts.retryAfterSeconds;
     this.conflictManagers = conflictManagers(causes);
-    // This is non-enumerable because loggers that print all properties of an error would otherwise print object values.
+    // Non-enumerable, because loggers that print all properties of an error would otherwise print object values.
     Object.defineProperty(this, 'causes', { value: causes });
     Object.defineProperty(this, 'detail', { value: detail });
   }

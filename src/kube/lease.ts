@@ -37,7 +37,7 @@ export type Lease = {
   readonly instance?: string | undefined;
 };
 
-/** What a Lease contains in addition to its spec. */
+/** The content of a Lease in addition to its spec. */
 export type LeaseMarks = {
   readonly labels: Readonly<Record<string, string>>;
   /**
@@ -126,7 +126,7 @@ export type RivalLease = {
   readonly store: string | undefined;
 };
 
-/** How long to wait for the Leases of all namespaces, in milliseconds. */
+/** The time to wait for the Leases of all namespaces, in milliseconds. */
 const LIST_WITHIN_MS = 5_000;
 
 /**

@@ -12,8 +12,8 @@ export type List = <T, P>(
       /** The number of objects in each chunk. The default is 500. */
       readonly limit?: number;
       /**
-       * Whether to receive the objects as a stream from the server's watch cache, if the server supports it. This uses
-       * much less memory than chunks because the server has to read those from etcd. An object that changes in the
+       * If true, receives the objects as a stream from the server's watch cache, if the server supports it. A stream
+       * uses much less memory than chunks, which the server has to read from etcd. An object that changes in the
        * meantime may be newer than the other objects. Defaults to false.
        */
       readonly streamed?: boolean;

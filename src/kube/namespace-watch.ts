@@ -9,9 +9,9 @@ import { createReflector } from './reflector.ts';
 import { collectionPath, type Resource } from './resource.ts';
 
 /**
- * Whether it is possible to read the objects in a namespace: `closed` if the objects are not required, `pending` until
- * they have been listed, and `forbidden` if the last response of the API server was a 403. For a forbidden namespace,
- * all objects that were read before are kept.
+ * The access to the objects in a namespace: `closed` if the objects are not required, `pending` until they have been
+ * listed, and `forbidden` if the last response of the API server was a 403. For a forbidden namespace, all objects that
+ * were read before are kept.
  */
 export type NamespaceAccess = 'closed' | 'pending' | 'readable' | 'forbidden';
 
@@ -19,8 +19,8 @@ export type NamespaceAccess = 'closed' | 'pending' | 'readable' | 'forbidden';
 const BACKOFF: Backoff = { firstMs: 200, mostMs: 60_000 };
 
 /**
- * How long lists can fail, or can get no response, before nobody waits for this namespace anymore, in milliseconds. The
- * trouble of a namespace must not stop the others.
+ * The time after which nobody waits for a namespace anymore whose lists fail or get no response, in milliseconds. A
+ * problem with one namespace must not stop the others.
  */
 const FAILING_AFTER_MS = 10_000;
 
@@ -48,7 +48,7 @@ type Values = readonly unknown[];
  */
 export interface NamespaceWatch {
   readonly access: () => Exclude<NamespaceAccess, 'closed'>;
-  /** Whether the objects in this namespace have been listed before. */
+  /** Returns true if the objects in this namespace have been listed before. */
   readonly wasRead: () => boolean;
   /** Same as `wasRead`, but false after a `relist` that has failed, until the objects have been listed again. */
   readonly isCurrent: () => boolean;

@@ -18,12 +18,12 @@ export interface NamespacedViews<T extends AnyObject> {
    * shared by all views. Call this before the first `open`.
    */
   readonly view: <P>(project: (object: T) => P | undefined, indexers?: Indexers<P>) => Reflector<P>;
-  /** Starts to watch a namespace. This is a no-op if it is open. */
+  /** Starts to watch a namespace. Does nothing if it is open. */
   readonly open: (namespace: string) => void;
   /** Ends the watch for a namespace and removes its objects from all views. */
   readonly close: (namespace: string) => void;
   readonly access: (namespace: string) => NamespaceAccess;
-  /** Whether the objects in this namespace have been listed since it was opened. */
+  /** Returns true if the objects in this namespace have been listed since it was opened. */
   readonly wasRead: (namespace: string) => boolean;
   /** Same as `wasRead`, but false after a `relist` that has failed, until the objects have been listed again. */
   readonly isCurrent: (namespace: string) => boolean;

@@ -4,7 +4,7 @@ export type ObjectMeta = {
   readonly namespace?: string | undefined;
   readonly uid: string;
   readonly resourceVersion: string;
-  /** This is not set if the kind does not have a spec, e.g. Secrets. */
+  /** Not set if the kind does not have a spec, e.g. Secrets. */
   readonly generation?: number | undefined;
   readonly creationTimestamp?: string | undefined;
   readonly deletionTimestamp?: string | undefined;

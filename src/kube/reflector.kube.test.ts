@@ -88,7 +88,7 @@ describe('reflector', () => {
     await put('doomed', '1');
     await until(() => reflector.store.get('default/doomed') === '1');
     await cluster.killApiServer();
-    // This is longer than one pause of the backoff, so several attempts fail.
+    // Longer than one pause of the backoff, so several attempts fail.
     await delay(3_000);
     await cluster.startApiServer();
     const other = connect({ kubeconfig: cluster.kubeconfig });

@@ -15,7 +15,7 @@ export type Reflector<P> = Pick<Reflected<P>, 'store' | 'subscribe'> & {
   readonly resource: Resource;
   /** Keeps the cache up to date until the signal is aborted. Errors are retried. Must only be called once. */
   readonly run: (signal: AbortSignal) => Promise<void>;
-  /** Whether the first list has been completed. */
+  /** Returns true if the first list has been completed. */
   readonly hasSynced: () => boolean;
   /** Resolves when the first list has been completed. */
   readonly synced: Promise<void>;
@@ -124,7 +124,7 @@ async function watchOnce<P>(
     reflected.apply(event);
   }
   if (events === 0 && clock.nowMs() - beganMs < SHORTEST_WATCH_MS) throw new Error('the watch ended immediately');
-  // This is not a failure, because the server closes the watch after its timeout.
+  // The end of a watch is not a failure, because the server closes the watch after its timeout.
   onProgress();
 }
 

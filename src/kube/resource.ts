@@ -4,7 +4,7 @@ import type { ObjectName } from './object.ts';
 
 /** Everything about a kind needed to build API server paths. */
 export type Resource = {
-  /** API group. This is empty for the core group. */
+  /** API group. Empty for the core group. */
   readonly group: string;
   readonly version: string;
   readonly kind: string;

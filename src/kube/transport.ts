@@ -24,10 +24,7 @@ export type Call = {
    * started. Defaults to 30 seconds.
    */
   readonly timeoutMs?: number | undefined;
-  /**
-   * Whether the server may compress the response. It will only do this if the size is more than 128 KiB. Defaults to
-   * false.
-   */
+  /** If true, the server may compress the response, which it only does above 128 KiB. Defaults to false. */
   readonly compressed?: boolean;
   /** Connections to use. Defaults to `calls`. */
   readonly over?: Exclude<keyof Dispatchers, 'watches'> | undefined;

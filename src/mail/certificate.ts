@@ -25,7 +25,7 @@ export async function readSmtpCertificateEnd({ host, port, secure }: SmtpServer)
       connection.once('error', reject);
       connection.connect(error => (error ? reject(error) : resolve()));
     });
-    // This is not part of the types, but it is the only way to access the certificate.
+    // The types do not contain this field, but it is the only way to access the certificate.
     const { _socket: socket } = connection as unknown as { readonly _socket: Partial<TLSSocket> };
     const end = socket.getPeerCertificate?.().valid_to;
     return end === undefined ? undefined : Date.parse(end);

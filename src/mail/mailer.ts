@@ -12,10 +12,10 @@ export class MailError extends Error {
   override readonly name = 'MailError';
   /** SMTP reply code (`550`), or an error code (`ECONNECTION`, `ETIMEDOUT`, …). */
   readonly code: string;
-  /** Whether the server has permanently rejected this recipient or message. */
+  /** True if the server has permanently rejected this recipient or message. */
   readonly refused: boolean;
   /**
-   * Whether it is certain that the attempt failed before the recipient was submitted to the server. Otherwise, the
+   * True if it is certain that the attempt failed before the recipient was submitted to the server. Otherwise, the
    * server may have tried the address or may have accepted the email.
    */
   readonly unsent: boolean;
@@ -40,7 +40,7 @@ export interface MailerOptions {
   readonly from: Mailbox;
   /** URL of the page where an invitation's token can be accepted. */
   readonly acceptUrl: string | undefined;
-  /** Whether to allow `smtp://` without TLS if a server on another machine doesn't support it. Defaults to false. */
+  /** If true, allows `smtp://` without TLS if a server on another machine doesn't support it. Defaults to false. */
   readonly plainText?: boolean;
   /** The timeout for each step before the first command, in milliseconds. Defaults to 10,000. */
   readonly stepTimeoutMs?: number;
@@ -103,7 +103,7 @@ async function openTransport(
   onMessage: () => void,
 ) {
   const { host, port, secure, credentials } = server;
-  // This is loaded for the first email because many installations don't send any emails.
+  // Loaded for the first email, because many installations don't send any emails.
   const { default: nodemailer } = await import('nodemailer');
   const transport = nodemailer.createTransport({
     host,

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 
-/** A part of a stream. This is a single Redis slot that contains everything about its events. */
+/** A part of a stream: a single Redis slot that contains everything about its events. */
 export interface Part {
   /** `ten_…` */
   readonly tenant: string;
@@ -43,8 +43,8 @@ export function partKeys(part: Part) {
      */
     log: key('log'),
     /**
-     * HASH: ref → body without its rest. If a field is deleted, its memory is freed. This is different from an entry in
-     * a Redis stream.
+     * HASH: ref → body without its rest. If a field is deleted, its memory is freed. The memory of an entry in a Redis
+     * stream is not.
      */
     body: key('body'),
     /** HASH: '' (marker), group key → slots that it is active for, `gate/activations.lua`. */
@@ -120,8 +120,8 @@ export function recordsBucketOf(ms: number): number {
 const BASE32HEX = '0123456789abcdefghijklmnopqrstuv';
 
 /**
- * Returns the slot that a subscription has within its stream. This is a hash with 8 characters in base32hex (40 bits).
- * Slots don't need to be allocated.
+ * Returns the slot that a subscription has within its stream: a hash with 8 characters in base32hex (40 bits). Slots
+ * don't need to be allocated.
  */
 export function slotOf(subscription: string, inc: string): string {
   let bits = createHash('sha256').update(`${subscription}.${inc}`).digest().readUIntBE(0, 5);

@@ -3,7 +3,7 @@ import type { EventState } from '../core/events/event-state.ts';
 import type { Permission } from './inbox-reader.ts';
 import type { InboxRef } from './inbox-ref.ts';
 
-/** A single delivery. This is either the first delivery of an event or one of its replays. */
+/** A single delivery: either the first delivery of an event or one of its replays. */
 export interface DeliveryRef {
   readonly ref: string;
   readonly replayId?: string | undefined;
@@ -52,9 +52,9 @@ export interface InboxOperations {
     { readonly answer: 'OK'; readonly answers: readonly FinishAnswer[] } | { readonly answer: 'GONE' | 'PUSHED' }
   >;
   /**
-   * Returns open events that can be pulled by a subscription without an endpoint. This is the first event of each group
-   * key, starting with the oldest. If `all` is set, later events are included as well, in order and grouped by their
-   * key. Limited to `limit` (≤ 250) events and about 4 MiB. Events that are not acknowledged will be returned again.
+   * Returns open events that can be pulled by a subscription without an endpoint: the first event of each group key,
+   * starting with the oldest. If `all` is set, later events are included as well, in order and grouped by their key.
+   * Limited to `limit` (≤ 250) events and about 4 MiB. Events that are not acknowledged will be returned again.
    */
   readonly pull: (
     inbox: InboxRef,

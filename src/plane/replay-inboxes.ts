@@ -1,7 +1,7 @@
 import type { InboxRef } from './inbox-ref.ts';
 import type { ReplayPrice, ReplayRefusal, ReplaySelection } from './replay-prices.ts';
 
-/** This is longer than the period within which a chunk can be repeated. */
+/** The lifetime of a chunk, which is longer than the period within which a chunk can be repeated. */
 export const CHUNK_TTL_MS = 24 * 3_600_000;
 
 /** A chunk of a replay, containing events of a single inbox. */
@@ -14,7 +14,7 @@ export interface ReplayChunk {
   readonly place: string;
 }
 
-/** Where the events of inboxes are priced, and put into lanes. */
+/** Prices replays of inbox events, and puts these events into lanes. */
 export interface ReplayInboxes {
   readonly price: (
     inbox: InboxRef,

@@ -15,7 +15,7 @@ export type ReplaySelection =
       readonly fromMs: number;
       readonly toMs: number;
       readonly states: readonly ReplayableState[];
-      /** Where the operation before ended. */
+      /** The position at which the previous operation ended. */
       readonly cursor?: string | undefined;
     };
 

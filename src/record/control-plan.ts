@@ -132,7 +132,7 @@ function hashOps(key: string, have: Fields, want: Fields): PatchOp[] {
   return ops;
 }
 
-/** Whether a configuration has not changed since it was written, i.e. its version matches the content. */
+/** Returns true if a configuration has not changed since it was written, i.e. its version matches the content. */
 function isWhole({ cfgv, ...fields }: Fields): boolean {
   return cfgv === versionOf(fields);
 }
@@ -250,7 +250,7 @@ export function planRoutes(have: StoredRoutes, wanted: TenantRoutes): RoutesPlan
   return finish(planSteps(have, wanted));
 }
 
-/** This is like `planRoutes`, but there is a piece for each stream and for each integration. */
+/** Like `planRoutes`, but yields a piece for each stream and for each integration. */
 export function* planSteps(have: StoredRoutes, wanted: TenantRoutes): Steps<RoutesPlan> {
   const want = keepUnowned(have.routes, wanted);
   yield;

@@ -5,7 +5,7 @@ import { integrationKeys, queueKeys, slotTag, tenantKeys } from '../redis/keys.t
 import { type Fields, QUEUE_FIELDS, type StoredRoutes, SUBSCRIPTION_FIELDS } from './control-plan.ts';
 import { readPages } from './hash-pages.ts';
 
-/** The hashes, by key. This is empty if the key doesn't exist. */
+/** The hashes, by key. Empty if the key doesn't exist. */
 export type ReadHashes = (keys: readonly string[]) => Promise<ReadonlyMap<string, Fields>>;
 
 /** The number of hashes read by each call. */

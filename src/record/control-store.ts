@@ -25,9 +25,9 @@ export interface ClusterState {
 }
 
 export interface DrainState {
-  /** The number of events that have not been routed to all subscriptions. This is 0 for a stream without events. */
+  /** The number of events that have not been routed to all subscriptions. 0 for a stream without events. */
   readonly unrouted: number;
-  /** The number of open deliveries. This is 0 for a stream without events. */
+  /** The number of open deliveries. 0 for a stream without events. */
   readonly open: number;
 }
 
@@ -36,7 +36,7 @@ export interface RoutesChange {
   readonly fence: number;
   readonly have: TenantRoutes;
   readonly want: TenantRoutes;
-  /** Whether Redis is known to contain `have`. */
+  /** True if Redis is known to contain `have`. */
   readonly isKnown: boolean;
   readonly openKeys: () => OpenKeySource;
 }
@@ -106,9 +106,8 @@ export interface ControlStore extends Omit<ControlRecord, 'forgetQueue' | 'forge
   readonly applyParts: (change: RoutesChange) => Promise<void>;
   /**
    * Closes everything that is open in a part but isn't included in these routes or in `openKeys`. It does not write
-   * anything else. This is required because a previous controller may have opened something without recording it. That
-   * controller is no longer able to write to the parts. This must not run concurrently with writes to the tenant's
-   * activations.
+   * anything else. Required because a previous controller, which can no longer write to the parts, may have opened
+   * something without recording it. Must not run concurrently with writes to the tenant's activations.
    */
   readonly closeParts: (fence: number, routes: TenantRoutes, openKeys: RoutesChange['openKeys']) => Promise<void>;
   /** Takes back tokens from streams if they have been granted more than the account has left. */
@@ -260,7 +259,8 @@ export function createControlRecord(
     },
 
     async readTenant(tenant, fence, known) {
-      // This is read again after raising the fences. In the meantime, an older leader may have added unknown data.
+      // The state is read again after raising the fences, because an older leader may have added unknown data in the
+      // meantime.
       for (;;) {
         const { stored, fences } = await readRoutes(readHashes, tenant, known);
         const lower = [...fences].filter(([, had]) => had !== fence);

@@ -6,7 +6,7 @@ interface PairReading {
   /** missing: Redis does not have any state for this tenant or has lost it. In this case, its data can't be used. */
   readonly tenant: 'ready' | 'missing';
   readonly integration: 'pending' | 'active' | 'closed' | 'missing';
-  /** Whether it is in the list of activations for the integration, which belongs to this tenant. */
+  /** True if the group key is in the list of activations for the integration, which belongs to this tenant. */
   readonly activated: boolean;
 }
 
@@ -34,7 +34,7 @@ async function readPair(
   };
 }
 
-/** Whether a group key is open for an integration according to Redis. */
+/** Returns the state of a group key of an integration according to Redis. */
 export interface GateReader {
   /**
    * False if one of them is missing, for example after a flush. Rejects while Redis is not available.
@@ -43,7 +43,7 @@ export interface GateReader {
    * @param integration `int_…`
    */
   readonly isOpen: (tenant: string, integration: string, groupKey: string) => Promise<boolean>;
-  /** Whether the gate has been closed. While a change is in progress, it is neither open nor closed. */
+  /** Returns true if the gate has been closed. While a change is in progress, it is neither open nor closed. */
   readonly isClosed: (tenant: string, integration: string, groupKey: string) => Promise<boolean>;
 }
 

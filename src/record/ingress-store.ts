@@ -34,7 +34,7 @@ export interface IngressEvent {
   /** The attributes of a CloudEvent in binary mode. */
   readonly attributes?: Record<string, string>;
   readonly body: Buffer;
-  /** How the simulated endpoints should respond. Only used for events of a sandbox run. */
+  /** The responses of the simulated endpoints. Only used for events of a sandbox run. */
   readonly simulation?: Simulation;
 }
 
@@ -45,7 +45,10 @@ export type IngestOutcome =
 /** Used by ingress to read its configuration. Missing control state is `unavailable`, never "does not exist". */
 export interface IngressReader {
   readonly readQueue: (tenant: string, queue: string) => Promise<IngressQueue | null | 'unavailable'>;
-  /** Returns how long the key is still valid, in milliseconds. This is Infinity without an end, and 0 if it is wrong. */
+  /**
+   * Returns the remaining validity of the key, in milliseconds. Infinity if the key does not expire, and 0 if it is
+   * wrong.
+   */
   readonly checkKey: (tenant: string, sha256: string) => Promise<number | 'unavailable'>;
 }
 

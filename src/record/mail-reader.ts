@@ -25,7 +25,7 @@ export interface InvitationMailRef {
   readonly nowMs: number;
 }
 
-/** Which limit holds a mail back, and from when on it can be sent (ms, Redis clock). */
+/** The limit that holds a mail back, and the time from which the mail can be sent (ms, Redis clock). */
 export interface MailHold {
   readonly by: 'address' | 'account';
   readonly untilMs: number;

@@ -17,8 +17,8 @@ const SET_THEM = LAZY_FREEING.map(name => `${name} yes`).join(', ');
 export const fieldOf = (info: string, name: string) => new RegExp(`^${name}:(.*?)\\r?$`, 'm').exec(info)?.[1];
 
 /**
- * Checks every master: Redis 7 and `noeviction` (other policies remove gates and events when memory is low). This is
- * repeated because a failover, or a change of a DNS name, may lead to a server with other settings.
+ * Checks every master: Redis 7 and `noeviction` (other policies remove gates and events when memory is low). Repeat
+ * this check because a failover, or a change of a DNS name, may lead to a server with other settings.
  *
  * @returns the replies to INFO
  * @throws RedisSetupError with the settings to change
@@ -48,7 +48,8 @@ export async function checkServers(redis: Pick<RedisClient, 'callAll' | 'cluster
 
 /**
  * Checks Redis at startup. Warns if acknowledged events would not survive a restart or a power failure. It also enables
- * lazy freeing. This is repeated after a reconnect because Redis may have been restarted with its configuration file.
+ * lazy freeing. The check is repeated after a reconnect, because Redis may have been restarted with its configuration
+ * file.
  *
  * @returns a function to repeat this. A setting can be changed, and a failover may lead to a server with other settings
  * @throws RedisSetupError with the settings to change

@@ -31,11 +31,11 @@ export interface RedisClient {
    * or retried.
    */
   readonly run: (name: ScriptName, keys: readonly string[], args: readonly Argument[]) => Promise<Reply>;
-  /** This is the same, but bulk strings are returned as Buffers. */
+  /** Same as `run`, but bulk strings are returned as Buffers. */
   readonly runBuffers: (name: ScriptName, keys: readonly string[], args: readonly Argument[]) => Promise<Reply>;
-  /** Runs a script with named keys and arguments. In all other respects, this is the same as `run`. */
+  /** Runs a script with named keys and arguments. In all other respects, same as `run`. */
   readonly runNamed: (script: NamedScript, call: NamedCall) => Promise<Reply>;
-  /** This is the same, but bulk strings are returned as Buffers. */
+  /** Same as `runNamed`, but bulk strings are returned as Buffers. */
   readonly runNamedBuffers: (script: NamedScript, call: NamedCall) => Promise<Reply>;
   /** Sends a single command. The first argument of the command must be its key. */
   readonly call: (command: string, key: string, ...args: Argument[]) => Promise<Reply>;
@@ -45,7 +45,7 @@ export interface RedisClient {
   readonly callAll: (command: string, ...args: Argument[]) => Promise<Reply[]>;
   /** Returns all masters with their names (`masterOf`), or none if Redis is unavailable. */
   readonly masters: () => readonly Master[];
-  /** Returns the name of the master that has this key, if it is known. This is always '' without a Cluster. */
+  /** Returns the name of the master that has this key, if it is known. Always '' without a Cluster. */
   readonly masterOf: (key: string) => string;
   /** Subscribes to the given channels. `onLost` is called if messages may have been lost. */
   readonly subscribe: (

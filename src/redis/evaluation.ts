@@ -9,7 +9,7 @@ export interface Evaluation {
   readonly source: string;
   readonly keys: readonly string[];
   readonly args: readonly Argument[];
-  /** Whether bulk strings are returned as Buffers. */
+  /** True if bulk strings are returned as Buffers. */
   readonly buffers: boolean;
 }
 
@@ -22,7 +22,7 @@ const UNCONFIRMED = /^--@unconfirmed$/m;
 interface Script {
   /** SHA-1. */
   readonly hash: string;
-  /** Whether its writes must be confirmed by replicas. */
+  /** True if replicas must confirm the writes. */
   readonly confirmed: boolean;
 }
 

@@ -30,7 +30,7 @@ export function tenantKeys(tenant: string) {
   };
 }
 
-/** Whether this is the hash with the ingress keys of a tenant. */
+/** Returns true if this is the hash with the ingress keys of a tenant. */
 export const isIngressKeys = (key: string): boolean => key.startsWith('{t:') && key.endsWith('}:keys');
 
 export function integrationKeys(integration: string) {

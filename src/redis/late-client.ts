@@ -42,8 +42,8 @@ const FIRST_PAUSE_MS = 100;
 const LONGEST_PAUSE_MS = 3_000;
 
 /**
- * Connects to `SLUICE_REDIS_URL` and checks the Redis settings and the owner of its data. This is repeated until
- * both have succeeded.
+ * Connects to `SLUICE_REDIS_URL` and checks the Redis settings and the owner of its data. Repeated until both have
+ * succeeded.
  */
 export function openRedis(
   options: RedisSettings & {

@@ -5,8 +5,8 @@ import { type KeysVersion, keysVersionOf } from './keys-version.ts';
 /** Watches the owner and the format of the data in Redis. Both change when Redis is flushed, restored, or replaced. */
 export interface MarkerWatch {
   /**
-   * Whether we are allowed to use the data. After a reconnect, this is false until the data has been checked. This does
-   * not apply to a Redis Cluster.
+   * Returns true if we are allowed to use the data. After a reconnect, this is false until the data has been checked.
+   * This does not apply to a Redis Cluster.
    */
   readonly isUsable: () => boolean;
   /** Returns the reason why the data must not be used. Undefined if this is not known yet. */

@@ -54,9 +54,9 @@ export function createRedisMetrics(registry: Registry): RedisMetrics {
 /** The memory usage of all masters, as returned by Redis. */
 export interface RedisMemory {
   readonly usedBytes: number;
-  /** This is 0 if one of the masters does not have a limit. */
+  /** 0 if one of the masters does not have a limit. */
   readonly maxBytes: number;
-  /** This is the value for the fullest master. This is 0 if there is no limit. */
+  /** The value of the fullest master. 0 if there is no limit. */
   readonly usedRatio: number;
 }
 

@@ -4,9 +4,7 @@ import { promisify } from 'node:util';
 import type { Logger } from './log.ts';
 import type { Impairment } from './role-health.ts';
 
-/**
- * Specifies where audit lines should be written. This is either a file, or a file descriptor inherited by this process.
- */
+/** Specifies where audit lines should be written: either a file, or a file descriptor inherited by this process. */
 export type AuditTarget = { readonly file: string } | { readonly fd: number };
 
 /**

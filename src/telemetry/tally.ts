@@ -1,6 +1,6 @@
 /**
- * Stores counts in a plain map and moves them into a metric for each scrape. This is required because the `inc`
- * function of a metric hashes its labels on every call.
+ * Stores counts in a plain map and moves them into a metric for each scrape. Required because the `inc` function of a
+ * metric hashes its labels on every call.
  */
 export interface Tally<K> {
   readonly add: (key: K, count?: number) => void;

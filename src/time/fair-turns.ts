@@ -7,7 +7,7 @@ export type Leave = () => void;
 export type NoTurn = 'full' | 'late' | 'aborted';
 
 interface TurnOptions {
-  /** Whether the call waits for as long as it takes. */
+  /** True if the call waits for as long as it takes. */
   readonly isPatient?: boolean;
   readonly signal?: AbortSignal;
   /** Called if the call has to wait. */
@@ -81,7 +81,7 @@ export function createFairTurns<Key = string>(options: FairTurnsOptions): FairTu
   const owners = new Map<Key, Owner<Key>>();
   /** Owners with a waiting call and a free place, in the order of their turns. */
   const ready = new Set<Owner<Key>>();
-  /** Whether `startNext` will run. Until then, no other call starts. */
+  /** True if `startNext` will run. Until then, no other call starts. */
   let isPlanned = false;
 
   function plan(): void {

@@ -7,7 +7,7 @@ export interface Occupancy {
   readonly enter: (key: string) => boolean;
   /** Returns a place that was taken before. */
   readonly leave: (key: string) => void;
-  /** Whether at least one place of the key is in use. */
+  /** Returns true if at least one place of the key is in use. */
   readonly isUsed: (key: string) => boolean;
 }
 

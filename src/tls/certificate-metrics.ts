@@ -8,7 +8,7 @@ export type CertificateUse = (typeof CERTIFICATE_USES)[number];
 interface CertificateSource {
   /** Returns the expiry time of the certificate in milliseconds since 1970, or undefined if it is not known. */
   readonly endMs: () => Promise<number | undefined> | number | undefined;
-  /** Whether the files of the certificate currently can't be used. Omitted if there are no files. */
+  /** Returns true if the files of the certificate currently can't be used. Omitted if there are no files. */
   readonly rejected?: () => boolean;
 }
 

@@ -21,9 +21,9 @@ export type SluiceOptions = {
   role?: SluiceRole;
   /** Additional variables. Undefined removes a variable. */
   env?: Readonly<Record<string, string | undefined>>;
-  /** Whether to return as soon as the process is running, without waiting until it is ready. */
+  /** If true, returns as soon as the process is running, without waiting until it is ready. */
   unready?: boolean;
-  /** Whether to run `bin/sluice` instead of the bundle, e.g. to find out which packages are loaded. */
+  /** If true, runs `bin/sluice` instead of the bundle, e.g. to find out which packages are loaded. */
   unbundled?: boolean;
 };
 

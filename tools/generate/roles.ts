@@ -27,7 +27,7 @@ export interface ServedPort {
   readonly path: string;
 }
 
-/** Specifies how to run a role in a cluster. This is used to generate all manifests that depend on the role. */
+/** Specifies how to run a role in a cluster. Used to generate all manifests that depend on the role. */
 export interface RoleDefinition {
   readonly name: Role;
   /** A sentence for the manifests. */
@@ -36,7 +36,7 @@ export interface RoleDefinition {
   readonly rights?: RoleRights;
   readonly rootKey: boolean;
   readonly oidc: boolean;
-  /** Whether the role sends email. */
+  /** True if the role sends email. */
   readonly mail: boolean;
   /**
    * The targets that the role connects to, except for Redis and the trace collector. `internet` excludes cluster
@@ -127,7 +127,7 @@ export interface Workload extends Pick<RoleDefinition, 'description' | 'replicas
   /** The argument of the program, which is also the component in labels and names. */
   readonly name: Role | 'all';
   readonly serves: readonly ServedPort[];
-  /** Whether the pods receive a token for the API server. */
+  /** True if the pods receive a token for the API server. */
   readonly token: boolean;
   readonly rootKey: boolean;
   readonly mail: boolean;

@@ -74,9 +74,7 @@ export function createAuditPass(deps: AuditPassDeps) {
     const listed = await deps.readTenants();
     const suspects = new Map<string, { readonly found: Difference[]; readonly atMs: number }>();
 
-    /**
-     * Repairs all suspects which are old enough. This is also called during a pass because a pass can take a long time.
-     */
+    /** Repairs all suspects which are old enough. Also called during a pass, because a pass can take a long time. */
     async function repair(accounts: ReadonlyMap<string, Difference[]> = new Map()): Promise<void> {
       const due = [...suspects].filter(([, { atMs }]) => clock.nowMs() - atMs >= SECOND_COMPARISON_MS);
       if (due.length + accounts.size === 0) return;

@@ -30,9 +30,9 @@ export interface Difference {
   readonly what: Drifted;
   /** Pair to repair. If not set, the tenant's routes will be repaired instead. */
   readonly pair?: { readonly integration: string; readonly groupKey: string };
-  /** Whether the routes need to be repaired even if the pair is set. In this case, the pair itself is correct. */
+  /** True if the routes need to be repaired even though the pair itself is correct. */
   readonly inPart?: true;
-  /** Whether Redis contains an open gate that is not opened by any object in the caches. */
+  /** True if Redis contains an open gate that is not opened by any object in the caches. */
   readonly removes: boolean;
 }
 
@@ -62,8 +62,8 @@ function fieldsOf({ command, args }: PatchOp): string[] {
 }
 
 /**
- * Returns the part of the control state to which a key belongs. This is determined by its tag and the word after the
- * tag. For example, `{i:int_…}:s:sub_…` belongs to a subscription.
+ * Returns the part of the control state to which a key belongs. Determined by its tag and the word after the tag. For
+ * example, `{i:int_…}:s:sub_…` belongs to a subscription.
  */
 function whatOf(key: string): Drifted {
   const [, slot, kind] = /^\{(\w):.*?\}:(\w+)/.exec(key) ?? [];

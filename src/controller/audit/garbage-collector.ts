@@ -23,7 +23,7 @@ export function createGarbageCollector(deps: GarbageCollectorDeps) {
   const orphanTenants = createOrphanTenants(deps);
   const orphanParts = createOrphanParts({ ...deps, parts: store.parts });
 
-  /** Whether this part's stream has, or may have, an object. */
+  /** Returns true if this part's stream has, or may have, an object. */
   function hasObject({ tenant, queue }: ListedPart, names: ReadonlyMap<string, string>): boolean {
     const name = names.get(tenant);
     if (name === undefined) return false;

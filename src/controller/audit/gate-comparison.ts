@@ -11,7 +11,10 @@ import { createGateProbe } from './gate-probe.ts';
 export interface CompareGatesDeps {
   readonly caches: Pick<Caches, 'Workspace' | 'Integration' | 'Activation'>;
   readonly store: Pick<ControlAudit, 'probe' | 'scanActivations'>;
-  /** Whether the pair is in the queue or is waiting for a retry. In this case, we expect that there is a difference. */
+  /**
+   * Returns true if the pair is in the queue or is waiting for a retry. In this case, we expect that there is a
+   * difference.
+   */
   readonly isPending: (pair: string) => boolean;
 }
 

@@ -6,9 +6,7 @@ import type { Difference } from './drift.ts';
 /** The maximum number of pairs to repair individually. If there are more differences, the whole tenant is repaired. */
 const MOST_PAIRS = 1_000;
 
-/**
- * A place in Redis used to store open group keys. This is either the record of an integration or a part of a stream.
- */
+/** A place in Redis used to store open group keys: either the record of an integration or a part of a stream. */
 export type Place = 'activation' | 'part-activation';
 
 /** Returns the Activations of a pair that are in the cache. */
@@ -30,7 +28,8 @@ export function createGateDifferences(
   deps: {
     readonly caches: Pick<Caches, 'Workspace' | 'Activation'>;
     /**
-     * Whether the pair is in the queue or is waiting for a retry. In this case, we expect that there is a difference.
+     * Returns true if the pair is in the queue or is waiting for a retry. In this case, we expect that there is a
+     * difference.
      */
     readonly isPending: (pair: string) => boolean;
   },

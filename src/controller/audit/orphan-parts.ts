@@ -15,8 +15,8 @@ export interface OrphanPartsDeps {
 }
 
 /**
- * Whether this part's stream is included in an object, or in the index of a tenant. If something is in an index,
- * it will be removed together with its queue.
+ * Returns true if this part's stream is included in an object, or in the index of a tenant. If something is in an
+ * index, it will be removed together with its queue.
  */
 export type IsOwned = (part: ListedPart) => boolean;
 

@@ -13,7 +13,7 @@ export interface Owned {
   readonly integrations: ReadonlySet<string>;
   /** The IDs of the inboxes, in the format `sub_….inc`. */
   readonly inboxes: ReadonlySet<string>;
-  /** Whether the workspace exists, or there are any objects in its namespace. */
+  /** True if the workspace exists, or there are any objects in its namespace. */
   readonly exists: boolean;
 }
 
@@ -60,13 +60,13 @@ export interface Orphans {
   readonly inboxes: readonly (StoredInbox & { readonly retentionMs: number })[];
   readonly queues: readonly { readonly queue: string; readonly gen: string }[];
   readonly integrations: readonly string[];
-  /** Whether none of this tenant's data is owned by an object. */
+  /** True if no object owns any data of this tenant. */
   readonly tenant: boolean;
 }
 
 /**
  * Returns the orphans of a tenant, i.e. all index entries that are not owned by an object. There is a piece for each
- * entry. This is a pure function.
+ * entry. Pure function.
  *
  * @param index the index of the tenant. The keys are `q:<queue>`, `i:<integration>` and `s:<integration>:<sub>`. The
  * values are the generations of the queues and subscriptions.

@@ -72,8 +72,8 @@ function sha256Of(value: string | undefined): string | undefined {
 }
 
 /**
- * Returns the part of a Secret with an ingress key that should be cached. This is either the hash, or the reason why
- * the Secret can't be used.
+ * Returns the part of a Secret with an ingress key that should be cached: either the hash, or the reason why the Secret
+ * can't be used.
  */
 export function projectIngressKey({ metadata, data = {} }: SecretObject): IngressKeySecret {
   const { name, namespace = '', uid, resourceVersion } = metadata;

@@ -41,7 +41,7 @@ export interface Context {
   readonly noteWaiting: DeletionTimes['noteWaiting'];
   readonly dataPlane: Pick<DataPlane, 'awayForMs' | 'note'>;
   readonly keys: KeyRing;
-  /** Whether a Subscription's backlog may soon be lost. Undefined until the first check. */
+  /** Returns true if a Subscription's backlog may soon be lost. Undefined until the first check. */
   readonly isBacklogAtRisk: (tenant: string, uid: string) => boolean | undefined;
   readonly explain: (error: unknown) => unknown;
   /**

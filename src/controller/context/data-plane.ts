@@ -4,8 +4,8 @@ import type { Caches } from '../caches/caches.ts';
 import type { KeySource } from '../engine/keyed-controller.ts';
 
 /**
- * How long Redis can be unavailable before this is reported on Workspaces, in milliseconds. This must be longer than
- * the duration of a failover.
+ * The time after which an outage of Redis is reported on Workspaces, in milliseconds. Must be longer than a failover
+ * takes.
  */
 export const OUTAGE_REPORTED_AFTER_MS = 60_000;
 
@@ -16,13 +16,13 @@ export interface DataPlane {
   /** Returns how long Redis has not been responding for this workspace in milliseconds, or 0 if it is responding. */
   readonly awayForMs: (workspace: string) => number;
   /**
-   * Records whether Redis has responded for this workspace. This is tracked for each workspace because a Redis Cluster
-   * can be partially unavailable.
+   * Records whether Redis has responded for this workspace. Tracked for each workspace, because a Redis Cluster can be
+   * partially unavailable.
    */
   readonly note: (workspace: string, answered: boolean) => void;
   /**
-   * Enqueues all Workspaces when an outage should be reported, and again at the end of the outage. This is only used
-   * while this replica is the leader.
+   * Enqueues all Workspaces when an outage should be reported, and again at the end of the outage. Only used while this
+   * replica is the leader.
    */
   readonly source: KeySource;
 }

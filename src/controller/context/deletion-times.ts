@@ -7,8 +7,8 @@ import type { Caches } from '../caches/caches.ts';
 const PROTECTED = ['Workspace', 'CatalogStream', 'Package', 'Subscription'] as const;
 
 /**
- * If an object has not been stuck for this time, in milliseconds, its time starts again. In the meantime, another
- * replica may have led. This is longer than a replica pauses after it has released the Lease.
+ * The time after which the time of an object that was not stuck starts again, in milliseconds. In the meantime, another
+ * replica may have led. It is longer than a replica pauses after it has released the Lease.
  */
 const STUCK_AGAIN_MS = 120_000;
 

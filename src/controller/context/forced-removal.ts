@@ -26,8 +26,9 @@ const NOTES = {
 export type ForcedRemoval = keyof typeof NOTES;
 
 /**
- * Whether a finalizer can be removed early because of this error. Without the Secrets of a workspace, or with an outdated
- * cache, Redis still contains the routes, so that events would be delivered for an object that no longer exists.
+ * Returns true if a finalizer can be removed early because of this error. Without the Secrets of a workspace, or with
+ * an outdated cache, Redis still contains the routes, so that events would be delivered for an object that no longer
+ * exists.
  */
 export function isRemovedDespite(error: unknown): boolean {
   return !(error instanceof SecretsUnreadableError || isKubeError(error));

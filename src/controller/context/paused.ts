@@ -36,7 +36,7 @@ export function planPaused(
   };
 }
 
-/** Whether the status is that of the current generation, and is not a failure. */
+/** Returns true if the status is that of the current generation, and is not a failure. */
 function isJudged({ metadata, status }: AnyObject & { readonly status?: CommonStatus | undefined }): boolean {
   const failing = findCondition(status?.conditions, 'Reconciling')?.reason === 'Retrying';
   return !failing && findCondition(status?.conditions, 'Ready')?.observedGeneration === metadata.generation;

@@ -19,7 +19,7 @@ import { ownsNamespace } from './context.ts';
 /** The number of namespaces to bind concurrently when a term begins. */
 const BOUND_AT_ONCE = 16;
 
-/** How long a new leader waits for these bindings, in milliseconds. */
+/** The time that a new leader waits for these bindings, in milliseconds. */
 const BOUND_WITHIN_MS = 10_000;
 
 /** SecretAccess is used to give this process access to the Secrets of each workspace. */
@@ -43,7 +43,7 @@ export interface SecretAccess {
    * them again. It must not add an ingress key again that the previous leader has removed.
    */
   readonly assertRead: (workspace: string) => void;
-  /** Whether `assertRead` does not throw an error. */
+  /** Returns true if `assertRead` does not throw an error. */
   readonly knows: (workspace: string) => boolean;
   /** Returns why a namespace's Secrets are not in the caches, as far as it is known. Undefined if they are. */
   readonly unread: (namespace: string) => { readonly why?: string } | undefined;

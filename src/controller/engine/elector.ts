@@ -6,7 +6,7 @@ import { withDeadline } from '../../time/deadline.ts';
 import { type Admission, createLeaseHold, type LeaseHold } from './lease-hold.ts';
 
 export type Term = {
-  /** How often the holder of the lease has changed. */
+  /** The number of times that the holder of the lease has changed. */
   readonly transitions: number;
   /** The id of the Redis that the last leader has written to, if known. */
   readonly lastStore?: string | undefined;
@@ -32,20 +32,22 @@ export type Elector = {
   readonly isLeader: () => boolean;
   /** The most recently observed holder identity. Undefined if the lease is free. */
   readonly holder: () => string | undefined;
-  /** How long another process has held the lease without renewing it, in milliseconds. */
+  /** Returns the time for which another process has held the lease without renewing it, in milliseconds. */
   readonly silentMs: () => number;
   /** Returns the id of the leader's Redis, if another process leads and the id is known. */
   readonly othersStore: () => string | undefined;
-  /** How long this process has been the leader, in milliseconds. Undefined if it is not the leader. */
+  /**
+   * Returns the time for which this process has been the leader, in milliseconds. Undefined if it is not the leader.
+   */
   readonly leadingForMs: () => number | undefined;
   /**
-   * Whether this process has released the lease because there was a failure. In this case, it waits until another
-   * process has acquired the lease.
+   * Returns true if this process has released the lease because there was a failure. In this case, it waits until
+   * another process has acquired the lease.
    */
   readonly standsAside: () => boolean;
   /**
-   * Whether the last attempt was refused by `admits`, and if so, whether no process using this lease has been admitted
-   * before. Undefined if it was not refused.
+   * Returns `first` if the last attempt was refused by `admits` and no process using this lease has been admitted
+   * before, and `later` if one has. Undefined if the attempt was not refused.
    */
   readonly refusal: () => 'first' | 'later' | undefined;
   /**
@@ -73,10 +75,10 @@ export type ElectorOptions = {
    * identity could both become the leader.
    */
   readonly identity: string;
-  /** How long other processes wait after observing the last renewal. Defaults to 15 seconds. */
+  /** The time that other processes wait after observing the last renewal. Defaults to 15 seconds. */
   readonly leaseDurationMs?: number;
   /**
-   * How long the leader may continue after the last renewal. This must be shorter than the lease duration. Defaults to
+   * The time that the leader may continue after the last renewal. Must be shorter than the lease duration. Defaults to
    * 10 seconds.
    */
   readonly renewDeadlineMs?: number;

@@ -28,8 +28,8 @@ export type EventRecorder = {
 /** Identical Events within 10 minutes are combined into one with a count, as in client-go. */
 const SAME_EVENT_MS = 600_000;
 /**
- * The spam filter allows a burst of 25 Events for each object and then one Event every 5 minutes. This is the same as
- * in client-go.
+ * The spam filter allows a burst of 25 Events for each object and then one Event every 5 minutes. The numbers are those
+ * of client-go.
  */
 const BURST = 25;
 const REFILL_MS = 300_000;

@@ -1,6 +1,6 @@
 import type { Clock } from '../../time/clock.ts';
 
-/** How often tokens are returned, in milliseconds. */
+/** The interval at which tokens are returned, in milliseconds. */
 const REFILL_EVERY_MS = 100;
 /** A workspace with fewer tokens is treated as having none so that the bucket only contains active workspaces. */
 const FEWEST = 0.5;
@@ -17,7 +17,7 @@ export function isShareUsed(own: number, total: number, capacity: number): boole
 /** SharedBucket is a token bucket for all workspaces. */
 export interface SharedBucket {
   readonly isEmpty: () => boolean;
-  /** Whether this workspace has used up its share, while there are still tokens for other workspaces. */
+  /** Returns true if this workspace has used up its share, while there are still tokens for other workspaces. */
   readonly isShareTaken: (workspace: string) => boolean;
   readonly take: (workspace: string) => void;
 }

@@ -58,8 +58,8 @@ function isTransient(error: unknown): boolean {
 }
 
 /**
- * Returns true if the object's current generation has been applied. This is not the case after a failure, or while
- * waiting for the end of a pause.
+ * Returns true if the object's current generation has been applied. Returns false after a failure, or while waiting for
+ * the end of a pause.
  */
 function isApplied({ generation, conditions }: Parameters<typeof reportFailure>[1]): boolean {
   const ready = findCondition(conditions, 'Ready');

@@ -23,7 +23,7 @@ export type Attempt = {
   readonly log: Logger;
 };
 
-/** A source of keys. This is a reflector and a function which maps its changes to the controller keys. */
+/** A source of keys: a reflector and a function which maps its changes to the controller keys. */
 export type KeySource = {
   readonly reflector: Pick<Reflector<unknown>, 'hasSynced' | 'synced' | 'resource'>;
   /** Calls `add` with the keys of each change. Returns a function to unsubscribe. */
@@ -118,7 +118,7 @@ export type KeyedControllerOptions = {
   readonly sources?: readonly KeySource[];
   /** Returns additional keys to enqueue when the controller starts, e.g. keys that only exist in Redis. */
   readonly keys?: () => Iterable<string> | Promise<Iterable<string>>;
-  /** Whether the key is currently used for a deletion. Deletions are reconciled first. Defaults to no. */
+  /** Returns true if the key is currently used for a deletion. Deletions are reconciled first. Defaults to no. */
   readonly isDeletion?: ((key: string) => boolean) | undefined;
   /** The number of keys that can be reconciled concurrently. The default is 1. */
   readonly workers?: number | undefined;
@@ -134,12 +134,12 @@ export type Controller = {
   readonly name: string;
   readonly sources: readonly KeySource[];
   /**
-   * Adds a key to the queue. This is a no-op unless this replica is the leader, since a new leader enqueues all keys
+   * Adds a key to the queue. Does nothing unless this replica is the leader, because a new leader enqueues all keys
    * anyway.
    */
   readonly enqueue: (key: string, order?: 'change' | 'background') => void;
   readonly enqueueAfter: (key: string, delayMs: number) => void;
-  /** Whether the key is waiting, is being reconciled, or will be retried after a failure or a conflict. */
+  /** Returns true if the key is waiting, is being reconciled, or will be retried after a failure or a conflict. */
   readonly isPending: (key: string) => boolean;
   /**
    * Runs the controller until `stop` is aborted and all reconciliations in progress have finished.

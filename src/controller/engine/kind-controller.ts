@@ -62,7 +62,7 @@ function createReports<P extends Reconcilable>(
   { events, fieldsOf, reflector: { resource } }: Pick<KindControllerOptions<P>, 'events' | 'fieldsOf' | 'reflector'>,
   status: StatusWriter<P['spec'], CommonStatus>,
 ) {
-  /** Writes the status and records the Events. This is a no-op if the object no longer exists. */
+  /** Writes the status and records the Events. Does nothing if the object no longer exists. */
   async function write(object: P, outcome: Pick<Outcome, 'status' | 'conditions' | 'events'>, signal: AbortSignal) {
     const fields = { ...outcome.status, ...fieldsOf?.(outcome.conditions) };
     try {

@@ -5,8 +5,8 @@ import type { Clock } from '../../time/clock.ts';
 import { withDeadline } from '../../time/deadline.ts';
 
 /**
- * The timeout for releasing the lease. This is short, as a stopping process doesn't have much time and the lease will
- * expire anyway.
+ * The timeout for releasing the lease. Short, as a stopping process doesn't have much time and the lease will expire
+ * anyway.
  */
 const RELEASE_WITHIN_MS = 3_000;
 
@@ -168,11 +168,11 @@ export function createLeaseHold(options: {
 
     /** Returns the most recently observed holder identity. Undefined if the lease is free. */
     holder,
-    /** Returns the remaining time of the lease in milliseconds. This is zero or negative if the lease has been lost. */
+    /** Returns the remaining time of the lease in milliseconds. Zero or negative if the lease has been lost. */
     leftMs,
-    /** Whether the last attempt failed because it was not admitted. */
+    /** Returns true if the last attempt failed because it was not admitted. */
     isRefused: asked.isRefused,
-    /** Whether this process, or another one using the same lease, has ever been admitted. */
+    /** Returns true if this process, or another one using the same lease, has ever been admitted. */
     wasAdmitted: asked.wasAdmitted,
     /** Returns the id of the Redis of the current holder, if another process holds the lease. */
     othersStore: () => (isOthers() ? state()?.lease.store : undefined),

@@ -1,7 +1,7 @@
 import { type Condition, findCondition } from './conditions.ts';
 import type { Outcome } from './outcome.ts';
 
-/** How long a reference can be missing before the object is considered failed, in milliseconds. */
+/** The time after which an object with a missing reference is considered failed, in milliseconds. */
 const MISSING_FAILS_AFTER_MS = 300_000;
 
 /** Object fields needed to determine how long a reference has been missing. */
@@ -30,8 +30,8 @@ type MissingReferences = {
  */
 export function createMissingReferences(wallMs: () => number): MissingReferences {
   /**
-   * The time at which each object started waiting (in milliseconds), by key. This is required because Ready may already
-   * have been Unknown for a different reason. In this case, its transition time is too old.
+   * The time at which each object started waiting (in milliseconds), by key. Required because Ready may already have
+   * been Unknown for a different reason. In this case, its transition time is too old.
    */
   const since = new Map<string, number>();
 

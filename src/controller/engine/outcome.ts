@@ -24,7 +24,7 @@ export type Outcome<Status = object> = {
   /** The delay before reconciling an unchanged object again, in milliseconds. */
   readonly requeueAfterMs?: number | undefined;
   /**
-   * Whether the object is waiting for an object referenced in its spec. It will be reconciled when that object is
+   * True if the object is waiting for an object referenced in its spec. It will be reconciled when that object is
    * created and counts as failed after five minutes.
    */
   readonly missingReference?: boolean | undefined;

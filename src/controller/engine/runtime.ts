@@ -8,7 +8,7 @@ import type { Controller } from './keyed-controller.ts';
 
 /** State reported by the readiness probe. */
 type Readiness = {
-  /** Whether all caches have synced. Replicas other than the leader can be ready too. */
+  /** True if all caches have synced. Replicas other than the leader can be ready too. */
   readonly ready: boolean;
   /** The paths of all kinds whose caches have not synced yet. */
   readonly missing: readonly string[];
@@ -37,7 +37,7 @@ export type RuntimeOptions = {
   /** Called before the process exits, e.g. to send any remaining Events. We only wait for it for two seconds. */
   readonly finish?: () => Promise<void>;
   /**
-   * How long to wait for running reconciles when stopping. Defaults to 15 seconds, so the lease can be released before
+   * The time to wait for running reconciles when stopping. Defaults to 15 seconds, so the lease can be released before
    * the process is killed.
    */
   readonly drainMs?: number;
@@ -61,12 +61,13 @@ export type Runtime = {
 const MUST_HEAR_WITHIN_MS = 180_000;
 const PREPARE_BACKOFF: Backoff = { firstMs: 200, mostMs: 5_000 };
 /**
- * How long the controllers wait for `prepare`. Even if it doesn't succeed, some work is still possible, such as
- * removing finalizers.
+ * The time that the controllers wait for `prepare`. Even if `prepare` doesn't succeed, some work is still possible,
+ * such as removing finalizers.
  */
 const START_WITHIN_MS = 10_000;
 /**
- * How long `prepare` can fail before the leader releases the lease. We hope that another replica is able to connect.
+ * The time for which `prepare` can fail before the leader releases the lease, so that another replica can try to
+ * connect.
  */
 const GIVE_UP_AFTER_MS = 60_000;
 /** If the API server does not respond, sending all Events would take longer than the process may take to stop. */

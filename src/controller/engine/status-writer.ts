@@ -154,7 +154,7 @@ function onlyStatusMoved(old: AnyObject | undefined, { metadata }: AnyObject): b
   return old !== undefined && isDeepStrictEqual({ ...old.metadata, resourceVersion }, metadata);
 }
 
-/** Whether a condition belongs to the kind. Conditions of other types belong to other managers. */
+/** Returns true if a condition belongs to the kind. Conditions of other types belong to other managers. */
 type Owns = (condition: { readonly type: string }) => boolean;
 
 function conditionsOf(kind: string): Owns {

@@ -30,8 +30,8 @@ export type WorkQueue = {
   /** Adds a key after the backoff for its previous failures, and increments its failure count. */
   readonly addRateLimited: (key: string) => void;
   /**
-   * Adds a key again after a conflict. This is not considered to be a failure, and it will not be delayed by more than
-   * 200 ms.
+   * Adds a key again after a conflict. A conflict is not considered to be a failure, and delays the key by at most 200
+   * ms.
    */
   readonly addAfterConflict: (key: string) => void;
   /** Resets the number of failures and conflicts for a key. */
@@ -43,7 +43,7 @@ export type WorkQueue = {
    */
   readonly get: () => Promise<string | undefined>;
   readonly done: (key: string) => void;
-  /** Whether the key is waiting, is being processed, or will be retried after a failure or a conflict. */
+  /** Returns true if the key is waiting, is being processed, or will be retried after a failure or a conflict. */
   readonly isPending: (key: string) => boolean;
   /** The number of waiting keys, not including delayed keys. */
   readonly depth: () => number;
@@ -149,7 +149,7 @@ export type WorkQueueOptions = {
   readonly clock: Pick<Clock, 'nowMs' | 'setTimer'>;
   readonly metrics?: QueueMetrics;
   readonly retry?: Backoff | undefined;
-  /** Whether the key is currently used for a deletion. Defaults to no. */
+  /** Returns true if the key is currently used for a deletion. Defaults to no. */
   readonly isDeletion?: ((key: string) => boolean) | undefined;
   /** The number of workers. Slow keys can't use all of them. By default, they can. */
   readonly workers?: number | undefined;

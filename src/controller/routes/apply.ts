@@ -22,17 +22,17 @@ export interface Application {
   readonly plan: RoutesPlan;
   readonly wanted: TenantRoutes;
   /**
-   * Whether the routes have just been read from Redis. In this case, changes made while there was no leader also need
+   * True if the routes have just been read from Redis. In this case, changes made while there was no leader also need
    * to be repaired.
    */
   readonly first: boolean;
 }
 
 /**
- * Writes a plan to Redis. The routes are written first. This is followed by the activations (if they may have been
- * lost, or if there is a new leader), and by the ready markers. The marker of the tenant itself is written last. Until
- * this has been completed, no events are routed, and ingress returns 503. This ensures that events are never processed
- * with an incomplete configuration.
+ * Writes a plan to Redis. The routes are written first, followed by the activations (if they may have been lost, or if
+ * there is a new leader) and the ready markers. The marker of the tenant itself is written last. Until this has been
+ * completed, no events are routed, and ingress returns 503. The order ensures that events are never processed with an
+ * incomplete configuration.
  */
 export async function applyRoutes(deps: ApplyDeps, application: Application): Promise<StoredRoutes> {
   const { control } = deps;
@@ -40,8 +40,8 @@ export async function applyRoutes(deps: ApplyDeps, application: Application): Pr
   const routes = keepUnowned(stored.routes, wanted);
   const concerned = withActivationsLost(application);
   let gates: OpenKeySource | undefined;
-  // This is done for both the parts and the record because activations that are missing from one of them would
-  // otherwise never be added.
+  // Both the parts and the record are read, because activations that are missing from one of them would otherwise never
+  // be added.
   const openGates = () => (gates ??= deps.openGates(name));
   const write = async () => {
     // If the parts can't be written, the record is still required to find out that a pause has ended. For this reason,

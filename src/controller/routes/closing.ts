@@ -26,7 +26,7 @@ export interface Closing {
 export interface ClosingDeps extends ApplyDeps {
   readonly gather: (name: string) => Steps<TenantSnapshot>;
   readonly objectsOf: (name: string) => Iterable<AnyObject>;
-  /** Whether all Secrets of the workspace that contain ingress keys have been read. */
+  /** Returns true if all Secrets of the workspace that contain ingress keys have been read. */
   readonly knowsKeys: (name: string) => boolean;
 }
 

@@ -3,7 +3,7 @@ import { type Clock, sleep } from '../../time/clock.ts';
 
 /** ExclusiveRuns ensures that there is only a single function running at a time. They run in the order of the calls. */
 export interface ExclusiveRuns {
-  /** Whether a function is running, or waiting to run. */
+  /** Returns true if a function is running, or waiting to run. */
   readonly isRunning: () => boolean;
   /**
    * Runs `work` soon, and after a rest. All calls made before it begins share this run, so that many changes at once

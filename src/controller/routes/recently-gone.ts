@@ -2,15 +2,18 @@ import type { AnyObject } from '../../kube/object.ts';
 import type { Reflector } from '../../kube/reflector.ts';
 import type { Clock } from '../../time/clock.ts';
 
-/** How long the events that wait for a deleted Workspace are kept, in milliseconds. It may be recreated. */
+/**
+ * The time for which events that wait for a deleted Workspace are kept, in milliseconds. The Workspace may be
+ * recreated.
+ */
 export const GRACE_MS = 60_000;
 
 /** Returns true if the Workspace with this name may have been deleted within the last minute. */
 export type IsRecentlyGone = (name: string) => boolean;
 
 /**
- * Notes when Workspaces are deleted. This is also done while another replica leads. For a Workspace that was deleted
- * before this process was started, the minute begins with the process.
+ * Notes when Workspaces are deleted. Also runs while another replica leads. For a Workspace that was deleted before
+ * this process was started, the minute begins with the process.
  *
  * @param onKept called with the remaining time whenever the answer is true
  */

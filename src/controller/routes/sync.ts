@@ -31,9 +31,9 @@ export interface SyncDeps extends ApplyDeps {
   readonly gather: (name: string) => Steps<TenantSnapshot>;
   /** Compiles the snapshot at the time of this call. */
   readonly compile: (name: string, nowMs: number) => Steps<CompiledTenant>;
-  /** Whether the workspace is paused. In this case, we are only allowed to write changes that close a route. */
+  /** Returns true if the workspace is paused. In this case, we are only allowed to write changes that close a route. */
   readonly isPaused: (name: string) => boolean;
-  /** Whether all Secrets of the workspace that contain ingress keys have been read. */
+  /** Returns true if all Secrets of the workspace that contain ingress keys have been read. */
   readonly knowsKeys: (name: string) => boolean;
   /** Returns all objects in the snapshot of a tenant at the time of this call. */
   readonly objectsOf: (name: string) => Iterable<AnyObject>;
@@ -63,7 +63,8 @@ export async function syncTenant(deps: SyncDeps, tenant: Tenant): Promise<void> 
   try {
     await deps.prepare(name);
   } catch (error) {
-    // Everything else waits, also in the statuses. What closes must not wait until somebody grants access.
+    // All other changes wait, also in the statuses. Changes that close a route must not wait until somebody grants
+    // access.
     if (error instanceof SecretsUnreadableError && !isJustClosed(deps, tenant)) await closeTenant(deps, tenant);
     throw error;
   }

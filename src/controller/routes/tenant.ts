@@ -13,7 +13,7 @@ export interface Tenant {
   /** Routes written to Redis by this leader. If undefined, the routes need to be read again. */
   stored: StoredRoutes | undefined;
   /**
-   * Whether changes of routes that were known are being written. Everything that was applied before is still applied.
+   * True if changes of routes that were known are being written. Everything that was applied before is still applied.
    */
   isWriting: boolean;
   /** The last routes known to be in Redis. All names in these routes will be read even if Redis has lost the index. */
@@ -28,7 +28,7 @@ export interface Tenant {
   closing: Closing | undefined;
   /** The number of times that the routes in Redis have been marked as unknown. A run must not undo this. */
   forgotten: number;
-  /** Whether the last run has failed. In this case, the routes may not have been applied. */
+  /** True if the last run has failed. In this case, the routes may not have been applied. */
   failed: boolean;
 }
 

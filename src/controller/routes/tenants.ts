@@ -51,7 +51,7 @@ export function createTenants(deps: TenantsDeps) {
       awaitClosed(of(name), object, deps.isPaused(name) ? run : tenant => closeOnce(syncDeps, tenant, object)),
     /** If the workspace is paused, this returns how the Subscription with this UID was closed. */
     closureOf: (name: string, uid: string) => tenants.get(name)?.closing?.closed.get(uid),
-    /** Whether this leader has closed routes of the paused tenant. If so, Redis will accept its writes. */
+    /** Returns true if this leader has closed routes of the paused tenant. If so, Redis will accept its writes. */
     isClosing: (name: string) => tenants.get(name)?.closing !== undefined,
     between,
     /** Removes the data of an object from Redis. This works in the same way as `between`. */
@@ -60,7 +60,8 @@ export function createTenants(deps: TenantsDeps) {
       removed.add(uid);
     },
     /**
-     * Whether `remove` has been called for the object. In this case, the object must not be added to the routes again.
+     * Returns true if `remove` has been called for the object. In this case, the object must not be added to the routes
+     * again.
      */
     isRemoved,
     names: (): string[] => [...tenants.keys()],
@@ -72,8 +73,8 @@ export function createTenants(deps: TenantsDeps) {
       return tenant === undefined || tenant.runs.isRunning() || tenant.failed ? undefined : tenant.stored;
     },
     /**
-     * Whether the routes in Redis are the same as in the objects. Resolves to false if the routes have been applied
-     * again in the meantime.
+     * Returns true if the routes in Redis are the same as in the objects. Resolves to false if the routes have been
+     * applied again in the meantime.
      */
     isCurrent: async (name: string): Promise<boolean> => {
       const stored = tenants.get(name)?.stored;

@@ -58,10 +58,7 @@ function powerOfTen(digits: number): string {
   return digits === 0 ? '0' : `1${'0'.repeat(digits - 1)}+`;
 }
 
-/**
- * Rounds a count down to a power of ten, i.e. `0`, `1+`, `10+`, or `100+`. This is done so that the status does not
- * have to be changed very often.
- */
+/** Rounds a count down to a power of ten, such as `0`, `1+`, `10+`, or `100+`, so that the status rarely changes. */
 export function roundCount(count: number): string {
   return powerOfTen(count === 0 ? 0 : String(count).length);
 }

@@ -1,7 +1,7 @@
 const DAY_MS = 86_400_000;
 
 /**
- * How long an endpoint can fail before the next failed attempt disables it. This is decided by the `lib/health.lua`
+ * The time for which an endpoint can fail before the next failed attempt disables it. Evaluated by the `lib/health.lua`
  * script.
  */
 export const FAILING_LIMIT_MS = 5 * DAY_MS;
@@ -28,7 +28,7 @@ export function parseEndpointHealth(text: string | undefined): EndpointHealth | 
   return ms === undefined ? health : { ...health, disabled: { ms: Number(ms), by: by as 'gone' } };
 }
 
-/** How far the clocks of other systems may be ahead, in milliseconds. */
+/** The maximum time by which the clocks of other systems may be ahead, in milliseconds. */
 const AHEAD_MS = 60_000;
 
 /**

@@ -6,7 +6,7 @@ export interface RootKeyFile {
   /** Name of the file, e.g. `root.key.2`. */
   readonly name: string;
   readonly secret: Uint8Array;
-  /** Whether the key only names objects. Only the oldest key can be retired. */
+  /** True if the key only names objects. Only the oldest key can be retired. */
   readonly isRetired?: boolean;
 }
 
@@ -50,7 +50,7 @@ export interface KeyRing extends SealRing {
 /** The keys of all files, oldest first. */
 interface Files {
   readonly all: readonly RootKey[];
-  /** Whether the oldest one is retired. */
+  /** True if the oldest one is retired. */
   readonly isRetired: boolean;
 }
 

@@ -85,7 +85,7 @@ function blockListOf(spans: Span[]): BlockList {
   return list;
 }
 
-/** Removes networks from other networks. This is required because BlockList does not support exceptions. */
+/** Removes networks from other networks. Required because BlockList does not support exceptions. */
 function without(spans: readonly Span[], holes: readonly Span[]): Span[] {
   return holes.reduce<Span[]>((left, hole) => left.flatMap(span => subtract(span, hole)), [...spans]);
 }

@@ -4,7 +4,7 @@ import { createHmac } from 'node:crypto';
 export const ROOT_KEY_ID_LENGTH = 10;
 
 /**
- * Returns a fingerprint of the root key that does not reveal the key itself. This is the HMAC-SHA-256 of a constant in
+ * Returns a fingerprint of the root key that does not reveal the key itself: the HMAC-SHA-256 of a constant in
  * base64url.
  */
 export function rootKeyFingerprint(rootKey: Uint8Array): string {

@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto';
 
-/** How long the previous version will also be used to sign deliveries: 24 hours. */
+/** The time for which deliveries are also signed with the previous version: 24 hours. */
 export const ROTATION_OVERLAP_MS = 24 * 60 * 60 * 1000;
 
 /** The values from which a subscription's signing keys are derived. */

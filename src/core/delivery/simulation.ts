@@ -1,6 +1,6 @@
 import { nextAttempt } from './backoff.ts';
 
-/** How the simulated endpoint should respond to an event in a sandbox run. When empty, every attempt succeeds. */
+/** The responses of the simulated endpoint to an event in a sandbox run. When empty, every attempt succeeds. */
 export interface Simulation {
   /** HTTP status of failed attempts, from 300 to 599. */
   readonly failCode?: number;
@@ -13,7 +13,7 @@ const DEFAULT_FAIL_CODE = 500;
 const SUCCESS = 200;
 
 /**
- * How much faster time passes in the sandbox than in production. At this rate, an hour's wait takes a tenth of a
+ * The factor by which waits in the sandbox are shorter than in production. For example, an hour takes a tenth of a
  * second.
  */
 export const COMPRESSION = 36_000;
@@ -41,7 +41,7 @@ export function simulatedStatus({ failCode, failCount }: Simulation, attempt: nu
  */
 interface PlannedAttempt {
   readonly status: number;
-  /** The minimum time to wait in production. This is the schedule without jitter. */
+  /** The minimum time to wait in production: the schedule without jitter. */
   readonly delayMs: number;
   /** Wait in production, including this attempt's jitter. */
   readonly jitteredDelayMs: number;
@@ -49,7 +49,7 @@ interface PlannedAttempt {
   readonly compressedDelayMs: number;
 }
 
-/** How we expect a delivery to go, based on its simulation and the schedule of its endpoint. */
+/** The expected course of a delivery, based on its simulation and the schedule of its endpoint. */
 interface DeliveryPlan {
   readonly outcome: 'delivered' | 'dead';
   readonly attempts: readonly PlannedAttempt[];

@@ -2,15 +2,14 @@
 const GROUP_KEY_MAX_BYTES = 256;
 const EVENT_ID_MAX_LENGTH = 256;
 const EVENT_TYPE_MAX_LENGTH = 128;
-/** The maximum length for the value of a forwarded header. This is also used for the content type. */
+/** The maximum length for the value of a forwarded header. Also used for the content type. */
 const FORWARD_VALUE_MAX_LENGTH = 2048;
 /** The maximum total length of an event's forwarded names and values. */
 export const FORWARD_TOTAL_MAX_LENGTH = 8192;
 /** The maximum number of attributes for a CloudEvent in binary mode, including extensions. */
 export const ATTRIBUTES_MAX = 64;
 /**
- * The maximum total length of names (including `ce-`) and values. This is the limit of common receivers for a single
- * header.
+ * The maximum total length of names (including `ce-`) and values: the limit of common receivers for a single header.
  */
 export const ATTRIBUTES_TOTAL_MAX_LENGTH = 8192;
 

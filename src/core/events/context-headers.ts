@@ -70,14 +70,11 @@ export interface EventContext {
   readonly attributes?: BinaryAttributes;
 }
 
-/**
- * The reason why the context of a request is not valid. This is a problem code and the errors for each header or
- * attribute.
- */
+/** The reason why the context of a request is not valid: a problem code and the errors for each header or attribute. */
 interface ContextRefusal {
   readonly code: ProblemCode;
   readonly errors: readonly ProblemError[];
-  /** The required change. This is only set if the remedy of the code is not specific enough. */
+  /** The required change. Only set if the remedy of the code is not specific enough. */
   readonly detail?: string;
 }
 

@@ -35,7 +35,7 @@ export interface EventMeta {
   /** The time at which the event was accepted by ingress, in milliseconds since the epoch. */
   readonly time: number;
   readonly contentType?: string;
-  /** The CloudEvents `source` (which is a URI reference). This is used for events that are not CloudEvents. */
+  /** The CloudEvents `source` (which is a URI reference). Used for events that are not CloudEvents. */
   readonly source: string;
   /**
    * The attributes of a CloudEvent in binary mode. The names do not include `ce-`, and the values are kept as latin1

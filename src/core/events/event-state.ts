@@ -25,8 +25,8 @@ export interface EventProgress {
    */
   readonly history: readonly Attempt[];
   /**
-   * The time of the next attempt, in milliseconds. This is only present if the event is being retried and the endpoint
-   * is not disabled.
+   * The time of the next attempt, in milliseconds. Only present if the event is being retried and the endpoint is not
+   * disabled.
    */
   readonly dueMs?: number;
   /**

@@ -26,7 +26,7 @@ export interface Balance {
 export interface Shortage {
   /** `ten_…:queue` */
   readonly queue: string;
-  /** The number of tokens required for the next event. This is 0 if the account was not known. */
+  /** The number of tokens required for the next event. 0 if the account was not known. */
   readonly tokens: number;
   /** The time of the last request for this queue, in milliseconds. */
   readonly atMs: number;

@@ -40,8 +40,8 @@ function hashId(input: string, length = 20): string {
 }
 
 /**
- * Returns an object's public id. This is a prefix, followed by 20 characters (in Crockford base32) of the SHA-256
- * of `Kind/namespace/name`. The namespace is empty for cluster-scoped kinds. Since ids are derived instead of stored, a
+ * Returns an object's public id: a prefix, followed by 20 characters (in Crockford base32) of the SHA-256 of
+ * `Kind/namespace/name`. The namespace is empty for cluster-scoped kinds. Since ids are derived instead of stored, a
  * manifest has the same ids in all clusters.
  */
 export function publicId(kind: Exclude<IdKind, 'Activation' | 'Block'>, namespace: string, name: string): string {
@@ -64,8 +64,8 @@ export function tenantId(workspace: string): string {
 }
 
 /**
- * Returns the queue generation or an inbox. This is the object's UID as 12 characters in Crockford base32. If an object
- * is deleted and recreated, its UID is different, so keys are never reused.
+ * Returns the generation of a queue or an inbox: the object's UID as 12 characters in Crockford base32. If an object is
+ * deleted and recreated, its UID is different, so keys are never reused.
  */
 export function generationOf(uid: string): string {
   return hashId(uid, 12);

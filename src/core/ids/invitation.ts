@@ -1,6 +1,6 @@
 import { createHash, createHmac } from 'node:crypto';
 
-/** How long an invitation can be accepted, which is 14 days. */
+/** The time for which an invitation can be accepted: 14 days. */
 export const INVITATION_LIFETIME_MS = 14 * 24 * 60 * 60 * 1000;
 
 /** The prefix for invitation tokens. Used by secret scanners to detect exposed tokens. */

@@ -1,8 +1,8 @@
 /**
  * A ref is the event position in its queue (a Redis Stream id, `ms-seq`) as 15 fixed-width Crockford base32 characters,
- * 10 for the milliseconds and 5 for the sequence. Refs are sorted in the same way as strings and as numbers. This is
- * not the case for stream ids, where `-10` is before `-9`. They support times until the year 37,648, and 33,554,432
- * events per millisecond.
+ * 10 for the milliseconds and 5 for the sequence. Refs are sorted in the same way as strings and as numbers. In
+ * contrast, the stream id `-10` sorts before `-9`. They support times until the year 37,648, and 33,554,432 events per
+ * millisecond.
  */
 const ALPHABET = '0123456789abcdefghjkmnpqrstvwxyz';
 const VALUE = new Int8Array(128).fill(-1);

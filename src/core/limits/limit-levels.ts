@@ -1,6 +1,6 @@
 import type { Limits } from './limits.ts';
 
-/** How close the use of a limit is to the limit. */
+/** The usage of a limit in relation to the limit. */
 export type LimitLevel = 'within' | 'near' | 'reached';
 
 /** A limit is near if its usage is above the first share and no longer near if its usage is below the second share. */

@@ -1,4 +1,4 @@
-/** What is known about a limit of an account. */
+/** The known facts about a limit of an account. */
 interface LimitFacts {
   /** Public id of the account. Left out if another sentence names it. */
   readonly account?: string;

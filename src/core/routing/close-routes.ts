@@ -27,7 +27,7 @@ export function closeRoutes(stored: TenantRoutes, snapshot: TenantSnapshot, nowM
   return finish(closeSteps(stored, snapshot, nowMs));
 }
 
-/** This is like `closeRoutes`, but there is a piece for each object and for each integration in `stored`. */
+/** Like `closeRoutes`, but yields a piece for each object and for each integration in `stored`. */
 export function* closeSteps(stored: TenantRoutes, snapshot: TenantSnapshot, nowMs: number): Steps<ClosedTenant> {
   const covering = yield* coverageSteps(snapshot);
   const integrations = new Map(

@@ -58,7 +58,7 @@ export function compileRoutes(snapshot: TenantSnapshot, options: CompileOptions)
   return finish(compileSteps(snapshot, options));
 }
 
-/** This is like `compileRoutes`, but there is a piece for each object. */
+/** Like `compileRoutes`, but yields a piece for each object. */
 export function* compileSteps(snapshot: TenantSnapshot, options: CompileOptions): Steps<CompiledTenant> {
   const { name, workspace, held = false } = snapshot;
   const tenant = tenantId(name);

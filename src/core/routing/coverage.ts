@@ -21,7 +21,7 @@ export function coverage<B extends { readonly spec: BlockSpec }>(objects: Coveri
   return finish(coverageSteps(objects));
 }
 
-/** This is like `coverage`, but there is a piece for each package and each Block. */
+/** Like `coverage`, but yields a piece for each package and each Block. */
 export function* coverageSteps<B extends { readonly spec: BlockSpec }>(objects: Covering<B>): Steps<Coverage<B>> {
   const containing = new Map<string, Set<string>>();
   for (const { name, spec } of objects.packages) {

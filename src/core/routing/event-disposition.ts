@@ -39,7 +39,7 @@ export interface EventDisposition {
   readonly disposition: 'routed' | 'waiting' | 'not_routed';
   /** If the event was routed and this is missing, the inbox has been removed. */
   readonly progress?: EventProgress;
-  /** This is only present if the event wasn't routed. */
+  /** Only present if the event wasn't routed. */
   readonly reason?: NotRoutedReason;
 }
 

@@ -7,7 +7,7 @@ export interface GateFacts {
   /** Empty or absent if the event has no group key. */
   readonly groupKey: string | undefined;
   readonly integration: 'pending' | 'active' | 'closed';
-  /** Whether an active activation exists for the group key. */
+  /** True if an active activation exists for the group key. */
   readonly activated: boolean;
   /**
    * `none` if there is no admitted subscription to the stream. Otherwise, this specifies whether the subscription is
@@ -20,7 +20,7 @@ export interface GateVerdict {
   readonly wouldRoute: boolean;
   /** Undefined if and only if the event would be routed. */
   readonly reason: NotRoutedReason | HeldReason | undefined;
-  /** Whether the event would wait, and be routed when this reason no longer applies. */
+  /** True if the event would wait, and be routed when this reason no longer applies. */
   readonly held: boolean;
 }
 

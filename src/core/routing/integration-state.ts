@@ -2,7 +2,7 @@ import type { IntegrationSnapshot } from './snapshot.ts';
 
 export type IntegrationState = 'Pending' | 'Active' | 'Declined' | 'Expired' | 'Revoked';
 
-/** Returns the integration state. This is the first of Revoked, Declined, Active, Expired, and Pending that applies. */
+/** Returns the integration state: the first of Revoked, Declined, Active, Expired, and Pending that applies. */
 export function integrationState(
   integration: Pick<IntegrationSnapshot, 'spec' | 'expiresMs'>,
   nowMs: number,

@@ -5,7 +5,7 @@ import type { IntegrationRoute, QueueRoute, SubscriptionRoute } from './routes.t
 export type Reuse<T> = (of: object, circumstances: readonly unknown[], make: () => T) => T;
 
 /**
- * Results of earlier compilations, which are reused so that a change only recomputes the affected parts. This is
+ * Results of earlier compilations, which are reused so that a change only recomputes the affected parts. Reuse is
  * important because hashing and sealing 10,000 subscriptions would take longer than the maximum duration of a barrier.
  * The results themselves do not change. Equal parts are represented by the same object, making it cheap to find
  * differences. It must always be used with the same `judgeEndpoint`, `sealEndpoint`, and `openHeader` because they are

@@ -34,7 +34,7 @@ export interface IntegrationSnapshot extends SnapshotMeta {
 
 export interface SubscriptionSnapshot extends SnapshotMeta {
   readonly spec: SubscriptionSpec;
-  /** This is taken from the status (in milliseconds). */
+  /** The time from the status, in milliseconds. */
   readonly admittedMs?: number;
   /** The salt used for the signing secrets. Absent until it has been written. Before that, no events are sent. */
   readonly salt?: string;
@@ -74,7 +74,7 @@ export interface TenantSnapshot {
     /** If the account does not exist, this is ''. */
     readonly plan: AccountSpec['plan'] | '';
     readonly limits?: AccountSpec['limits'];
-    /** Whether a queue is waiting for more tokens than the account has left, or the account does not exist. */
+    /** True if a queue is waiting for more tokens than the account has left, or the account does not exist. */
     readonly short: boolean;
   };
   /** SHA-256 (hex) of ingress keys in Secrets. */

@@ -3,11 +3,14 @@ import type { AttemptResult, EndpointClient } from './endpoint-client.ts';
 import { endpointHeaders } from './headers.ts';
 import { headerLines } from './http/request-head.ts';
 
-/** How long an endpoint that has agreed isn't asked again. Also limits how long a name that moves is trusted. */
+/**
+ * The time to wait before asking an endpoint again that has agreed. Also limits the time for which a name that moves is
+ * trusted.
+ */
 export const AGREED_MS = 60 * 60_000;
-/** How long an endpoint that didn't agree isn't asked again. */
+/** The time to wait before asking an endpoint again that has not agreed. */
 export const REFUSED_MS = 60_000;
-/** How long an endpoint that couldn't be reached isn't asked again. */
+/** The time to wait before asking an unreachable endpoint again. */
 export const UNREACHED_MS = 5_000;
 /** Endpoints that are remembered. Beyond that, all of them are asked again. */
 const KEPT_AT_MOST = 20_000;

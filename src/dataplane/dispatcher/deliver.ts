@@ -75,12 +75,12 @@ export interface DeliverDeps {
   readonly wallMs: () => number;
   readonly monotonicMs: () => number;
   readonly random: () => number;
-  /** Whether this process's claims are still its own. Defaults to true. */
+  /** Returns true if this process still holds its claims. Defaults to true. */
   readonly holdsClaims?: () => boolean;
   readonly onAttempt: (result: AttemptResult, outcome: Ending['outcome'], delivery: Delivery) => void;
   /** Optional. Attempts won't be traced if unset. */
   readonly tracing?: Tracing | undefined;
-  /** This is called if an event has ended without another attempt. */
+  /** Called if an event has ended without another attempt. */
   readonly onGivenUp?: (outcome: Ending['outcome']) => void;
 }
 

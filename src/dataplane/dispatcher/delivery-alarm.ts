@@ -35,7 +35,7 @@ interface Noted {
   reportedMs: number;
   /** The time at which `now` first differed from the reported note. If both are the same, this is undefined. */
   changedMs: number | undefined;
-  /** Whether anything except for the backlog has changed. */
+  /** True if anything except for the backlog has changed. */
   urgent: boolean;
   /** If there is a pending alarm, it is canceled. */
   cancel: (() => void) | undefined;

@@ -9,8 +9,7 @@ export interface DispatcherMetrics {
   /** Counts an attempt, and what has happened to its event. */
   readonly attempted: (result: AttemptResult, outcome: Ending['outcome'], delivery: Delivery) => void;
   /**
-   * Counts an event which has ended without another attempt. This is either because it has expired, or because too many
-   * of its claims have expired.
+   * Counts an event that has ended without another attempt, because the event or too many of its claims have expired.
    */
   readonly gaveUp: (outcome: Ending['outcome']) => void;
   readonly failed: () => void;

@@ -34,7 +34,7 @@ export interface AttemptRequest {
 export interface AttemptResult {
   readonly outcome: Outcome;
   readonly reason: AttemptReason;
-  /** Status code. This is not set if we never received a status line. */
+  /** Status code. Not set if we never received a status line. */
   readonly status?: number;
   /** The delay requested by `Retry-After` in a failed response. Capped at 10 h. */
   readonly retryAfterMs?: number;
@@ -43,7 +43,7 @@ export interface AttemptResult {
   readonly latencyMs: number;
   /** The first bytes of the body (up to 16 KiB). */
   readonly responseBody: Buffer;
-  /** Whether the body is incomplete. This happens if it is too long, or if the connection was closed. */
+  /** True if the body is incomplete. This happens if it is too long, or if the connection was closed. */
   readonly truncated: boolean;
   /** Set if nothing was sent because of `maySend`. There is no outcome. */
   readonly isUnsent?: true;

@@ -17,7 +17,7 @@ export function webhookId(id: string): string {
 
 const ASCII = /^[\x20-\x7e]*$/;
 
-/** Encodes a text as UTF-8, using a single character for each byte. This is required for the values of headers. */
+/** Encodes a text as UTF-8, using a single character for each byte. Required for the values of headers. */
 function latin1OfUtf8(text: string): string {
   return ASCII.test(text) ? text : Buffer.from(text, 'utf8').toString('latin1');
 }

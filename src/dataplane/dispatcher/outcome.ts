@@ -2,7 +2,7 @@ import type { AttemptOutcome } from '../../api/delivery-status.ts';
 import type { ExchangeFailure } from './http/connection.ts';
 
 /**
- * What should happen after an attempt. Events are either delivered, retried, or (after a 410) no longer sent to this
+ * The consequence of an attempt. Events are either delivered, retried, or (after a 410) no longer sent to this
  * endpoint.
  */
 export type Outcome = 'delivered' | 'failed' | 'disabled';

@@ -9,7 +9,7 @@ import { type NameAnswer, type Question, startNameServer } from './testing/name-
 /** Enough for a busy machine. */
 const SOON = { timeout: 20_000 };
 
-/** Represents a public address. This is the only address that is permitted. */
+/** Represents a public address: the only address that is permitted. */
 const PUBLIC = '127.0.0.2';
 const REFUSED = ['127.0.0.1', '127.0.0.3', '127.255.255.254', '::1'];
 /** A refused address without a server. */

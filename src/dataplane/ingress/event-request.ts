@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
 
-/** What routes read of a request. Fastify's requests have these fields. */
+/** The fields of a request that routes read. Fastify's requests have these fields. */
 export interface KeyedRequest {
   readonly raw: IncomingMessage;
   readonly headers: IncomingHttpHeaders;
@@ -19,7 +19,7 @@ export interface EventRequest extends KeyedRequest {
   readonly params: EventParams;
 }
 
-/** What responses need of a reply. Fastify's replies have these fields. */
+/** The fields of a reply that responses need. Fastify's replies have these fields. */
 export interface EventReply {
   readonly raw: ServerResponse;
   readonly request: Pick<IncomingMessage, 'headers'>;

@@ -113,7 +113,7 @@ export function createIngressMetrics(registry: Registry): IngressMetrics {
   };
 }
 
-/** What has happened to events that were stored. */
+/** The numbers of stored events, by outcome. */
 export interface RoutedEvents {
   readonly references: number;
   readonly withoutKey: number;

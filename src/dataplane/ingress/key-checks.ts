@@ -7,7 +7,7 @@ import type { IngressLimits } from './limits.ts';
 import type { IngressStore, KeysVersion } from './store.ts';
 
 /**
- * What we know about a key. It was valid within the last `keyTtlMs`, or was not changed until then. It was wrong within
+ * The standing of a key. It was valid within the last `keyTtlMs`, or was not changed until then. It was wrong within
  * the last `wrongKeyTtlMs`, we are asking the store, or it is not known.
  */
 export type KeyStanding = 'valid' | 'wrong' | 'asked' | 'unknown';

@@ -46,15 +46,17 @@ export interface IngressLimits extends HttpLimits {
   readonly memoryGoOnRatio: number;
   /** Smallest share of an account. */
   readonly guaranteedBytes: number;
-  /** How long valid keys are cached, unless we know that no key was changed. */
+  /** The time for which valid keys are cached, unless it is known that no key was changed. */
   readonly keyTtlMs: number;
-  /** How long valid keys are cached as long as no key is changed. */
+  /** The time for which valid keys are cached as long as no key is changed. */
   readonly keyKeptMs: number;
-  /** How long we remember that a key is wrong. During this time, it is refused without asking the store. */
+  /** The time for which a wrong key is remembered. During this time, it is refused without asking the store. */
   readonly wrongKeyTtlMs: number;
-  /** How long the limits and the stored bytes of a queue are used after they were read. See queue-cache.ts. */
+  /**
+   * The time for which the limits and the stored bytes of a queue are used after they were read. See queue-cache.ts.
+   */
   readonly queueTtlMs: number;
-  /** How long a queue's remaining configuration is cached after it was used last. */
+  /** The time for which a queue's remaining configuration is cached after it was used last. */
   readonly queueKeptMs: number;
   /** The maximum number of cached keys. The limit is the same for wrong keys, and for queues. */
   readonly cacheEntries: number;

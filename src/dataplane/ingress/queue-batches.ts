@@ -25,10 +25,7 @@ export interface QueueBatches {
   call: IngestCall | undefined;
   waiting: Waiting[];
   heldBytes: number;
-  /**
-   * The maximum number of events in the next call. This is lowered if the store has only accepted a part of the last
-   * call.
-   */
+  /** The maximum number of events in the next call. Lowered if the store has only accepted a part of the last call. */
   batchItems: number;
   /** Stops the timer for the oldest event. */
   stopTimer: (() => void) | undefined;

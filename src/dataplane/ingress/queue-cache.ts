@@ -29,14 +29,14 @@ export interface QueueCache {
 /**
  * Creates the cache for the configurations of queues. An event is never refused because of a configuration that is
  * cached. The store compares `cfgv` for each event and returns STALE if it has changed, and the configuration is always
- * read again before an event is refused. What `cfgv` does not include is returned by each call that stores events. It
- * is only needed before that for an account with a limit of events, or while memory is short. If a queue does not
- * exist, this is not cached, because it could be created at any time.
+ * read again before an event is refused. Values that `cfgv` does not include are returned by each call that stores
+ * events. They are only needed before that for an account with a limit of events, or while memory is short. The absence
+ * of a queue is not cached, because the queue could be created at any time.
  */
 export function createQueueCache(options: {
   readQueue: IngressStore['readQueue'];
   limits: IngressLimits;
-  /** Whether accounts are refused because of their stored bytes. */
+  /** Returns true if accounts are refused because of their stored bytes. */
   isPressed: () => boolean;
   /** Monotonic clock in milliseconds. */
   monotonicMs: () => number;

@@ -44,13 +44,13 @@ export type IngestAnswer =
 export interface Stored {
   readonly answers: readonly IngestAnswer[];
   /**
-   * This is set if there are only answers for some of the items, starting with the first. The other items have not been
-   * stored and should be included in the next call.
+   * Set if there are only answers for some of the items, starting with the first. The other items have not been stored
+   * and should be included in the next call.
    */
   readonly isPartial?: boolean;
   /** The settings of the queue that change without a new `cfgv`. Absent if nothing was stored. */
   readonly queueNow?: QueueNow;
-  /** Why some of the answers are UNAVAILABLE. */
+  /** The reason why some of the answers are UNAVAILABLE. */
   readonly failure?: unknown;
 }
 

@@ -4,7 +4,7 @@ import type { RoomShare } from './room.ts';
 /** The interval for checking a removed part, in case the message about its return was lost. */
 const LOOK_MS = 5_000;
 
-/** Whether a part was removed, has a different generation, or is on a shard that is not responding. */
+/** The absence of a part, which was removed, has a different generation, or is on a shard that is not responding. */
 export interface Absence {
   readonly isGone: () => boolean;
   readonly begin: () => void;

@@ -19,7 +19,7 @@ export function createAdvancing(options: {
   readonly part: Part;
   /** There may be lanes that are waiting now. */
   readonly onRouted: (references: number) => void;
-  /** The reason why the part is being held back. This is returned by each call. */
+  /** The reason why the part is being held back. Returned by each call. */
   readonly onHold: (hold: string | undefined) => void;
   /** The part's control data are missing. */
   readonly onClosed: () => void;

@@ -8,7 +8,7 @@ import type { RoomShare } from './room.ts';
 /** The number of bodies that can be read by a call. Each of them can have up to 1 MiB. */
 const BODIES_AT_ONCE = 16;
 
-/** How long an attempt waits until there is room for its body. */
+/** The time that an attempt waits until there is room for its body. */
 const PATIENCE_MS = 500;
 
 /** Limits the memory that large bodies use during attempts. */

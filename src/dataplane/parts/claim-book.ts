@@ -43,12 +43,9 @@ export interface ClaimBook {
   readonly notWritten: () => void;
   /** The number of claims for which the end has not been recorded in Redis yet. */
   readonly count: () => number;
-  /** Whether one of the claims is for an event that is claimed alone. In this case, no other one is claimed. */
+  /** Returns true if one of the claims is for an event that is claimed alone. In this case, no other one is claimed. */
   readonly holdsAlone: () => boolean;
-  /**
-   * Whether there are completions that need to be written. This can be none, some, or some which have events waiting
-   * for them.
-   */
+  /** Returns the completions that need to be written: none, some, or some with events that wait for them. */
   readonly toWrite: () => 'none' | 'some' | 'urgent';
   readonly clear: () => number;
 }
@@ -92,7 +89,7 @@ export function createClaimBook(): ClaimBook {
         return true;
       }
       if (before.claim.ref === claim.claim.ref) {
-        // This is the same event, which was claimed again. The result will be used for the new claim.
+        // The same event was claimed again. The result is used for the new claim.
         before.atMs = claim.atMs;
         before.behind = claim.behind;
         return false;

@@ -23,11 +23,11 @@ const ROOM_BYTES = 2 * 2 ** 20;
  * later call, it will be ignored by Redis until this dispatcher is evicted.
  */
 const LATE_CALL_MS = 10_000;
-/** How long to wait until we retry if a part has no control data, or too many other dispatchers. */
+/** The time to wait before a retry if a part has no control data, or too many other dispatchers. */
 const CLOSED_MS = 1_000;
 const RESULTS = { OK: 'ok', CLOSED: 'closed', HELD: 'held', GONE: 'gone' } as const;
 const RETRY = { firstMs: 100, mostMs: 1_000 };
-/** How long a stopping worker without attempts waits for Redis. Other dispatchers send again what it can't end. */
+/** The time that a stopping worker without attempts waits for Redis. Other dispatchers resend events it can't end. */
 const STOP_PATIENCE_MS = 10_000;
 
 export interface ExchangeLoop {

@@ -23,7 +23,7 @@ export interface HeldClaim {
   readonly event: HeldEvent;
   /** The earliest time at which it could have been made or confirmed, using our clock (see `createElapsedClock`). */
   atMs: number;
-  /** Whether there are more events behind it in its lane. */
+  /** True if there are more events behind the event in its lane. */
   behind: boolean;
   /** A later claim for the same lane. This claim was taken over while there is still an attempt in progress. */
   next: HeldClaim | undefined;

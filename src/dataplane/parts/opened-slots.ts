@@ -13,13 +13,13 @@ export interface OpenedSlot {
   /** `sub_…` */
   readonly name: string;
   readonly subscription: OpenSubscription;
-  /** What it was opened from. */
+  /** The text from which it was opened. */
   readonly source: string;
   /** The part of it that contains the endpoint. */
   readonly endpoint: string;
 }
 
-/** Reads slots again. This is undefined for a slot without a row, or whose endpoint can't be opened. */
+/** Reads slots again. Undefined for a slot without a row, or whose endpoint can't be opened. */
 export type OpenSlots = (slots: readonly string[]) => Promise<readonly (OpenedSlot | undefined)[]>;
 
 export interface SlotOpening {
@@ -58,7 +58,7 @@ export function createOpenSlots({ redis, keys, version, wallMs, log }: SlotOpeni
       redis.call('hmget', subs, ...slots),
       redis.call('hmget', sealed, ...slots),
     ])) as [(string | null)[], (string | null)[]];
-    // What was opened with other keys may be signed differently now.
+    // Slots that were opened with other keys may be signed differently now.
     if (keys.state() !== keptFor) kept.clear();
     keptFor = keys.state();
     return slots.map((slot, i) => {

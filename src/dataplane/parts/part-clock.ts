@@ -15,7 +15,7 @@ export interface PartClock {
    * wall clock might only have been set forward. A retry would then have to wait for as long.
    */
   readonly nowMs: () => number;
-  /** Resets the estimate. This is needed because the next response could be from a different Redis. */
+  /** Resets the estimate. Needed because the next response could be from a different Redis. */
   readonly reset: () => void;
 }
 

@@ -30,7 +30,7 @@ beforeEach(async () => {
 async function startDispatcher(options: { isHeld?: () => boolean; stopPart?: (part: Part) => Promise<void> } = {}) {
   const own = await connectRedis(url, log);
   const pushes = createPushConnection(await findRedis({ url }, log), log);
-  /** Whether the dispatcher is the part's home, by stream. */
+  /** True for each stream for whose part the dispatcher is the home. */
   const works = new Map<string, boolean>();
   const starts: string[] = [];
   /** An `x` for each start, and the replies to commands that are not heartbeats. */

@@ -10,7 +10,7 @@ import { inSlices, type Steps } from '../../time/slices.ts';
 import { type Duty, dutyOf } from './assignment.ts';
 
 const BEAT_MS = 1_000;
-/** How often we read the list of parts. This is needed in case all messages about a change have been lost. */
+/** The interval at which the list of parts is read. Needed in case all messages about a change have been lost. */
 const READ_MS = 60_000;
 
 /** The number of parts to start until Redis has replied. Otherwise, all other commands would have to wait for them. */
@@ -141,7 +141,7 @@ export function createPartDispatcher(deps: PartDispatcherDeps): PartDispatcher {
           while (!(await inSlices(settleSome(names, STARTS_AT_ONCE)))) await caughtUp(redis);
         }
       } catch (error) {
-        // This is repeated when the list is read again.
+        // The start is repeated when the list is read again.
         log.error({ err: error }, 'failed to start the work on a part');
       } finally {
         // There is no turn between the last check and this, so no request is lost.

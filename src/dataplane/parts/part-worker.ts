@@ -18,8 +18,8 @@ import { createSlotQueues, released } from './slot-queues.ts';
 import { createWatch, READY_MS } from './watch.ts';
 
 /**
- * If a claim is older than this, it must not be used to send anything. This is how long it can take until a
- * deactivation or a block is effective.
+ * If a claim is older than this, it must not be used to send anything. Therefore, a deactivation or a block can take
+ * this time to become effective.
  */
 const FRESH_MS = 1_000;
 /**
@@ -158,7 +158,7 @@ export function createPartWorker(given: PartWorkerDeps, part: Part): PartWorker 
         body = read.body;
       }
       const ended = await attempt(slot, held, body);
-      // This is the response of the old endpoint, which must not disable the new one.
+      // The response is from the old endpoint, which must not disable the new one.
       if (ended.reason !== '410' || !(await isReplaced(slot, held.claim.slot))) return ended;
       // A test event is not repeated. The script only disables an endpoint if its reason is the status.
       if (ended.outcome === 'dead') return { ...ended, reason: 'gone' };

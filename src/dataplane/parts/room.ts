@@ -10,15 +10,17 @@ const PART_RATIO = 8;
  * share what it gets. If there is only one busy part, it gets 4 / 9 of the room.
  */
 export interface Room {
-  /** What nobody holds, including what is reserved. Negative if more was pushed than there is room for. */
+  /**
+   * Returns the room that nobody holds, including reserved room. Negative if more was pushed than there is room for.
+   */
   readonly free: () => number;
   /** Adds a part of a workspace. */
   readonly join: (tenant: string) => RoomShare;
 }
 
-/** What a part can take. */
+/** The room that a part can take. */
 export interface RoomShare {
-  /** What it can take in addition. Negative if it holds more than its share. */
+  /** Returns the room that the part can take in addition. Negative if the part holds more than its share. */
   readonly free: () => number;
   /**
    * Returns the maximum that this part should hold. Nothing replaces what ends beyond its share, except for the last
@@ -50,7 +52,7 @@ export interface RoomShare {
 
 interface Waiting {
   readonly share: RoomShare;
-  /** How much it needs. */
+  /** The room that it needs. */
   readonly count: number;
 }
 
@@ -67,7 +69,7 @@ export function createRoom(size: number, least = 0): Room {
   /** The waiting functions, by workspace. There may be 10,000 parts that wait, and a change concerns few of them. */
   const waiting = new Map<string, Map<() => void, Waiting>>();
 
-  /** What a part of the workspace can take if it holds `held`. */
+  /** Returns the room that a part of the workspace can take if it holds `held`. */
   function freeFor(tenant: string, held: number): number {
     const ofPart = (PART_RATIO * shares.freeFor(tenant) - held) / (PART_RATIO + 1);
     return Math.max(least - shares.heldBy(tenant), Math.floor(ofPart));

@@ -8,29 +8,31 @@ import type { TrafficStore } from '../../series/traffic-store.ts';
 import type { NoteFailure } from '../dispatcher/part-failures.ts';
 
 const TIMES = {
-  /** How often the part counts are added to its account and to the series. */
+  /** The interval at which the counts of a part are added to its account and to the series. */
   foldMs: 5_000,
   /** The same if there are only a few of them. */
   mostFoldMs: 30_000,
-  /** How long to wait until a part is swept after its settings or its subscriptions have changed. */
+  /** The time to wait before a part is swept after its settings or its subscriptions have changed. */
   sweepMs: 10_000,
-  /** How often an active part is swept. Nothing that is stored in the meantime is removed earlier than this. */
+  /**
+   * The interval at which an active part is swept. Events that are stored in the meantime are never removed earlier.
+   */
   sweepActiveMs: 300_000,
-  /** How often to request tokens for a part if its account does not have any. */
+  /** The interval at which tokens are requested for a part if its account does not have any. */
   shortMs: 1_500,
-  /** How often to check if there are enough tokens for a part. */
+  /** The interval at which to check if there are enough tokens for a part. */
   waitedMs: 250,
-  /** How often to check if the clocks of Redis and of this machine agree again. */
+  /** The interval at which to check if the clocks of Redis and of this machine agree again. */
   clockMs: 60_000,
 };
 /** The interval for reporting a waiting part to the controller. */
 const ALARM_MS = 30_000;
 /** There are only a few counts if there were fewer messages and exchanges than this, and fewer tokens. */
 const FEW = 100;
-/** This is also the maximum change of the stored bytes, and of the bytes of events in messages. */
+/** Also the maximum change of the stored bytes, and of the bytes of events in messages. */
 const FEW_BYTES = 262_144;
 const RETRY_MS = 1_000;
-/** How long to wait between two slices of a sweep, because there is other work for the part. */
+/** The time to wait between two slices of a sweep, because there is other work for the part. */
 const BETWEEN_SLICES_MS = 5;
 /** The maximum delay supported by `setTimeout`. If a part is due later than this, it is also checked earlier. */
 const LONGEST_WAIT_MS = 2 ** 31 - 1;
@@ -54,7 +56,7 @@ export interface UpkeepDeps {
   readonly times?: Partial<typeof TIMES>;
 }
 
-/** What a message or an exchange says about the part. */
+/** The facts about a part that a message or an exchange contains. */
 export interface Activity {
   /** The reason why the part is held back, as returned by an exchange. */
   readonly hold?: string | undefined;
@@ -193,7 +195,7 @@ function createPace(foldMs: number, mostFoldMs: number) {
       // Timers can be a millisecond early.
       return Math.max(0, Math.ceil(Math.max(endMs, begunMs + gapMs) - performance.now()) + 1);
     },
-    /** Whether something has waited for more than `foldMs`. */
+    /** Returns true if something has waited for more than `foldMs`. */
     isLate: () => since.wakes > 0 && performance.now() - begunMs > foldMs,
   };
 }

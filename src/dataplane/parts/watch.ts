@@ -23,7 +23,7 @@ export interface WatchDeps {
 export interface Watch {
   /** Other dispatchers may have made claims. */
   readonly start: () => void;
-  /** This is the same, but immediately after an exchange that has returned expired claims. */
+  /** Like `start`, but immediately after an exchange that has returned expired claims. */
   readonly restart: () => void;
   readonly stop: () => void;
 }

@@ -20,8 +20,8 @@ export function createSandboxDesk(deps: {
   return {
     async publish(tenant, queue, run, config, event) {
       const outcome = await store.ingest(tenant, queue, run, config, event);
-      // Must happen after the event is stored and before we answer. This is also needed for duplicates, because the
-      // process that has handled the first event may have crashed in between.
+      // Must happen after the event is stored and before we answer. Also needed for duplicates, because the process
+      // that has handled the first event may have crashed in between.
       if (outcome.answer === 'OK' || outcome.answer === 'DUP') await wake(tenant, run);
       return outcome;
     },

@@ -49,7 +49,7 @@ export interface RunDeliveryDeps {
 
 /** The data about the last attempt for a delivery. Stored as JSON. */
 export interface SentAttempt {
-  /** How long the endpoint waits after a failed attempt, in milliseconds. */
+  /** The times to wait after each failed attempt, in milliseconds. */
   readonly retryMs: readonly number[];
   readonly headers: readonly (readonly [name: string, value: string])[];
 }
@@ -80,11 +80,11 @@ interface Made {
 }
 
 /**
- * Makes all attempts of a queue that are due. This is the same as in the dispatcher for production, but no endpoints
- * are called. It stops when there are no more attempts due, or at `untilMs` of the monotonic clock.
+ * Makes all attempts of a queue that are due. Works like the dispatcher for production, but calls no endpoints. It
+ * stops when there are no more attempts due, or at `untilMs` of the monotonic clock.
  *
- * @returns the time at which the queue is due, in milliseconds. If it does not have any events, or if all of them are
- * held, this is undefined
+ * @returns the time at which the queue is due, in milliseconds. Undefined if the queue does not have any events, or if
+ *   all of them are held
  */
 export async function deliverRun(
   deps: RunDeliveryDeps,

@@ -6,7 +6,7 @@ import { openRun, parseRunMember } from './run-view.ts';
 
 /** The maximum time in milliseconds spent on attempts before the run is returned and other runs can continue. */
 const TURN_MS = 1_000;
-/** How long to wait until we retry if it was not possible to read a queue, in milliseconds. */
+/** The time to wait before a queue that could not be read is read again, in milliseconds. */
 const RETRY_MS = 1_000;
 /** If several retries of a run are due within this time (in milliseconds), they are made together. */
 const TOGETHER_MS = 20;

@@ -212,7 +212,7 @@ interface Reading {
   readonly view: RunView;
   /** Reads the decisions that have been made in this run. */
   readonly reader: RoutingReader;
-  /** Whether the run has reached its limit for deliveries. */
+  /** True if the run has reached its limit for deliveries. */
   readonly full: boolean;
 }
 

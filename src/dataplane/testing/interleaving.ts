@@ -1,6 +1,5 @@
 /**
- * What should happen to a call. It can be done, it can be done but its answer is lost, it may not be done, or its actor
- * can die before it.
+ * The fate of a call: the call is done, it is done but its answer is lost, it is not done, or its actor dies before it.
  */
 export type Fate = 'done' | 'answer lost' | 'not done' | 'crash';
 

@@ -2,7 +2,7 @@ import type { Owner } from '../../api/owner.ts';
 import type { Identity } from '../auth/identity.ts';
 import { rolesOf } from '../auth/ownership.ts';
 
-/** Which entry of which list of owners gave a caller access. */
+/** The entry that gave a caller access, and its list of owners. */
 export interface AccessGiven {
   readonly role: string;
   /** Object with the list of owners. */

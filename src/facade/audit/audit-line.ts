@@ -18,8 +18,8 @@ export interface CallFacts {
   readonly operation: string;
   readonly identity: Identity;
   /**
-   * How the caller got access to the resource. Undefined if the call does not require access, or if it was answered
-   * before checking access.
+   * The entry that gave the caller access to the resource. Undefined if the call requires no access, or if its access
+   * was not checked before the response.
    */
   readonly access?: AccessGiven | undefined;
   /** Valid path parameters. */

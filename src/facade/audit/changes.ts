@@ -17,7 +17,7 @@ export interface Change {
 
 const collected = new AsyncLocalStorage<Change[]>();
 
-/** Runs a call and adds all of its changes to `changes`. This is done even if the call fails later. */
+/** Runs a call and adds all of its changes to `changes`, even if the call fails later. */
 export function collectChanges<T>(changes: Change[], run: () => Promise<T>): Promise<T> {
   return collected.run(changes, run);
 }

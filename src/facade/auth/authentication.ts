@@ -21,7 +21,7 @@ export interface AuthenticationOptions extends TokenRules {
   readonly log: Logger;
   /** Claims used to recognize client tokens, in addition to the claims that are always recognized. */
   readonly clientClaims?: readonly ClientClaim[];
-  /** Whether tokens require the scope of the route. Routes check this, since unknown paths don't have a scope. */
+  /** True if tokens require the scope of the route. Routes check this, since unknown paths don't have a scope. */
   readonly requireScopes?: boolean;
   readonly limits?: Partial<AuthenticationLimits>;
   /** The keys of all issuers. By default, each server reads them itself. */

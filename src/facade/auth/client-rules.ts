@@ -13,8 +13,8 @@ const CLIENT_CLAIMS = ['client_id', 'azp', 'appid', 'cid'];
 const SIGN_IN_CLAIMS = ['auth_time', 'amr', 'sid', 'uid', 'nonce'];
 
 /**
- * Returns the client for which a token was issued. Undefined if the token represents a person using a client. This is
- * the default unless one of the following rules or a `configured` claim applies.
+ * Returns the client for which a token was issued. Undefined if the token represents a person using a client. A token
+ * represents a person unless one of the following rules or a `configured` claim applies.
  */
 export function clientOf(claims: Claims, configured: readonly ClientClaim[]): string | undefined {
   const client = CLIENT_CLAIMS.map(name => claimOf(claims, name)).find(isText);

@@ -20,8 +20,8 @@ export interface KeyLimits {
 }
 
 /**
- * How much later than `refreshMs` a request is late, in milliseconds. No token has arrived in the meantime, so the keys
- * may have been withdrawn long ago, and calls wait for the current ones.
+ * The time after `refreshMs` from which a request is considered late, in milliseconds. No token has arrived in the
+ * meantime, so the keys may have been withdrawn long ago, and calls wait for the current ones.
  */
 const LATE_MS = 60_000;
 
@@ -90,7 +90,7 @@ function createReadings({ read, limits, nowMs, onFailure }: ReadingOptions) {
     held: () => held,
     failedMs: () => failedMs,
     isReading: () => reading !== undefined,
-    /** Whether the last request has just failed. */
+    /** Returns true if the last request has just failed. */
     isResting: () => nowMs() - failedMs < limits.retryMs,
     /** Starts a request. The request is shared by all waiting callers. */
     refresh: (): Promise<KeySet> => {

@@ -9,7 +9,7 @@ import { AUTHENTICATION_LIMITS, type AuthenticationLimits } from './limits.ts';
 /** While an issuer is unavailable, its keys are requested once a second. */
 const FAILURE_LINES = { lines: 1, periodMs: 60_000 };
 
-/** How often the keys of an unavailable issuer are read while there are no calls, in milliseconds. */
+/** The interval at which the keys of an unavailable issuer are read while there are no calls, in milliseconds. */
 const WATCH_EVERY_MS = 5_000;
 
 /** Creates the keys of all `issuers`, which are read when they are needed. */

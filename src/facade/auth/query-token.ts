@@ -1,6 +1,6 @@
 import { queryPieces } from '../../http/query-pieces.ts';
 
-/** The number of times that a name is decoded. This is more than once because a proxy might decode the name as well. */
+/** The number of times that a name is decoded: more than once, because a proxy might decode the name as well. */
 const DECODINGS = 3;
 const NAME = 'accesstoken';
 

@@ -3,7 +3,10 @@ import { createExpiringMap } from '../../time/expiring-map.ts';
 import type { Identity } from './identity.ts';
 import type { KeySet } from './issuer-documents.ts';
 
-/** How long a verified signature remains valid. Verifying a signature takes longer than all other steps of a call. */
+/**
+ * The time for which a verified signature remains valid. Verifying a signature takes longer than all other steps of a
+ * call.
+ */
 const KEPT_MS = 30_000;
 /** The number of tokens with a valid signature that are kept in memory. */
 const ENTRIES = 10_000;

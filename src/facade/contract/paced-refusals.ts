@@ -3,7 +3,7 @@ import { markRefused } from '../../http/connection-limit.ts';
 import { type Clock, systemClock } from '../../time/clock.ts';
 import { createFairTurns } from '../../time/fair-turns.ts';
 
-/** How many calls of a client are refused within a time in milliseconds. */
+/** The number of calls of a client that are refused within a time in milliseconds. */
 export interface RefusalRate {
   readonly atOnce: number;
   readonly everyMs: number;

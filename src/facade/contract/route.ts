@@ -46,8 +46,8 @@ interface Reached {
 }
 
 /**
- * The number of points charged for a call. This is 1 for most calls, 5 for calls that read or change many objects or
- * events, and 10 for calls that may need to read thousands of them.
+ * The number of points charged for a call: 1 for most calls, 5 for calls that read or change many objects or events,
+ * and 10 for calls that may need to read thousands of them.
  */
 export type CallCost = 1 | 5 | 10;
 
@@ -105,7 +105,7 @@ export interface Answer {
   readonly about?: AuditedObject;
 }
 
-/** The format of a successful response. This is used for tests and for the OpenAPI document. */
+/** The format of a successful response. Used for tests and for the OpenAPI document. */
 interface AnswerShape {
   readonly description: string;
   /** The body schema. If unset, the response has no body. */
@@ -133,9 +133,9 @@ interface RouteSource<A extends Access, Path extends string, Q extends z.ZodType
   readonly description?: string;
   readonly query?: Q;
   readonly body?: B;
-  /** Whether the body can be omitted. */
+  /** True if the body can be omitted. */
   readonly bodyOptional?: boolean;
-  /** Whether the body contains a list or a schema, so that its limit is `LARGE_BODY_BYTES`. */
+  /** True if the body contains a list or a schema, so that its limit is `LARGE_BODY_BYTES`. */
   readonly largeBody?: boolean;
   /**
    * The call that accepts a body, for routes without one. The error message for a body names it.

@@ -19,8 +19,8 @@ interface Starting {
   readonly account: string | undefined;
   readonly identity: Identity;
   /**
-   * Whether the call does nothing but close something. Other calls don't delay such calls, which are never refused, and
-   * which are performed even if the client disconnects while they are waiting.
+   * True if the call only closes something. Other calls don't delay such calls, which are never refused, and which are
+   * performed even if the client disconnects while they are waiting.
    */
   readonly closes: boolean;
   readonly signal: AbortSignal;
@@ -29,7 +29,7 @@ interface Starting {
 /** The turn of a call. */
 interface Turn {
   readonly leave: Leave;
-  /** Whether the call had to wait. In this case, the access of its caller may have changed. */
+  /** True if the call had to wait. In this case, the access of its caller may have changed. */
   readonly hasWaited: boolean;
 }
 

@@ -41,10 +41,12 @@ export interface Caches {
   readonly findBy: <K extends KindName>(kind: K, index: LookupIndex, value: string) => Promise<Cached<K> | undefined>;
   /** Reads an object from the API server, including its managed fields. @throws Refusal 503 */
   readonly live: <K extends KindName>(kind: K, name: ObjectName) => Promise<Cached<K> | undefined>;
-  /** Whether the name of an Account or a Workspace is already used by another installation. @throws Refusal 503 */
+  /**
+   * Returns true if the name of an Account or a Workspace is already used by another installation. @throws Refusal 503
+   */
   readonly isTaken: (kind: 'Account' | 'Workspace', name: string) => Promise<boolean>;
   /**
-   * Lists objects from the API server. Use this for decisions that can't depend on the caches. This is more expensive
+   * Lists objects from the API server. Use this for decisions that can't depend on the caches. A list is more expensive
    * than `live`, so select only the objects that the decision depends on.
    */
   readonly listLive: ListLive;

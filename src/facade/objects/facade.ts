@@ -61,7 +61,7 @@ export interface Facade {
   readonly keys: KeyRing;
   /** The issuers whose access tokens are accepted. */
   readonly issuers: readonly string[];
-  /** Whether invitations can only be answered by callers with the invited email address. */
+  /** True if only callers with the invited email address can answer an invitation. */
   readonly requireInvitedEmail: boolean;
   /** Encrypts the endpoint header values. */
   readonly headerSeals: HeaderSeals;

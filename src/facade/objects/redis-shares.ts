@@ -20,7 +20,7 @@ interface SharedCall {
   readonly account: string | undefined;
   /** Aborted when the caller has disconnected. */
   readonly signal?: AbortSignal;
-  /** Whether the call closes something. These calls never wait and are never rejected. */
+  /** True if the call closes something. These calls never wait and are never rejected. */
   readonly closes?: boolean;
 }
 

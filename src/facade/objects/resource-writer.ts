@@ -30,8 +30,8 @@ export interface Wanted<K extends KindName> {
   /** Object as read before. Not set if the object didn't exist, in which case the write can only create it. */
   readonly before?: Cached<K> | undefined;
   /**
-   * Whether to reject the write if the object has changed since it was read. Should be set for edits that depend on the
-   * values read.
+   * If true, the write is rejected if the object has changed since it was read. Should be set for edits that depend on
+   * the values read.
    */
   readonly exactly?: boolean;
 }

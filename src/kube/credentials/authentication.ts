@@ -64,8 +64,7 @@ function readMaterial(material: Material | undefined): Buffer | undefined {
 
 /** Leaves exec plugins and auth providers to client-node. */
 function createOther({ kubeconfig }: OtherUser): () => Promise<Authentication> {
-  // This is only loaded if required, because it contains models of all Kubernetes kinds, and uses about 40 MiB of
-  // memory.
+  // Only loaded if required, because it contains models of all Kubernetes kinds, and uses about 40 MiB of memory.
   const loading = import('@kubernetes/client-node').then(({ KubeConfig }) => {
     const config = new KubeConfig();
     config.loadFromString(kubeconfig);

@@ -13,7 +13,7 @@ const CALL_CONNECTIONS = 16;
 /** The number of connections to use for the Lease. The second connection is used if the first connection hangs. */
 const LEASE_CONNECTIONS = 2;
 
-/** How long to wait for the API server or a proxy when opening a connection, in milliseconds. */
+/** The time to wait for the API server or a proxy when opening a connection, in milliseconds. */
 const CONNECT_WITHIN_MS = 10_000;
 
 /** The connections to the API server, for each purpose. */
@@ -25,7 +25,8 @@ export type Dispatchers = {
 };
 
 /**
- * How long credentials are cached, in milliseconds. Saves us from reading certificate and token files on every request.
+ * The time for which credentials are cached, in milliseconds. The cache avoids reading certificate and token files on
+ * every request.
  */
 const FRESH_MS = 10_000;
 
@@ -46,7 +47,7 @@ export type Credentials = {
   readonly access: () => Promise<Access>;
   /** Reads the kubeconfig again, including all referenced files. This should be called when the response was a 401. */
   readonly renew: () => void;
-  /** Returns the number of TLS connections opened so far. This is used for metrics and tests. */
+  /** Returns the number of TLS connections opened so far. Used for metrics and tests. */
   readonly connectionsOpened: () => number;
   readonly close: () => Promise<void>;
 };
@@ -63,7 +64,7 @@ export function openCredentials(source: KubeSource, nowMs: () => number): Creden
   let material = '';
   let dispatchers: Dispatchers | undefined;
   let current: { readonly access: Promise<Access>; readonly isRenewal: boolean; untilMs: number } | undefined;
-  /** Whether the last credentials have been refused. */
+  /** True if the last credentials have been refused. */
   let isRefused = false;
   let reads = 0;
   let opened = 0;

@@ -3,7 +3,7 @@ import { delimiter, dirname, join, resolve } from 'node:path';
 import { load, YAMLException } from 'js-yaml';
 import { findServiceAccount } from './service-account.ts';
 
-/** Where to look for the API server. */
+/** The settings for finding the API server. */
 export interface KubeSource {
   /** The path of a kubeconfig, or several paths separated by `:`. */
   readonly kubeconfig?: string | undefined;

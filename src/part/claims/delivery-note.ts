@@ -21,7 +21,7 @@ const SLOT_CHARS = 8;
 
 /** The state of the deliveries of a slot, as it is written by `news.lua`. */
 export interface SlotNote {
-  /** This is undefined if there was no attempt yet. */
+  /** Undefined if there was no attempt yet. */
   readonly outcome: AttemptOutcome | undefined;
   readonly sinceMs: number;
   /** 1 while there are dead letters. */

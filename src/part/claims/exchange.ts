@@ -133,7 +133,7 @@ function outcomeText({ outcome, attempted }: Completion): string {
 
 const words = (text: Reply | undefined) => (text as Buffer).toString('latin1').split(' ').filter(Boolean);
 
-/** Whether a lane is neither unordered nor a lane of a replay or of test events. */
+/** Returns true for ordered lanes, except for those of replays and test events. */
 const isPlainLane = (lane: string) =>
   lane.length > SLOT_CHARS && !lane.includes('\0', SLOT_CHARS) && !lane.includes('\x01', SLOT_CHARS);
 

@@ -14,7 +14,7 @@ export type Evict = (
   dispatcher: string,
 ) => Promise<{ answer: 'OK'; claims: number } | { answer: 'HELD' | 'GONE' }>;
 
-/** Returns all claims of a dispatcher if it has missed a push or a reply. This is empty if the part was removed. */
+/** Returns all claims of a dispatcher if it has missed a push or a reply. Empty if the part was removed. */
 export type ReadOwnClaims = (
   part: Part,
   dispatcher: string,

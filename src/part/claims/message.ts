@@ -4,7 +4,7 @@ export interface Claim {
   /** Used to identify the claim when its result is reported by `exchange`. */
   readonly lane: string;
   readonly ref: string;
-  /** Whether there are more events behind it in its lane. */
+  /** True if there are more events behind the event in its lane. */
   readonly behind: boolean;
   /** The number of attempts which have failed. */
   readonly attempts: number;
@@ -15,7 +15,7 @@ export interface Claim {
   readonly replay: string | undefined;
 }
 
-/** Whether this event is claimed alone, because its claims have lapsed twice (see `lanes/tries.lua`). */
+/** Returns true if this event is claimed alone, because its claims have lapsed twice (see `lanes/tries.lua`). */
 export function isAlone({ lapses }: Claim): boolean {
   return lapses >= 2;
 }
@@ -25,12 +25,9 @@ export interface ClaimedEvent {
   readonly ref: string;
   readonly groupKey: string;
   readonly meta: string;
-  /**
-   * Body size in bytes. If the event is not in the log, this is undefined. This is the case for test events and expired
-   * events.
-   */
+  /** Body size in bytes. Undefined for events that are not in the log, i.e. test events and expired events. */
   readonly size: number | undefined;
-  /** This is absent if the body is too large for the message. Read it separately. */
+  /** Absent if the body is too large for the message. Read it separately. */
   readonly body: Buffer | undefined;
   readonly claims: readonly Claim[];
 }
@@ -42,7 +39,7 @@ export interface Push {
   /** Total claims and bytes pushed to this dispatcher, including these. A difference indicates a lost message. */
   readonly pushed: number;
   readonly bytes: number;
-  /** Whether there are events waiting which have not been claimed. */
+  /** True if there are events waiting which have not been claimed. */
   readonly waiting: boolean;
   /** Claimed lanes (of any dispatcher) which now have more events behind them. */
   readonly behind: readonly string[];

@@ -3,7 +3,7 @@ import type { GateChange } from '../gate/gate.ts';
 import { HOUR_MS, type Part, partKeys } from '../keys.ts';
 import { NO_REF, refOfId } from '../lanes/ref.ts';
 
-/** How many entries of the log are read by a command, and how many commands there can be. */
+/** The number of log entries that a command reads, and the maximum number of commands. */
 const [PAGE, MOST_PAGES] = [100, 100];
 /** The number of hours before and after now for which ids of senders are stored. */
 const [HOURS_BEFORE, HOURS_AFTER] = [26, 2];
@@ -15,8 +15,8 @@ function routedIn([, fields]: Entry): string {
 }
 
 /**
- * Returns the position up to which a log was routed. This is the ref of the newest event that was routed to anyone. If
- * this is the last event, it returns undefined.
+ * Returns the position up to which a log was routed: the ref of the newest event that was routed to anyone. Returns
+ * undefined if this is the last event.
  */
 async function lastRouted(redis: Pick<RedisClient, 'call'>, part: Part): Promise<string | undefined> {
   const { log, late } = partKeys(part);

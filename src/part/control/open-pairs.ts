@@ -9,13 +9,13 @@ interface Known {
   readonly groupKeys: Set<string>;
 }
 
-/** All group keys that are open in parts. This is known to a leader that has read and written all of them. */
+/** All group keys that are open in parts. Only known to a leader that has read and written all of them. */
 export interface OpenPairs {
   /** Keeps track of a change to routes that `write` is writing to the parts. */
   readonly follow: (change: RoutesChange, write: (openKeys: OpenKeys) => Promise<void>) => Promise<void>;
-  /** Whether a group key is certainly closed in all parts. */
+  /** Returns true if a group key is certainly closed in all parts. */
   readonly isClosed: (fence: number, integration: string, groupKey: string) => boolean;
-  /** Returns all group keys that may be open. This is empty if unknown. */
+  /** Returns all group keys that may be open. Empty if unknown. */
   readonly of: (integration: string) => Iterable<string>;
   readonly opens: (integration: string, groupKey: string) => void;
   readonly closed: (integration: string, groupKey: string) => void;

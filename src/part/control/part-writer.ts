@@ -108,7 +108,7 @@ type Apply = (
 
 const isClosing = ({ kind }: GateChange): boolean => kind === 'off' || kind === 'drop';
 
-/** Whether a change may subject the stored bytes of a part to a limit, or to that of another account. */
+/** Returns true if a change may subject the stored bytes of a part to a limit, or to that of another account. */
 const isLimiting = (change: GateChange): boolean =>
   change.kind === 'meta' && (change.field === 'storedMax' || change.field === 'payer') && change.value !== '';
 

@@ -65,8 +65,7 @@ export function createSetActivation({
     } else {
       pairs.opens(integration, groupKey);
     }
-    // This is kept until we know that all of it has been written. Even if there was no response to a command, it may
-    // have been run.
+    // The pair is kept until all of it is known to be written. A command without a response may have been run.
     unfinished.add(pair);
     const opened = !isClosing && (await record.setActivation(fence, integration, groupKey, sinceMs));
     let changes = 0;

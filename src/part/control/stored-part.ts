@@ -11,7 +11,7 @@ export interface StoredPart {
   readonly rows: ReadonlyMap<string, string>;
   /** The text of each endpoint, by slot. */
   readonly endpoints: ReadonlyMap<string, string>;
-  /** Whether all activations are complete. */
+  /** True if all activations are complete. */
   readonly isMarked: boolean;
   /** The activations. The key is the slot followed by the group key. If they have not been read, this is undefined. */
   readonly activations: ReadonlySet<string> | undefined;

@@ -11,7 +11,7 @@ export interface WantedSlot {
   /** `int_…` */
   readonly integration: string;
   readonly row: SubscriptionRow;
-  /** This is the text that was returned by `sealSlotEndpoint`. If there is no endpoint, this is empty. */
+  /** The text returned by `sealSlotEndpoint`. Empty if there is no endpoint. */
   readonly endpoint: string;
   /** Handling of the backlog once the Blocks end. If there is no Block, this is undefined. */
   readonly onUnblock: SubscriptionRoute['onUnblock'];

@@ -53,7 +53,7 @@ export async function readSubscriber(
   return typeof member === 'string' ? parseInboxMember(`${integration}/${member}`) : undefined;
 }
 
-/** Whether the tenant state is in Redis. */
+/** Returns true if the tenant state is in Redis. */
 export async function isTenantReady(redis: PartClient, tenant: string): Promise<boolean> {
   return (await redis.call('hget', tenantKeys(tenant).meta, 'ready')) === '1';
 }

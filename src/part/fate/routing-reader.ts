@@ -99,7 +99,7 @@ function createReadDisposition(redis: PartClient) {
   };
 }
 
-/** Reads the routing state of parts and past decisions. This is the same as `createRoutingReader`. */
+/** Reads the routing state of parts and past decisions. Same as `createRoutingReader`. */
 export function createPartRoutingReader(
   redis: PartClient,
   nowMs: () => number,

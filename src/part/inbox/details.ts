@@ -21,15 +21,15 @@ export interface PartDelivery {
 
 /** The delivery state. */
 export interface Details {
-  /** This is undefined for expired events and test events. */
+  /** Undefined for expired events and test events. */
   readonly event: { readonly groupKey: string; readonly meta: EventMeta; readonly bytes: number } | undefined;
   /** undefined: it never was here, or its record is too old. */
   readonly progress: EventProgress | undefined;
 }
 
 /**
- * Reads the details of deliveries. This returns at least the first one, and uses a single call to Redis. You may need
- * to call it again for the others.
+ * Reads the details of deliveries. Returns at least the first one, using a single call to Redis. Call the function
+ * again for the others.
  */
 export type ReadDetails = (at: SlotOfPart, deliveries: readonly PartDelivery[]) => Promise<readonly Details[] | 'GONE'>;
 

@@ -13,8 +13,8 @@ const PERMIT = readNamedScript(new URL('permit.lua', import.meta.url));
 export type Refused = Extract<Permission, 'CLOSED' | 'GONE' | 'PAUSED'>;
 
 /**
- * Whether a subscription is currently able to receive events with these group keys. This is either a single answer for
- * all of them, or one for each.
+ * Returns the permissions of a subscription for events with these group keys: a single answer for all of them, or one
+ * for each.
  */
 export async function readPermissions(
   redis: ScriptClient,

@@ -3,8 +3,8 @@ import { slotOf } from '../keys.ts';
 import { type FindSlot, type PartClient, readPart } from './find-part.ts';
 
 /**
- * Uses the controller's record to return the location of a subscription's events. This is used by roles that don't
- * have access to the objects.
+ * Uses the controller's record to return the location of a subscription's events. Used by roles that don't have access
+ * to the objects.
  */
 export function createFindRecordedSlot(redis: PartClient): FindSlot {
   return async function findSlot({ integration, sub, inc }) {

@@ -14,7 +14,7 @@ export interface ClaimedRef {
 export interface ClaimedBody {
   /** Undefined if the event has been removed by retention, or if none of its claims can be used. */
   readonly body: Buffer | undefined;
-  /** Whether each claim can be used as if it had been made by this call. */
+  /** True for each claim that can be used as if it had been made by this call. */
   readonly usable: readonly boolean[];
 }
 

@@ -12,7 +12,7 @@ const INGEST = readNamedScript(new URL('ingest.lua', import.meta.url));
 const MOST = 64;
 
 export interface PartEvent {
-  /** Id set by the producer. This is absent for generated ids, which are derived from the ref (`event-id.ts`). */
+  /** Id set by the producer. Absent for generated ids, which are derived from the ref (`event-id.ts`). */
   readonly senderId?: string | undefined;
   /** If there is none, this is ''. Such events are not routed. */
   readonly groupKey: string;

@@ -3,7 +3,7 @@ import { readNamedScript } from '../../redis/named-scripts.ts';
 import { callScript, type ScriptClient } from '../call.ts';
 
 const CLUSTER_BEAT = readNamedScript(new URL('cluster-beat.lua', import.meta.url));
-/** How long a dispatcher is considered to be active after a heartbeat. */
+/** The time for which a dispatcher is considered to be active after a heartbeat. */
 const KEPT_MS = 3_000;
 
 /** Lists all dispatchers that are active. */

@@ -8,8 +8,8 @@ const FINISH = readNamedScript(new URL('finish.lua', import.meta.url));
 export const FINISHED_AT_ONCE = 200;
 
 /**
- * Used to identify a delivery. This is its lane without the slot, which is its group key. For a replay, it is followed
- * by \1 and the replay id.
+ * Used to identify a delivery: its lane without the slot, which is its group key. For a replay, it is followed by \1
+ * and the replay id.
  */
 export interface Keyed {
   readonly key: string;

@@ -16,10 +16,10 @@ const PULLED = 250;
 const PULLED_BYTES = 4 * 1024 * 1024;
 /** The number of bodies that are read by a call. Each of them has at most 256 KiB. */
 const BODIES_AT_ONCE = 16;
-/** This is after all lanes of a slot, because a group key can't contain this byte. */
+/** A byte that sorts after all lanes of a slot, because a group key can't contain it. */
 const LAST_BYTE = Buffer.from([255]);
 
-/** The operations of an integration on its inbox in a part. This is the same as `createInboxOperations`. */
+/** The operations of an integration on its inbox in a part. Same as `createInboxOperations`. */
 export function createPartInboxOperations(redis: PartClient, findSlot: FindSlot): InboxOperations {
   const finish = createFinish(redis);
   const finishEach = createFinishEach(redis);

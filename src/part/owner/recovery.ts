@@ -22,7 +22,7 @@ const TEST_CALL_MS = 24 * 3_600_000;
 const CURSOR = /^(dead|retrying):([0-9a-f]{15}(?::[\w-]{1,64})?)?$/;
 
 /**
- * Returns true if a delivery has ended permanently. This is the case if it has been recovered before, or if it is a
+ * Returns true if a delivery has ended permanently, which is the case if it has been recovered before, or if it is a
  * replay.
  */
 function needsReplay({ replayId, progress: { state, recovered } }: FoundDelivery): boolean {
@@ -59,7 +59,7 @@ async function recoverThese(
 }
 
 /**
- * Recovers failed events of a part, and sends test events. This is the same as `createInboxRecovery`.
+ * Recovers failed events of a part, and sends test events. Same as `createInboxRecovery`.
  *
  * @param pageEvents number of events per step
  */

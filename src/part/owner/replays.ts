@@ -21,8 +21,8 @@ import { NO_REF } from '../lanes/ref.ts';
 const ENQUEUE = readNamedScript(new URL('enqueue.lua', import.meta.url));
 const PAGES_AT_ONCE = 50;
 /**
- * The number of events that a script adds to lanes. This is less than for other scripts, because each of them is read
- * together with its list of slots.
+ * The number of events that a script adds to lanes. The number is lower than for other scripts, because each event is
+ * read together with its list of slots.
  */
 export const PART_CHUNK_EVENTS = 100;
 
@@ -36,7 +36,7 @@ function parsePlace(place: string): Part {
   return { tenant, queue, gen, number: Number(number) };
 }
 
-/** Where replays of events of parts are priced, and put into lanes. */
+/** Creates the functions that price replays of events of parts, and put these events into lanes. */
 export function createPartReplayInboxes(redis: ScriptClient, findSlot: FindSlot): ReplayInboxes {
   const readDetails = createReadDetails(redis);
 

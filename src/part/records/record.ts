@@ -1,7 +1,7 @@
 import { unpackSlots } from '../keys.ts';
 import { msOfRef } from '../lanes/ref.ts';
 
-/** How an attempt has ended. */
+/** The result of an attempt. */
 export interface AttemptNote {
   /** The status or the reason. It must not contain blanks, commas, or semicolons. */
   readonly reason: string;
@@ -15,7 +15,7 @@ export interface DeliveryRecord extends AttemptNote {
   readonly outcome: 'delivered' | 'dead' | 'expired' | 'skipped';
   readonly endedMs: number;
   readonly attempts: number;
-  /** This is set if a dead letter has been recovered and then failed again. */
+  /** Set if a dead letter has been recovered and then failed again. */
   readonly recovered?: true;
   /** The attempts that have failed before this (at most the last 20). */
   readonly failed: readonly (AttemptNote & { readonly endedMs: number })[];
@@ -32,7 +32,7 @@ const RECOVERED = 'X';
 const SLOT_BYTES = 5;
 const END = ';'.charCodeAt(0);
 
-/** The data about an attempt that is passed to scripts. This is the reason and the latency in hex. */
+/** The data about an attempt that is passed to scripts: the reason and the latency in hex. */
 export function noteText({ reason, latencyMs }: AttemptNote): string {
   return `${reason} ${latencyMs === undefined ? '-' : Math.max(0, Math.round(latencyMs)).toString(16)}`;
 }

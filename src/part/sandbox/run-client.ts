@@ -26,8 +26,8 @@ return reply
 const endingScripts = new Map<NamedScript, NamedScript>();
 
 /**
- * A script that has an additional argument at the end. This is the expiry of all of its keys (in milliseconds),
- * including new keys.
+ * A script that has an additional argument at the end: the expiry of all of its keys (in milliseconds), including new
+ * keys.
  */
 function endingScript(script: NamedScript): NamedScript {
   let ending = endingScripts.get(script);

@@ -14,7 +14,7 @@ const COUNT = readNamedScript(new URL('use-count.lua', import.meta.url));
 /** The prefix for the stream name in the `meta` of a run. */
 const STREAM_FIELD = 'q:';
 
-/** How long a run is kept after its first event. */
+/** The time for which a run is kept after its first event. */
 export const RUN_KEPT_MS = 24 * 3_600_000;
 
 /** The limits of sandbox runs. The workspace limits are for all of its runs in the last 24 h. */
@@ -68,7 +68,7 @@ export interface SandboxStore {
   ) => Promise<SandboxOutcome>;
   /** If the run does not exist, or has ended, this is undefined. */
   readonly readRun: (tenant: string, run: string) => Promise<SandboxRun | undefined>;
-  /** Records that events of a run have been routed. This is needed for the limits. */
+  /** Records that events of a run have been routed. The limits depend on this number. */
   readonly countDeliveries: (tenant: string, run: string, count: number) => Promise<void>;
   /** The number of deliveries that the run is still allowed to make. */
   readonly readRoom: (tenant: string, run: string) => Promise<number>;

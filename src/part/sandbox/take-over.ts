@@ -46,7 +46,7 @@ export interface RunStream {
 /** A slot in production, in the form that it should have in the part of a run. */
 interface Wanted {
   readonly row: SubscriptionRow;
-  /** Whether events that have been waiting during a pause should be skipped. */
+  /** True if events that have been waiting during a pause should be skipped. */
   readonly skips: boolean;
 }
 
@@ -229,12 +229,12 @@ export function takeOverKey(stream: RunStream, groupKey: string): Promise<boolea
   return takeOver(stream, groupKey === '' ? [] : [groupKey], []);
 }
 
-/** This is the same, but for all slots that have been used by the run. */
+/** Like `takeOverKey`, but for all slots that have been used by the run. */
 export function takeOverSlots(stream: RunStream, slots: readonly string[]): Promise<boolean> {
   return takeOver(stream, [], slots);
 }
 
-/** This is the same, but for all group keys and subscriptions that have been used by the run. */
+/** Like `takeOverKey`, but for all group keys and subscriptions that have been used by the run. */
 export async function takeOverAll(stream: RunStream): Promise<boolean> {
   const { keys, off, subs } = partKeys(partOfRun(stream.tenant, stream.queue));
   const [active, closed, slots] = (await Promise.all(

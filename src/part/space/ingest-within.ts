@@ -18,7 +18,7 @@ type Answer = Exclude<EventAnswer, { answer: 'LIMIT' }> | Refused | Unstored;
 
 type Stored = Extract<IngestAnswer, { answer: 'OK' }>;
 
-/** What else than the limit kept an event from being stored that needs more space than its part had. */
+/** Reasons other than the limit for not storing an event that needs more space than its part had. */
 interface Unstored {
   readonly answer: 'GONE' | 'STALE' | 'CLOSED' | 'UNAVAILABLE';
 }

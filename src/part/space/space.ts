@@ -11,9 +11,9 @@ const ACCOUNT_SPACE = script('account-space');
 const ACCOUNT_RECALL = script('account-recall');
 const APPLY_SPACE = script('apply-space');
 const SHRINK_SPACE = script('shrink-space');
-/** How often space is taken back from other parts. Up to 64 parts are used each time. */
+/** The maximum number of times that space is taken back from other parts, using up to 64 parts each time. */
 const MOST_RECALLS = 32;
-/** How long to wait for a part that should return its space. Ingress waits for all of this up to a second. */
+/** The time to wait for a part that should return its space. In total, ingress waits up to a second. */
 const HOLDER_MS = 400;
 
 /** The limit of an account, and how much of it its parts store or have been granted, if this is known. */

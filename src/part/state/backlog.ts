@@ -7,7 +7,7 @@ import { readByStream } from './streams.ts';
 /** The position from which to start reading, in the format of `BacklogStore`. */
 const FIRST = '0-0';
 
-/** This is the same as `createBacklogStore`, but for parts. */
+/** Same as `createBacklogStore`, but for parts. */
 export function createPartBacklogStore(redis: PartClient, findStream: FindStream): BacklogStore {
   const readOldest = createReadOldestOfSlots(redis);
   return {

@@ -12,7 +12,7 @@ const SLOTS_AT_ONCE = 500;
 /** The data of a subscription that a part keeps for its status. */
 export interface SlotState {
   readonly deliveries: DeliveryFields;
-  /** This is undefined if the endpoint is working. */
+  /** Undefined if the endpoint is working. */
   readonly health: string | undefined;
 }
 

@@ -10,10 +10,7 @@ const CLUSTER_STORED = readNamedScript(new URL('cluster-stored.lua', import.meta
  * changed.
  */
 const UNIT_BYTES = 65_536;
-/**
- * If a part is being used, it is recorded again after this time. This is needed in case its entry in Redis has been
- * lost.
- */
+/** If a part is being used, it is recorded again after this time. Needed in case its entry in Redis has been lost. */
 const REPEAT_MS = 300_000;
 
 /** The entry of a part that has been recorded. It is used for the next call. */

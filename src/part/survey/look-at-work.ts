@@ -13,7 +13,7 @@ export interface WorkOfPart {
   readonly isWaiting: boolean;
   /** The time since which events could be sent but no dispatcher works on the part. 0 if unknown. */
   readonly idleSinceMs: number | undefined;
-  /** Whether there are any events that will expire. */
+  /** True if there are any events that will expire. */
   readonly hasEvents: boolean;
   /**
    * The position of routing that has not been finished. If it is the same for two reads, there is no dispatcher that is

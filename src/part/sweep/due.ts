@@ -5,7 +5,7 @@ import { msOfRef } from '../lanes/ref.ts';
 
 const DUE = readNamedScript(new URL('due.lua', import.meta.url));
 
-/** Maximum retention. This is used until the actual retention has been written by the controller. */
+/** Maximum retention. Used until the actual retention has been written by the controller. */
 const LONGEST_RETENTION_MS = 720 * HOUR_MS;
 /** For how long ids are kept after the end of their bucket. The same as in `forget-ids.lua`. */
 const IDS_KEPT_MS = 25 * HOUR_MS;

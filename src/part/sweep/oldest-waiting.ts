@@ -26,15 +26,15 @@ export interface OldestOfSlot {
   /** The time at which the oldest event that is waiting or in progress was accepted, in milliseconds. */
   readonly openMs: number | undefined;
   /**
-   * This is false if there are no open events that are older than `openMs`. Another call that starts at `settledTo`
-   * might find more of them.
+   * False if there are no open events that are older than `openMs`. Another call that starts at `settledTo` might find
+   * more of them.
    */
   readonly exact: boolean;
   readonly settledTo: string;
 }
 
 /**
- * Reads the oldest waiting event for each subscription of a part. This is empty for a removed part.
+ * Reads the oldest waiting event for each subscription of a part. Empty for a removed part.
  *
  * @param of log: leaves out open events
  */

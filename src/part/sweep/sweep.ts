@@ -16,10 +16,12 @@ const [IDS_AT_ONCE, RECORDS_AT_ONCE] = [24, 8];
 const BUCKETS_BEFORE = 4;
 /** The buckets which contain the records of test events that are expiring now. */
 const TEST_BUCKETS = 3;
-/** If the Redis clock is wrong by more than this, events could be removed too early. This is the minimum retention. */
+/**
+ * The largest error of the Redis clock without the risk of removing events too early, which is the minimum retention.
+ */
 const LARGEST_OFFSET_MS = HOUR_MS;
 
-/** What was done by a single slice of a sweep. */
+/** The work done by a single slice of a sweep. */
 export interface Swept {
   /** The number of events that have been removed by retention. */
   readonly events: number;

@@ -3,7 +3,7 @@ import type { Part } from '../keys.ts';
 import type { LedgerCalls, Report, Terms } from './ledger-calls.ts';
 import { parsePartName } from './part-name.ts';
 
-/** How long to wait for a part that should return its tokens. */
+/** The time to wait for a part that should return its tokens. */
 const HOLDER_MS = 1_000;
 
 /** Takes tokens back from parts that have some left. */

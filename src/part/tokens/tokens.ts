@@ -8,7 +8,7 @@ const MOST_RECALLS = 16;
 /** If a part has a limit, it requests additional tokens before it has used all of them. */
 const LOW_TOKENS = 100;
 
-/** What was read from a part before its tokens were settled. */
+/** The values read from a part before its tokens were settled. */
 interface Read {
   /** Empty if there is no account. */
   readonly payer: string;

@@ -1,7 +1,7 @@
 import { Cluster, type Redis } from 'ioredis';
 import { nameNode } from './connections.ts';
 
-/** How long the error of a node is remembered while the Cluster is being used, in milliseconds. */
+/** The time for which the error of a node is remembered while the Cluster is being used, in milliseconds. */
 const NODE_ERROR_MS = 60_000;
 
 /** After a restart, Redis accepts connections while it loads its data. */

@@ -147,8 +147,7 @@ function optionsOf({ nodes, tls, sentinel }: RedisUrl, access: RedisAccess): Opt
     name: sentinel.master,
     db: sentinel.db,
     enableTLSForSentinelMode: tls,
-    // A failover is announced by the Sentinels. This is required because a master that hangs does not close its
-    // connections.
+    // A failover is announced by the Sentinels. Required because a master that hangs does not close its connections.
     failoverDetector: true,
     sentinelRetryStrategy: reconnectDelayMs,
     sentinelReconnectStrategy(this: RedisOptions, times: number) {

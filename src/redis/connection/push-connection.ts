@@ -26,7 +26,7 @@ export interface PushConnection {
    * because the connection was lost.
    */
   readonly fence: (channel: string) => Promise<void>;
-  /** Whether the subscription is active. */
+  /** Returns true if the subscription is active. */
   readonly isListening: (channel: string) => boolean;
   /** Returns the reason why a channel could not be subscribed to several times in a row, until it has been. */
   readonly problem: () => Error | undefined;

@@ -33,7 +33,7 @@ export function rememberRejections() {
         byMaster.set(master, { error, untilMs: performance.now() + REJECTED_FOR_MS });
       }
     },
-    /** Whether `accepted` must be called after a write. */
+    /** Returns true if `accepted` must be called after a write. */
     isRejecting: () => byMaster.size > 0,
     accepted: (master: string) => void byMaster.delete(master),
     last: () => [...byMaster.values()].find(({ untilMs }) => performance.now() < untilMs)?.error,

@@ -51,7 +51,7 @@ function recording(redis: RedisClient, calls: string[]): RedisClient {
 export interface AuditedTenantOptions {
   /** The workspace's name, for tests with several workspaces. */
   readonly name?: string;
-  /** Whether the client separates the cluster-wide keys from the keys of other tests. */
+  /** True if the client separates the cluster-wide keys from the keys of other tests. */
   readonly clusterIsOwn?: boolean;
   readonly sealEndpoint?: CompileOptions['sealEndpoint'];
 }

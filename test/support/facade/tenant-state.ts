@@ -16,7 +16,7 @@ const TARGETS = [
 const partner = fc.record({
   is: fc.constantFrom('active', 'active', 'active', 'pending', 'expired', 'declined', 'revoked'),
   subscription: fc.constantFrom('plain', 'plain', 'plain', 'suspended', 'unprotected', 'deleting', 'twice', 'none'),
-  /** Whether the subscription was admitted before the stream became deprecated. */
+  /** True if the subscription was admitted before the stream became deprecated. */
   admitted: fc.boolean(),
 });
 /** All state on which the routing of one producer's stream `orders` depends. */

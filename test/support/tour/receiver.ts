@@ -13,8 +13,8 @@ export type Received = {
   readonly groupKey: string;
   readonly body: Buffer;
   /**
-   * Whether the signature is valid, or the reason if it is not. The public package `standardwebhooks` verifies bodies
-   * that are text. It cannot verify any others, because it decodes the body.
+   * `valid`, or the reason why the signature is not valid. The public package `standardwebhooks` verifies bodies that
+   * are text. It cannot verify any others, because it decodes the body.
    */
   readonly signature: 'valid' | { readonly refusal: string };
   /** The response status. */

@@ -10,7 +10,7 @@ interface Node {
   readonly properties?: Readonly<Record<string, Node>>;
   readonly type?: string;
   readonly required?: readonly string[];
-  /** Whether null has a meaning although there is a default. */
+  /** True if null has a meaning although there is a default. */
   readonly nullable?: boolean;
 }
 

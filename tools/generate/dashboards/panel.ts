@@ -5,7 +5,7 @@ export interface Panel {
   readonly unit: 'short' | 'reqps' | 's' | 'bytes' | 'percentunit' | 'ops' | 'none';
   /** The legend for each PromQL query. `{{label}}` is replaced with the value of a label. */
   readonly queries: Readonly<Record<string, string>>;
-  /** Whether to show a single number instead of a graph. */
+  /** If true, shows a single number instead of a graph. */
   readonly stat?: true;
 }
 

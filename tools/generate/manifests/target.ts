@@ -49,6 +49,6 @@ export interface Target extends Installation {
   readonly graceSeconds: unknown;
   /** Annotations that make pods restart when their configuration changes. */
   readonly checksums: object;
-  /** Whether the Secret with the mail server may be missing. */
+  /** True if the Secret with the mail server may be missing. */
   readonly smtpOptional: unknown;
 }

@@ -34,11 +34,11 @@ export interface ShippedPolicy {
   /** Returns a CEL expression for the affected requests, for a policy that applies to all users. */
   readonly concerns?: (installation: Pick<Installation, 'prefix'>) => string;
   /**
-   * Whether a shared service account uses the policy `all-objects` instead because the other role requires more
+   * True if a shared service account uses the policy `all-objects` instead because the other role requires more
    * permissions.
    */
   readonly apart?: true;
-  /** Whether the policy is only required if Secrets are read by namespace. */
+  /** True if the policy is only required if Secrets are read by namespace. */
   readonly namespacedSecrets?: true;
   readonly apiGroup: string;
   /** The resources, without subresources. */
@@ -63,7 +63,7 @@ const { plan, includedTokens } = AccountSpec.parse({
 });
 
 /**
- * Whether all limits of a new account are within the defaults of its plan. The facade can lower limits, but not raise
+ * True if all limits of a new account are within the defaults of its plan. The facade can lower limits, but not raise
  * them.
  */
 const limitsOnlyLowered = LIMIT_NAMES.map(
@@ -81,7 +81,7 @@ const INVITED_FIELDS = ['invitedEmail'];
 const fieldsExcept = (open: readonly string[], { shape }: { readonly shape: object } = WorkspaceSpec) =>
   Object.keys(shape).filter(field => !open.includes(field));
 
-/** Whether an Account has no changes in fields other than owners. */
+/** True if an Account has no changes in fields other than owners. */
 const ownersOnly = Object.keys(AccountSpec.shape)
   .filter(field => field !== 'owners')
   .map(field => `object.spec.?${field} == oldObject.spec.?${field}`)

@@ -4,7 +4,7 @@ import { LEASES } from '../../../src/kube/resource.ts';
 import type { ShippedPolicy } from './admission.ts';
 import { rolesOfTenants } from './permissions.ts';
 
-/** Whether the namespace of an object belongs to a workspace. */
+/** True if the namespace of an object belongs to a workspace. */
 export const IN_WORKSPACE = `namespaceObject.metadata.?labels[?'${WORKSPACE_LABEL}'].orValue('') == namespaceObject.metadata.name`;
 
 /** Policies that apply to all users, and not only to the service accounts of Sluice. */

@@ -18,7 +18,7 @@ export interface LimitUse {
   readonly sharesOf: (account: NamedAccount) => ReadonlyMap<CountedLimit, number>;
   /** Returns the highest of these fractions, or 0 without any limits. */
   readonly highestShareOf: (account: NamedAccount) => number;
-  /** Enqueues an account when the level of one of its limits changes. This is not done for every object. */
+  /** Enqueues an account when the level of one of its limits changes, and not for every object. */
   readonly source: KeySource;
 }
 

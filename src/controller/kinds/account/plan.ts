@@ -33,7 +33,7 @@ interface AccountFacts {
   /** The limits in force. */
   readonly limits: Limits;
   readonly levels: LimitLevels;
-  /** Whether the status contains a LimitReached condition. */
+  /** True if the status contains a LimitReached condition. */
   readonly hadLimitReached: boolean;
 }
 
@@ -54,8 +54,8 @@ export function planAccount({ name, limits, levels, hadLimitReached }: AccountFa
 }
 
 /**
- * The interval in milliseconds for reapplying the plan of a kept account. This is short because the account may run out
- * of tokens.
+ * The interval in milliseconds for reapplying the plan of a kept account. Short because the account may run out of
+ * tokens.
  */
 const KEPT_CHECK_MS = 30_000;
 

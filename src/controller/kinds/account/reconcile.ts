@@ -9,8 +9,7 @@ import type { LimitUse } from './limit-use.ts';
 import { planAccount, planStillInUse } from './plan.ts';
 
 /**
- * The delay before an account without tokens is requeued. This is short because the message about new tokens might get
- * lost.
+ * The delay before an account without tokens is requeued. Short because the message about new tokens might get lost.
  */
 const SHORT_CHECK_MS = 30_000;
 

@@ -4,7 +4,7 @@ import type { Context } from '../../context/context.ts';
 export interface ShortagesDeps {
   readonly registry: Registry;
   readonly exists: (account: string) => boolean;
-  /** Whether this replica is the leader. */
+  /** Returns true if this replica is the leader. */
   readonly leads: () => boolean;
   /**
    * Called when an account is first recorded, and whenever a shortage begins or ends. In the latter case, `turned` will

@@ -40,7 +40,7 @@ export const createActivationControllers: CreateControllers = ({ context, client
   ];
 };
 
-/** Whether the gate of a pair is closed by its Activations (if there are any). */
+/** Returns true if the gate of a pair is closed by its Activations (if there are any). */
 function isClosing(activations: readonly Cached<'Activation'>[]): boolean {
   return activations.length === 0 || activations.some(({ spec }) => spec.revoked === true);
 }

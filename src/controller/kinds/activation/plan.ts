@@ -12,11 +12,11 @@ export interface ActivationFacts {
   readonly namespace: string;
   readonly integration: string;
   readonly groupKey: string;
-  /** Whether this Activation has been revoked. */
+  /** True if this Activation has been revoked. */
   readonly revoked: boolean;
   /** The name of another Activation that closes the pair, if it is known. */
   readonly revokedBy?: string | undefined;
-  /** Whether the gate of this pair is open in Redis. */
+  /** True if the gate of this pair is open in Redis. */
   readonly open: boolean;
   readonly workspaceExists: boolean;
   /** The integration state. Undefined if the integration does not exist. */

@@ -12,8 +12,8 @@ import type { Attempt } from '../../engine/keyed-controller.ts';
 import type { Pair } from './pair.ts';
 
 /**
- * How long to keep a revoked Activation that was created through the REST API so that clients can see that it was
- * revoked and when.
+ * The time for which a revoked Activation that was created through the REST API is kept, so that clients can see when
+ * it was revoked.
  */
 export const KEEP_REVOKED_MS = 30 * 24 * 60 * 60 * 1_000;
 

@@ -28,8 +28,8 @@ type HandOver = Extract<InvitationTask, { readonly token: string }>;
 
 export interface DeliverDeps {
   /**
-   * Sends an invitation by email. This is undefined without a configured mail server, in which case tokens are written
-   * to Secrets.
+   * Sends an invitation by email. Undefined if no mail server is configured, in which case tokens are written to
+   * Secrets.
    */
   readonly sendInvitation: SendInvitation | undefined;
   readonly deliveries: Deliveries;

@@ -5,7 +5,7 @@ import { integrationState } from '../../../core/routing/integration-state.ts';
 import { findCondition } from '../../engine/conditions.ts';
 import { type Delivery, wholeInvitation } from './invitation.ts';
 
-/** What to do with an invitation's token. */
+/** The task for an invitation's token. */
 export type InvitationTask =
   | { readonly do: 'nothing' }
   /** `again` means that the Secret was written before, but has been changed or deleted since then. */

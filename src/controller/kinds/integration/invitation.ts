@@ -50,7 +50,7 @@ export function wholeInvitation(invitation: Invitation | undefined): (Invitation
 }
 
 /**
- * Returns true if a Pending integration needs a new invitation. This is the case if there is no invitation, or if the
+ * Returns true if a Pending integration needs a new invitation, which is the case if there is no invitation, or if the
  * invitation was never sent and its token can no longer be derived because the root key was removed or the status was
  * copied from another object. Invitations which may have reached the partner remain valid.
  */

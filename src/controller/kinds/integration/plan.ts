@@ -14,11 +14,11 @@ export interface IntegrationFacts {
   readonly namespace: string;
   readonly name: string;
   readonly state: IntegrationState;
-  /** Whether the invitation was accepted by the partner. False if the producer specified the workspace. */
+  /** True if the invitation was accepted by the partner. False if the producer specified the workspace. */
   readonly accepted: boolean;
   /** The value of spec.workspace. */
   readonly workspace: string | undefined;
-  /** Whether a Subscription in that workspace uses the integration, which means that the workspace has agreed. */
+  /** True if a Subscription in that workspace uses the integration, which means that the workspace has agreed. */
   readonly subscribed: boolean;
   readonly workspaceExists: boolean;
   /** Undefined if an invitation is required, but the workspace does not own its namespace yet. */

@@ -116,7 +116,7 @@ export function createBacklogWatch(deps: BacklogWatchDeps) {
     /** Returns the number of subscriptions that were at risk during their last check. */
     countAtRisk: (): number =>
       [...found.values()].flatMap(ofTenant => [...ofTenant.values()]).filter(({ atRisk }) => atRisk).length,
-    /** Whether this subscription's backlog is at risk. Undefined before the first check. */
+    /** Returns true if this subscription's backlog is at risk. Undefined before the first check. */
     isAtRisk: (tenant: string, uid: string): boolean | undefined => found.get(tenant)?.get(uid)?.atRisk,
   };
 }

@@ -40,7 +40,10 @@ export interface SubscriptionFacts {
   /** Condition currently in the status. */
   readonly recordedBacklog: Pick<Condition, 'status' | 'reason' | 'message'> | undefined;
   readonly endpoint: EndpointFacts;
-  /** Why the signing secret couldn't be mirrored. Undefined if the secret was mirrored, or if there is no endpoint. */
+  /**
+   * The reason why the signing secret couldn't be mirrored. Undefined if the secret was mirrored, or if there is no
+   * endpoint.
+   */
   readonly mirrorFault?: SecretRefusal | undefined;
   readonly now: string;
 }

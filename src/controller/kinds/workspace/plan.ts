@@ -21,14 +21,14 @@ export interface WorkspaceFacts {
   readonly account: string;
   /** The value of the annotation for a pause. Only set if the workspace is not paused. */
   readonly pauseValue: string | undefined;
-  /** Whether Ready is True in the status. */
+  /** True if Ready is True in the status. */
   readonly wasReady: boolean;
   readonly producer: boolean;
-  /** Whether there are queues waiting for tokens of the account. Undefined if this is not known yet. */
+  /** True if there are queues waiting for tokens of the account. Undefined if this is not known yet. */
   readonly short: boolean | undefined;
   /** Condition currently in the status. Once set, it will not be removed. */
   readonly insufficientTokens: Condition | undefined;
-  /** Whether Redis has not responded for one minute. */
+  /** True if Redis has not responded for one minute. */
   readonly dataPlaneAway: boolean;
   /** Condition currently in the status. */
   readonly dataPlaneReachable: Condition | undefined;

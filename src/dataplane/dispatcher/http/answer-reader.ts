@@ -38,7 +38,7 @@ export interface AnswerEvents {
    * `allowedOrigin` is the value of `WebHook-Allowed-Origin`.
    */
   readonly onHead: (status: number, retryAfter: string | undefined, allowedOrigin: string | undefined) => void;
-  /** This is called with parts of the body. They are views of a buffer which will be reused. */
+  /** Called with parts of the body. They are views of a buffer which will be reused. */
   readonly onBody: (part: Buffer) => void;
 }
 

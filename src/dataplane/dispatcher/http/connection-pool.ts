@@ -44,7 +44,10 @@ export interface ConnectionPool {
   readonly giveUnused: (connection: PooledConnection) => void;
   /** Closes a connection. Data arriving after this point does not belong to any request. */
   readonly drop: (connection: PooledConnection) => void;
-  /** Closes a connection whose request has no response yet. What the kernel has not sent of it is discarded. */
+  /**
+   * Closes a connection whose request has no response yet. Bytes of the request that the kernel has not sent are
+   * discarded.
+   */
   readonly reset: (connection: PooledConnection) => void;
   /** Closes all of the connections. Current requests end as `aborted`. */
   readonly close: () => void;
@@ -56,13 +59,16 @@ export interface ConnectionPool {
  */
 const IDLE_CONNECTIONS = 1_024;
 /**
- * How long a server may take to close a connection after its last response. The side that closes a connection first
- * can't use its port again for a minute. For an endpoint that closes each connection, we would otherwise run out of
- * ports.
+ * The time that a server may take to close a connection after its last response. The side that closes a connection
+ * first can't use its port again for a minute. For an endpoint that closes each connection, we would otherwise run out
+ * of ports.
  */
 const LEAVE_MS = 1_000;
 
-/** How long a connection is used. Otherwise, a busy endpoint would keep its address after its name has another one. */
+/**
+ * The maximum time for which a connection is used. Otherwise, a busy endpoint would keep its address after its name has
+ * another one.
+ */
 const CONNECTION_MS = 60_000;
 /**
  * Some servers close the connection after each response without announcing it. A request that is sent in this moment is
@@ -86,9 +92,9 @@ interface Entry extends PooledConnection {
 
 /**
  * Creates a pool for connections, which are grouped by their origin. We always pick the most recently used connection
- * so that surplus ones go idle and can be closed. This is done after `idleTimeoutMs`, or 2 s before the time in the
- * server's `Keep-Alive` hint. This is shorter than the timeout of most servers. If a request was sent on a connection
- * that is being closed, this is a failed attempt, because requests are not repeated automatically.
+ * so that surplus ones go idle and can be closed. An idle connection is closed after `idleTimeoutMs`, which is shorter
+ * than the timeout of most servers, or 2 s before the time in the server's `Keep-Alive` hint. A request that was sent
+ * on a connection that is being closed is a failed attempt, because requests are not repeated automatically.
  */
 export function createConnectionPool(options: {
   policy: NetworkPolicy;

@@ -1,21 +1,24 @@
 import type { LookupAddress } from 'node:dns';
 import { type BlockList, isIP, type LookupFunction, connect as netConnect, type Socket } from 'node:net';
 
-/** How long an address is tried alone, see RFC 8305, 5. It stays open after that, because it may only be far away. */
+/**
+ * The time for which an address is tried alone (RFC 8305, 5). Its connection is kept after that, because the address
+ * may only be far away.
+ */
 const ALONE_MS = 250;
 /** The maximum number of addresses to try for a connection. */
 const MOST_ADDRESSES = 8;
 
 /**
- * Where all connections without TLS read to. Node would otherwise allocate 64 KiB for each read. Listeners of `data`
- * are called before anything else is read, and copy what they keep.
+ * The buffer that all connections without TLS read to. Node would otherwise allocate 64 KiB for each read. Listeners of
+ * `data` are called before anything else is read, and copy what they keep.
  */
 const read = Buffer.allocUnsafeSlow(64 * 1024);
 
 interface Route {
   readonly hostname: string;
   readonly port: number;
-  /** Whether data is read into the shared buffer. TLS reads from the connection by itself. */
+  /** True if data is read into the shared buffer. TLS reads from the connection by itself. */
   readonly sharesBuffer: boolean;
   readonly lookup: LookupFunction;
   /** Checked against the address the socket connects to. */

@@ -17,7 +17,7 @@ const QUERY = { timeout: 1_000, maxTimeout: 1_000, tries: 4 };
  * and the attempt would end with `connect_timeout` before the lookup has failed.
  */
 const LOOKUP_MS = 4_500;
-/** How long the other address family is waited for once there are addresses of the preferred one (RFC 8305, 3). */
+/** The time to wait for the other address family once there are addresses of the preferred one (RFC 8305, 3). */
 const OTHER_FAMILY_MS = 500;
 const CONFIG_MS = 10_000;
 /** This must be shorter than the delay of the first retry. */

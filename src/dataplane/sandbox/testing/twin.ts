@@ -28,8 +28,8 @@ export function groupKeyOf(id: string): string {
 }
 
 /**
- * What has happened to an event for an integration. If it was not routed, this includes the reason that was determined
- * when it was accepted.
+ * Returns the outcome of an event for an integration. If the event was not routed, the outcome includes the reason that
+ * was determined when the event was accepted.
  */
 export function endOf(facts: DispositionFacts) {
   const { disposition, reason } = dispositionOf(facts);

@@ -72,8 +72,8 @@ export function groupBlocks(blocks: readonly BlockObject[]): (readonly [publicId
 }
 
 /**
- * Finds the integration and target names in the Blocks for an integration by the public id of the target. This is used
- * when the objects have already been deleted.
+ * Finds the integration and target names in the Blocks for an integration by the public id of the target. Used when the
+ * objects have already been deleted.
  */
 export function namesInBlocks(
   blocks: readonly BlockObject[],

@@ -14,8 +14,8 @@ import { EventDetail, EventEntry, eventDetail, eventEntry } from './event-views.
 import { type OpenInbox, openEvent, openInbox } from './inbox-access.ts';
 
 /**
- * The maximum number of pages a call will scan for a matching event. This is necessary because most events may be in
- * other states.
+ * The maximum number of pages a call will scan for a matching event. Necessary because most events may be in other
+ * states.
  */
 const PAGES_AT_ONCE = 20;
 /** The number of points for each additional page. Up to 1,000 events are checked for each page. */

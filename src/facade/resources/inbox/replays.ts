@@ -83,7 +83,7 @@ function replayEntry(subscription: string, replay: Replay): z.output<typeof Repl
   };
 }
 
-/** Returns the account to charge. This is the receiving workspace's account. */
+/** Returns the account to charge: the receiving workspace's account. */
 const payerOf = ({ recipient }: OwnedIntegration) => publicId('Account', '', recipient.workspace.spec.account);
 
 async function startReplay(

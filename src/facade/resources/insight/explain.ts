@@ -85,7 +85,7 @@ export function factsInForce(
 }
 
 /**
- * Returns the reason if the balance is not sufficient for a queue. This is the case if there are no tokens left, or if
+ * Returns the reason if the balance is not sufficient for a queue, which is the case if there are no tokens left, or if
  * the next event costs more than the remaining tokens.
  */
 export function shortageOf(balance: Awaited<ReturnType<Facade['readBalance']>>, queue: string): HeldReason | undefined {
@@ -112,8 +112,8 @@ export async function shortage(
 }
 
 /**
- * Returns the facts derived from the objects, including the balance. This is required because the objects don't contain
- * the remaining tokens.
+ * Returns the facts derived from the objects, including the balance. Required because the objects don't contain the
+ * remaining tokens.
  */
 export function factsWanted(wanted: GateFacts, short: HeldReason | undefined): GateFacts {
   const unpaid = short === 'insufficient_tokens' && wanted.subscription === 'open';

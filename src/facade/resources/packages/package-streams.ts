@@ -7,7 +7,7 @@ import { findOwned } from '../../objects/owned-objects.ts';
 import { listedStream } from './package-views.ts';
 import { readForChange, turnOf } from './packages.ts';
 
-/** This is the limit of the custom resource. */
+/** The limit of the custom resource. */
 const MOST_STREAMS = 500;
 
 /** A single field manager owns the list. */

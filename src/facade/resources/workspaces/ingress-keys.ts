@@ -61,8 +61,8 @@ function randomnessOf({ keys }: Facade, tenant: string, seed: string | undefined
 }
 
 /**
- * Removes a key that has never taken effect, and returns why. This is safe to do: the caller hasn't received the key
- * and can repeat the call.
+ * Removes a key that has never taken effect, and returns the reason. The removal is safe: the caller hasn't received
+ * the key and can repeat the call.
  */
 async function withdraw(facade: Facade, workspace: string, id: string, cause: unknown): Promise<Refusal> {
   const withdrawn = await removeIngressKey(facade, workspace, id).then(

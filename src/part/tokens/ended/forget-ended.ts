@@ -12,7 +12,7 @@ const HOLDS_LEDGER = script('holds-ledger');
 
 /** The maximum number of ledgers that are forgotten at once. */
 const MOST_AT_ONCE = 64;
-/** How long to wait for a part. */
+/** The time to wait for a part. */
 const PART_MS = 1_000;
 
 /**

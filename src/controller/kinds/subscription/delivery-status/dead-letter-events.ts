@@ -22,8 +22,8 @@ export interface DeadLetterEvents {
 
 export function createDeadLetterEvents(): DeadLetterEvents {
   /**
-   * The time of the last reported dead letter (in milliseconds), for each subscription id (`sub_…`). This is always the
-   * first dead letter within the hour.
+   * The time of the last reported dead letter (in milliseconds), for each subscription id (`sub_…`): always the first
+   * dead letter within the hour.
    */
   const reported = new Map<string, number>();
   let begunMs = 0;

@@ -23,7 +23,7 @@ export interface DeliveryWatchDeps {
   readonly subscriptionsOf: (sub: string) => readonly Cached<'Subscription'>[];
   /** Returns the retention of the subscription's stream, or the maximum retention if the stream does not exist. */
   readonly retentionMsOf: (subscription: Cached<'Subscription'>) => number;
-  /** Whether the subscription's stream exists. Its inbox is removed together with the stream. */
+  /** Returns true if the subscription's stream exists. Its inbox is removed together with the stream. */
   readonly hasStream: (subscription: Cached<'Subscription'>) => boolean;
   readonly writer: DeliveryWriter;
   readonly record: (subscription: Cached<'Subscription'>, note: EventNote) => void;
