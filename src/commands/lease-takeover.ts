@@ -33,7 +33,7 @@ export async function takeLease(
   const identity = `${IDENTITY}${randomUUID()}`;
   let writtenMs = clock.nowMs();
 
-  /** Writes the Lease. Returns how long the previous holder may have been the leader, in milliseconds. */
+  /** Writes the Lease. Returns the time for which the previous holder may have been the leader, in milliseconds. */
   async function write(isFirst: boolean): Promise<number> {
     const before = await leases.get(signal);
     const { holderIdentity = '', leaseTransitions = -1, acquireTime } = before?.spec ?? {};

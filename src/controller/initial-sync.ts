@@ -46,7 +46,7 @@ export async function syncEveryTenant(
 
   await Promise.race([Promise.all(Array.from({ length: TENANTS_AT_ONCE }, work)), aborted(over)]);
   over.throwIfAborted();
-  // If the Secrets of a tenant can't be read, this does not indicate a problem with Redis.
+  // Unreadable Secrets of a tenant do not indicate a problem with Redis.
   const isUnread = (error: unknown) => isStale(error) || error instanceof SecretsUnreadableError;
   const ofRedis = [...failed.values()].filter(error => !isUnread(error));
   if (ofRedis.length > 0 && failed.size === names.size) throw ofRedis[0];

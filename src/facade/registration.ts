@@ -82,7 +82,7 @@ interface CallChecks {
   readonly spend: (account: string | undefined, points: number) => boolean;
   /** Charges additional points to the caller and an account. */
   readonly chargeMore: (account: string | undefined, more: AdditionalPoints) => void;
-  /** Waits until it is the turn of the call. Returns whether it had to wait. */
+  /** Waits until it is the turn of the call. Returns true if it had to wait. */
   readonly takeTurn: (account: string | undefined) => Promise<boolean>;
   /** Lets another call of the account start, because this call does not use the CPU from now on. */
   readonly leaveTurn: () => void;

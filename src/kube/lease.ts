@@ -22,7 +22,7 @@ export type LeaseSpec = {
  */
 export const LONGEST_LEASE_SECONDS = 60;
 
-/** Returns how long a lease is held after it was written, in milliseconds. */
+/** Returns the time for which a lease is held after it was written, in milliseconds. */
 export function heldForMs({ leaseDurationSeconds = 0 }: LeaseSpec): number {
   return Math.min(leaseDurationSeconds, LONGEST_LEASE_SECONDS) * 1_000;
 }

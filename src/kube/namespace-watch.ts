@@ -36,7 +36,7 @@ const LISTS_AT_ONCE = 8;
  */
 const TURN_MS = FAILING_AFTER_MS / 2;
 
-/** How long a list can wait for its turn before nobody waits for this namespace anymore, in milliseconds. */
+/** The time that a list can wait for its turn before nobody waits for this namespace anymore, in milliseconds. */
 const TURN_WITHIN_MS = 300_000;
 
 /** The values of an object, one for each view. */

@@ -111,7 +111,7 @@ function* eachOf<P>(
   let keys: Keys | undefined;
   do {
     keys = index.get(entry);
-    // A Set also yields what is added to it in the meantime. A changed value is added again.
+    // A Set also yields the values added to it in the meantime. A changed value is added again.
     for (const key of typeof keys === 'string' ? [keys] : (keys ?? [])) {
       if (seen.has(key)) continue;
       seen.add(key);

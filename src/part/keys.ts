@@ -16,7 +16,7 @@ export interface Part {
 
 /** The number of the part of a stream. Each stream has one part. */
 export const PART_NUMBER = 0;
-/** The generation of what is left of a part that was removed. */
+/** The generation of the remains of a part that was removed. */
 export const REMOVED = '-';
 export const HOUR_MS = 3_600_000;
 /** The width of a bucket of records. */

@@ -44,8 +44,8 @@ export interface InspectedEvent {
   /** Undefined if the event has expired, or if the body is withheld. */
   readonly body: Buffer | undefined;
   /**
-   * The reason for hiding the body. This means that the partner has not received the event and is currently not able
-   * to.
+   * The reason for hiding the body. In this case, the partner has not received the event, and can't receive it at the
+   * moment.
    */
   readonly withheld: Exclude<Permission, 'OPEN'> | undefined;
   readonly progress: EventProgress;

@@ -64,7 +64,7 @@ export interface PartAudit {
     routes: TenantRoutes,
     openKeys: ReadonlyMap<string, readonly { readonly groupKey: string; readonly sinceMs: number }[]>,
   ) => AsyncGenerator<readonly PartDifference[]>;
-  /** Reads the subscriptions with the given ids (`sub_…`). Subscriptions that are not in a part are not included. */
+  /** Reads the subscriptions with the given ids (`sub_…`). Only includes subscriptions in a part. */
   readonly readStates: (routes: TenantRoutes) => Promise<ReadonlyMap<string, SubscriptionState>>;
   /** Reads the list of all parts page by page. Some parts may be returned twice. */
   readonly scan: () => AsyncGenerator<readonly ListedPart[]>;

@@ -19,7 +19,7 @@ export interface ControlSweep {
   /**
    * A closed stream. It can be removed when all of its events have been delivered or have expired.
    *
-   * @param look only returns whether it can be removed
+   * @param look if true, only returns whether it can be removed
    */
   readonly purgeQueue: (
     fence: number,
@@ -43,7 +43,7 @@ export interface ControlSweep {
    * A part in the list that does not have a stream. This includes the remaining data of its generations. Closes it
    * first and removes it like a stream.
    *
-   * @param look only returns whether it has to be closed, or can be removed
+   * @param look if true, only returns whether it has to be closed, or can be removed
    */
   readonly purgePart: (fence: number, part: ListedPart, nowMs: number, look: boolean) => Promise<boolean>;
 }

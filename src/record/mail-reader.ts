@@ -35,7 +35,7 @@ export interface MailHold {
 export interface MailReader {
   /** Returns the reason if the email for a new invitation would have to wait. Rejects while Redis is not available. */
   readonly holdOf: (mail: InvitationMailRef) => Promise<MailHold | undefined>;
-  /** Returns how many emails count towards an account's limit. */
+  /** Returns the number of emails that count towards an account's limit. */
   readonly countOf: (account: string, nowMs: number) => Promise<number>;
 }
 

@@ -6,7 +6,7 @@ import type { Impairment } from '../telemetry/role-health.ts';
 
 /** Follows the root key that the leading controller signs and encrypts with. */
 export interface RootKeyWatch {
-  /** Returns whether this role does not have that key. False before the first term of a controller. */
+  /** Returns true if this role does not have that key. False before the first term of a controller. */
   readonly differs: () => boolean;
   readonly impairments: () => readonly Impairment[];
   /** Checks now. If Redis does not respond, the last result is kept. */

@@ -1,7 +1,7 @@
 /** A clock which also counts the time during which the machine was suspended. It never goes back. */
 export interface ElapsedClock {
   readonly nowMs: () => number;
-  /** How much of this time was not counted by the monotonic clock. */
+  /** The part of this time that the monotonic clock did not count. */
   readonly suspendedMs: () => number;
 }
 
@@ -15,7 +15,9 @@ const JITTER_MS = 2;
  */
 export function createElapsedClock(monotonicMs: () => number, wallMs: () => number): ElapsedClock {
   let suspendedMs = 0;
-  /** How far the wall clock is ahead of the monotonic clock, apart from the progress that has been counted. */
+  /**
+   * The time by which the wall clock is ahead of the monotonic clock, apart from the progress that has been counted.
+   */
   let aheadMs = wallMs() - monotonicMs();
   return {
     nowMs() {

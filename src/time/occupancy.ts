@@ -1,7 +1,4 @@
-/**
- * Occupancy counts the number of places used for each key, up to a limit. Keys which are not in use are not kept in
- * memory.
- */
+/** Occupancy counts the number of places used for each key, up to a limit. Unused keys are removed from memory. */
 export interface Occupancy {
   /** Takes a place of the given key. Returns false if all places are in use. */
   readonly enter: (key: string) => boolean;

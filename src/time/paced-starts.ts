@@ -5,7 +5,7 @@ export type PacedStarts = (start: () => void | Promise<void>) => void;
  * Starts a few of many works at once, so that nothing else has to wait for all of them.
  *
  * @param atOnce the number of starts until `caughtUp` has resolved
- * @param caughtUp resolves when what was started no longer delays others
+ * @param caughtUp resolves when the functions that were started no longer delay others
  * @param onError called with the error of a function that failed, or of `caughtUp`. The others are called all the same
  */
 export function createPacedStarts(

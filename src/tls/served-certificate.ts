@@ -49,8 +49,8 @@ const READ_EVERY_MS = 5_000;
 
 /**
  * Reads the files again every five seconds. `onChange` is called for a new certificate. If the files are not valid,
- * e.g. because only one of them has been replaced, the last valid certificate is used. A certificate that is expired or
- * not valid yet only replaces one that is not valid either.
+ * e.g. because only one of them has been replaced, the last valid certificate is used. An expired certificate, or one
+ * that is not valid yet, never replaces a valid one.
  */
 export function followCertificate(options: {
   readonly served: ServedCertificate;

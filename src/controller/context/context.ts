@@ -35,7 +35,7 @@ export interface Context {
   readonly nowMs: () => number;
   /** Returns the wall clock time in milliseconds. Used for timestamps in statuses. */
   readonly wallMs: () => number;
-  /** Returns how long ago this process first observed the object's deletion, in milliseconds. */
+  /** Returns the time since this process first observed the object's deletion, in milliseconds. */
   readonly deletingForMs: DeletionTimes['deletingForMs'];
   readonly stuckForMs: DeletionTimes['stuckForMs'];
   readonly noteWaiting: DeletionTimes['noteWaiting'];

@@ -13,7 +13,9 @@ export const OUTAGE_REPORTED_AFTER_MS = 60_000;
 const CHECK_EVERY_MS = 5_000;
 
 export interface DataPlane {
-  /** Returns how long Redis has not been responding for this workspace in milliseconds, or 0 if it is responding. */
+  /**
+   * Returns the time for which Redis has not responded for this workspace, in milliseconds. 0 if Redis is responding.
+   */
   readonly awayForMs: (workspace: string) => number;
   /**
    * Records whether Redis has responded for this workspace. Tracked for each workspace, because a Redis Cluster can be

@@ -13,11 +13,11 @@ const PROTECTED = ['Workspace', 'CatalogStream', 'Package', 'Subscription'] as c
 const STUCK_AGAIN_MS = 120_000;
 
 export interface DeletionTimes {
-  /** Returns how many milliseconds ago this process detected that the object is being deleted. */
+  /** Returns the time since this process detected that the object is being deleted, in milliseconds. */
   readonly deletingForMs: (object: AnyObject) => number;
   /**
-   * Returns how long the deletion could not continue because of a failure or a pause, in milliseconds. The time starts
-   * with the first call after `noteWaiting`. If the namespace is being deleted, this is the same as `deletingForMs`.
+   * Returns the time for which a failure or a pause has stopped the deletion, in milliseconds. The time starts with the
+   * first call after `noteWaiting`. If the namespace is being deleted, this is the same as `deletingForMs`.
    */
   readonly stuckForMs: (object: AnyObject) => number;
   /** Call this when the deletion waits for something else, such as a stream's remaining events. */

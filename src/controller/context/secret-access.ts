@@ -66,7 +66,7 @@ export const CLUSTER_SECRET_ACCESS: SecretAccess = {
   producers: [],
 };
 
-/** Tracks how long access to each namespace has been forbidden, in milliseconds of the monotonic clock. */
+/** Tracks the time for which access to each namespace has been forbidden, in milliseconds of the monotonic clock. */
 function trackForbidden(views: NamespacedViews<SecretObject>, clock: Pick<Clock, 'nowMs'>) {
   /** When access to each namespace was first forbidden. */
   const since = new Map<string, number>();

@@ -72,7 +72,7 @@ function createSpamFilter({ nowMs }: Pick<Clock, 'nowMs'>): (uid: string) => boo
   };
 }
 
-/** Counts how many Events are waiting to be sent for each workspace. */
+/** Counts the Events that are waiting to be sent for each workspace. */
 function createPendingCounts() {
   const counts = new Map<string, number>();
   let total = 0;

@@ -33,7 +33,8 @@ export function createSharedBucket(capacity: number, perMs: number, { nowMs }: P
   let filledMs = nowMs();
 
   /**
-   * Returns tokens to each workspace. The number of returned tokens depends on how many tokens the workspace has used.
+   * Returns tokens to each workspace. The number of returned tokens depends on the number of used tokens of the
+   * workspace.
    */
   function refill(): void {
     const elapsedMs = nowMs() - filledMs;

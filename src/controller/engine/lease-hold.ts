@@ -176,7 +176,7 @@ export function createLeaseHold(options: {
     wasAdmitted: asked.wasAdmitted,
     /** Returns the id of the Redis of the current holder, if another process holds the lease. */
     othersStore: () => (isOthers() ? state()?.lease.store : undefined),
-    /** Returns how long another process has held the lease without renewing it, in milliseconds. */
+    /** Returns the time for which another process has held the lease without renewing it, in milliseconds. */
     silentMs: () => (isOthers() ? clock.nowMs() - (state()?.atMs ?? 0) : 0),
     /** Returns the id of the Redis of the last leader, if known. */
     lastStore: () => lastStore,

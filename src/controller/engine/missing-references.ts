@@ -4,7 +4,7 @@ import type { Outcome } from './outcome.ts';
 /** The time after which an object with a missing reference is considered failed, in milliseconds. */
 const MISSING_FAILS_AFTER_MS = 300_000;
 
-/** Object fields needed to determine how long a reference has been missing. */
+/** Object fields needed to determine the time for which a reference has been missing. */
 export type Waiting = {
   readonly key: string;
   readonly generation: number;

@@ -116,9 +116,8 @@ export function createStatusWriter<Spec, Status extends CommonStatus>(options: {
 }
 
 /**
- * Applies the status, and removes everything from it that is not wanted. Returns the object after that. If the object
- * was deleted and recreated in the meantime, the new object gets this status until it is reconciled. The API server
- * does not compare uids when writing a status.
+ * Applies the status, and removes everything else from it. Returns the changed object. The API server does not compare
+ * uids when writing a status, so an object that was recreated in the meantime keeps this status until it is reconciled.
  */
 async function put<Status extends CommonStatus>(
   { client, resource }: { client: Pick<KubeClient, 'apply' | 'mergePatch'>; resource: Resource },

@@ -167,7 +167,7 @@ export function createWaitingKeys(options: { readonly clock: Pick<Clock, 'nowMs'
   const usual = createTurns();
   const slow = createTurns();
   const slowKeys = createExpiringMap<true>({ ttlMs: SLOW_FOR_MS, entries: MOST_SLOW_KEYS, nowMs: clock.nowMs });
-  /** When the processing of a key has begun, and whether it is one of those that are limited. */
+  /** The time at which the processing of each key began, and true if the key is one of those that are limited. */
   const running = new Map<string, { readonly beganMs: number; readonly isSlow: boolean }>();
   let slowRunning = 0;
   let turn = 0;

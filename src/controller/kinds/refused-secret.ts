@@ -18,8 +18,8 @@ export interface SecretRefusal {
 const REFUSALS = [400, 403, 409, 422];
 
 /**
- * Returns why a Secret could not be written, or undefined for an error that is not a rejection. For a Secret not
- * managed by Sluice, we only read the type.
+ * Returns the reason why a Secret could not be written, or undefined for an error other than a rejection. For a Secret
+ * not managed by Sluice, we only read the type.
  *
  * @param secret.type the type that the Secret should have
  * @param secret.content what the Secret should contain, for the message

@@ -31,8 +31,8 @@ export interface ClosingDeps extends ApplyDeps {
 }
 
 /**
- * Applies only those changes of a paused tenant which close a route. Changes that open a route are not written, and
- * data lost by Redis is not restored.
+ * Applies only those changes of a paused tenant which close a route. Neither writes changes that open a route, nor
+ * restores data lost by Redis.
  *
  * @param stored the routes in Redis
  * @param fresh whether `stored` was just read

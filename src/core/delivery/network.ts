@@ -139,7 +139,7 @@ function portOf({ port, protocol }: URL): number {
  */
 export function judgeEndpoint(url: string, policy: NetworkPolicy): 'ok' | EndpointRefusal {
   const parsed = URL.parse(url);
-  // The parser strips tabs and newlines (WHATWG URL, 4.4), so what we parsed may differ from the original text.
+  // The parser strips tabs and newlines (WHATWG URL, 4.4), so the parsed URL may differ from the original text.
   if (parsed === null || parsed.hostname === '' || /[\s\p{Cc}]/u.test(url)) return 'invalid_url';
   if (parsed.protocol !== 'https:' && parsed.protocol !== 'http:') return 'scheme_refused';
   if (parsed.username !== '' || parsed.password !== '') return 'userinfo_refused';

@@ -29,9 +29,9 @@ export function isInUse(limit: CountedLimit, object: unknown): boolean {
 }
 
 /**
- * Returns how many objects of a limit an account can have, including objects that don't use the limit. Revoked
- * Activations are kept for 30 days, so an account that continuously activates and revokes could otherwise store any
- * number of them.
+ * Returns the number of objects of a limit that an account can have, including objects that don't use the limit.
+ * Revoked Activations are kept for 30 days, so an account that continuously activates and revokes could otherwise store
+ * any number of them.
  */
 export function mostStored(limit: CountedLimit, most: number): number {
   return limit === 'activations' ? 2 * most : most;

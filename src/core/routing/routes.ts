@@ -8,8 +8,8 @@ export interface TenantRoutes {
   /** Account paying for distribution (`acc_…`). Empty if the workspace does not have an account. */
   readonly payer: string;
   /**
-   * The plan of the payer, which is empty if there is no payer, or if it does not exist. On the Metered plan, tokens
-   * are only counted, and routing does not wait for them.
+   * The plan of the payer. Empty if there is no payer, or if the payer does not exist. On the Metered plan, tokens are
+   * only counted, and routing does not wait for them.
    */
   readonly plan: 'Free' | 'Metered' | '';
   /** The number of events per second accepted by each ingress replica for the payer. Unlimited if absent. */

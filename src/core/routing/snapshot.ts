@@ -65,8 +65,8 @@ export interface TenantSnapshot {
   /** Absent unless the Workspace exists and owns its namespace. Its routes are then closed, unless they are `held`. */
   readonly workspace?: { readonly spec: WorkspaceSpec };
   /**
-   * True if the workspace exists, but does not own its namespace, or if it was deleted just now. Its routes are held:
-   * no events are accepted or sent, and those that wait are kept.
+   * True if the workspace exists but does not own its namespace, or if the workspace was deleted just now. Its routes
+   * are held: no events are accepted or sent, and those that wait are kept.
    */
   readonly held?: true;
   /** The paying account. Absent if there is no Workspace. */

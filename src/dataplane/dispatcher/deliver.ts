@@ -67,7 +67,7 @@ export interface Ending {
 
 export interface DeliverDeps {
   readonly attempt: EndpointClient['attempt'];
-  /** Optional. Endpoints won't be asked whether they want events if unset. */
+  /** Optional. If unset, endpoints are not asked for their consent. */
   readonly askConsent?: AskConsent | undefined;
   /** Redis clock, used for stored times. */
   readonly nowMs: () => number;

@@ -8,8 +8,8 @@ const QUIET_MS = 10_000;
 /** The time in milliseconds after which a constantly changing backlog is reported anyway. */
 const LATEST_MS = 60_000;
 /**
- * The maximum number of subscriptions kept in memory. If there are more than this, the ones that have not changed for
- * the longest time are dropped.
+ * The maximum number of subscriptions kept in memory. If there are more, those that have not changed for the longest
+ * time are dropped.
  */
 const MOST_REMEMBERED = 20_000;
 
@@ -42,9 +42,10 @@ interface Noted {
 }
 
 /**
- * Creates an alarm that limits how often deliveries are reported to the controller. Trouble is reported immediately,
- * but no more than once every 10 s for a given subscription. A backlog will only be reported once it has lasted for
- * some time. No alarm is raised if things return to the state reported last. The final change always gets reported.
+ * Creates an alarm that limits the rate at which deliveries are reported to the controller. Trouble is reported
+ * immediately, but no more than once every 10 s for a given subscription. A backlog will only be reported once it has
+ * lasted for some time. No alarm is raised if things return to the state reported last. The final change always gets
+ * reported.
  */
 export function createDeliveryAlarm({ raise, monotonicMs, setTimer }: DeliveryAlarmDeps): DeliveryAlarm {
   const noted = new Map<string, Noted>();

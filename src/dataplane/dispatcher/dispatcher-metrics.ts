@@ -6,7 +6,7 @@ import type { AttemptResult } from './endpoint-client.ts';
 
 /** DispatcherMetrics groups all dispatcher metrics. */
 export interface DispatcherMetrics {
-  /** Counts an attempt, and what has happened to its event. */
+  /** Counts an attempt, and the outcome for its event. */
   readonly attempted: (result: AttemptResult, outcome: Ending['outcome'], delivery: Delivery) => void;
   /**
    * Counts an event that has ended without another attempt, because the event or too many of its claims have expired.

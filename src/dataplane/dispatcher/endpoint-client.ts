@@ -66,9 +66,9 @@ const unanswered = (reason: AttemptReason): { outcome: Outcome; reason: AttemptR
 type Target = { origin: Origin; parsed: URL; start: string } | 'endpoint_refused' | 'address_refused';
 
 /**
- * Creates a client for sending attempts to many endpoints. It is up to the caller to limit how many attempts run
- * concurrently. The result depends on the status line alone, even if the connection fails afterwards. Otherwise we'd
- * send an event twice when, e.g., a 2xx response has an endless body.
+ * Creates a client for sending attempts to many endpoints. The caller must limit the number of concurrent attempts. The
+ * result depends on the status line alone, even if the connection fails afterwards. Otherwise we'd send an event twice
+ * when, e.g., a 2xx response has an endless body.
  *
  * @param connectTimeoutMs limit for name lookup, TCP, and TLS together (default 5 s)
  * @param ca PEM certificates replacing those trusted by the system

@@ -24,7 +24,7 @@ export interface Admission {
    * Checks the address, the key, and then the queue, and responds with 429, 401, 503, 429, 404, or 409 in this order.
    * The key comes before the queue so that callers without one can't find out which queues exist. The limit of the
    * account comes last (429), because it is read with the queue. Once all checks have passed, `proceed` is called with
-   * the queue and whether it was read for this request.
+   * the queue, and with true if the queue was read for this request.
    */
   readonly admit: (
     request: EventRequest,

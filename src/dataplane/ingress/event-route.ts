@@ -188,7 +188,8 @@ const PROBLEM_OF = {
 } as const;
 
 /**
- * Returns the details of a 429 `storage_limit`, including the limit of the account, its use, and what the event needs.
+ * Returns the details of a 429 `storage_limit`, including the limit of the account, its usage, and the bytes that the
+ * event needs.
  */
 function factsOfLimit(use: StorageUse | undefined, account: string): RefusalFacts {
   if (use === undefined) return {};

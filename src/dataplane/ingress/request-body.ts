@@ -11,8 +11,8 @@ export interface Holding {
 }
 
 /**
- * ByteBudget limits how many bytes can be held at the same time across several requests. This includes bodies that have
- * not arrived completely.
+ * ByteBudget limits the number of bytes that can be held at the same time across several requests. This includes bodies
+ * that have not arrived completely.
  */
 export interface ByteBudget {
   /** Begins to hold bytes for an event of the stream. */

@@ -7,9 +7,9 @@ const SANDBOX_PARAMETERS = new Map([
 ]);
 
 /**
- * If there is a sandbox parameter in a request target, this returns it. It does not matter if the parameter has a
- * value, how it is encoded, which case it uses, or if there are blanks around it. `;` can also be used as a separator.
- * We're this lenient because misspelled sandbox events must never be delivered to partners.
+ * If there is a sandbox parameter in a request target, this returns it. The value, the encoding, and the case of the
+ * parameter do not matter, nor do blanks around it. `;` can also be used as a separator. We're this lenient because
+ * misspelled sandbox events must never be delivered to partners.
  *
  * @throws RangeError if there are too many parameters (this is refused by `checkPath`)
  */

@@ -19,7 +19,7 @@ export type QueueNow = Pick<QueueConfig, 'payer' | 'eventsPerSecond' | 'bytes'>;
 export type IngestItem = Omit<IngressEvent, 'id'> & { readonly id: string | undefined };
 
 /**
- * The limit of stored bytes of an account, and how many of them its streams use or have reserved, if this is known.
+ * The limit of stored bytes of an account, and the number of bytes that its streams use or have reserved, if known.
  * `neededBytes` is what the event needs.
  */
 export interface StorageUse {
@@ -62,8 +62,8 @@ export interface IngressStore {
    */
   readQueue: (tenant: string, queue: string) => Promise<QueueConfig | null | 'unavailable'>;
   /**
-   * Returns how long the ingress key with the given SHA-256 (hex) is still valid for the tenant, in milliseconds, or 0 if
-   * it isn't. In the same cases as `readQueue`, this returns 'unavailable'.
+   * Returns the remaining validity of the ingress key with the given SHA-256 (hex) for the tenant, in milliseconds. 0
+   * if the key is not valid. In the same cases as `readQueue`, this returns 'unavailable'.
    */
   checkKey: (tenant: string, sha256: string) => Promise<number | 'unavailable'>;
   /**

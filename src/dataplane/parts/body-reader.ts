@@ -45,9 +45,9 @@ export function createBodyShare(room: RoomShare): BodyShare {
 
 /** The body of a claimed event. */
 export interface ConfirmedBody {
-  /** If the event has expired, this is undefined. */
+  /** Undefined if the event has expired. */
   readonly body: Buffer | undefined;
-  /** Redis has confirmed the claim after this time. */
+  /** The start of the call in which Redis confirmed the claim. */
   readonly atMs: number;
 }
 

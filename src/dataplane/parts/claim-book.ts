@@ -19,8 +19,8 @@ interface Ended {
  */
 export interface ClaimBook {
   /**
-   * Records a new claim. Returns whether it is possible to send it now. It is not possible if there is still an attempt
-   * in progress for an earlier claim of the same lane, which was taken over by another dispatcher.
+   * Records a new claim. Returns true if it can be sent now. It is not possible if there is still an attempt in
+   * progress for an earlier claim of the same lane, which was taken over by another dispatcher.
    */
   readonly take: (held: HeldClaim) => boolean;
   /** Ends a claim. Returns the next claim of its lane that can be sent now. */

@@ -19,7 +19,7 @@ export const STARTS_AT_ONCE = 16;
 /** The longest time to wait for Redis. In a Cluster, only one of the nodes may be slow. In milliseconds. */
 const CAUGHT_UP_MS = 250;
 
-/** Resolves when Redis has replied to the commands so far. Does not wait for a Redis that does not respond. */
+/** Resolves when Redis has replied to the commands so far. Does not wait if Redis is not responding. */
 export async function caughtUp(redis: Pick<RedisClient, 'call'>): Promise<void> {
   const ended = new AbortController();
   const { signal } = ended;
@@ -30,7 +30,7 @@ export async function caughtUp(redis: Pick<RedisClient, 'call'>): Promise<void> 
 
 /** Something that works on a part. */
 export interface PartWork {
-  /** Sets whether this dispatcher is the home from now on. */
+  /** Sets if this dispatcher is the home from now on. */
   readonly setHome: (isHome: boolean) => void;
   readonly stop: () => Promise<void>;
 }
@@ -81,7 +81,7 @@ export function createPartDispatcher(deps: PartDispatcherDeps): PartDispatcher {
   let settleWanted = false;
   let beatSoon = () => {};
 
-  /** Returns whether this has started any work. */
+  /** Returns true if this has started any work. */
   function settle(partName: string): boolean {
     const gen = parts.get(partName);
     const duty = isStopping || deps.isHeld() || gen === undefined ? 'none' : dutyOf(name, names, partName);

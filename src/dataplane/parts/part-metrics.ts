@@ -46,7 +46,7 @@ export interface PartTally {
 export interface TalliedPart {
   readonly tally: PartTally;
   readonly setHome: (isHome: boolean) => void;
-  /** Registers a function which returns how many attempts are in progress. */
+  /** Registers a function that returns the number of attempts in progress. */
   readonly observe: (sending: () => number) => void;
   readonly leave: () => void;
 }

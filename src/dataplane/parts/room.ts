@@ -7,7 +7,7 @@ const PART_RATIO = 8;
  * The room of this process for claims, or for the bytes of bodies. All workspaces share it. A workspace can take at
  * most as much as it leaves free. Alone, it gets half of the room. If n workspaces want more than there is, each of
  * them gets 1 / (n + 1), and the same amount is left for the next workspace. In the same way, the parts of a workspace
- * share what it gets. If there is only one busy part, it gets 4 / 9 of the room.
+ * share its room. If there is only one busy part, it gets 4 / 9 of the room.
  */
 export interface Room {
   /**
@@ -24,19 +24,19 @@ export interface RoomShare {
   readonly free: () => number;
   /**
    * Returns the maximum that this part should hold. Nothing replaces what ends beyond its share, except for the last
-   * claim. All parts of a workspace can use their limits at the same time, so what is free is divided between them. If
+   * claim. All parts of a workspace can use their limits at the same time, so the free room is divided between them. If
    * a part holds more than its portion, it can take the same amount again.
    *
-   * @param held what it holds now
+   * @param held the room that it holds now
    * @param onRoom this is called as soon as there is room if there is none now
    */
   readonly limit: (held: number, onRoom: () => void) => number;
   /**
-   * Keeps this amount for what the part takes next, so that others can't be offered the same room in the meantime. A
-   * part can have a single reservation, until it gives something.
+   * Reserves this amount for the next claims of the part, so that others can't be offered the same room in the
+   * meantime. A part can have a single reservation, until it gives something.
    */
   readonly reserve: (count: number) => void;
-  /** Takes from what is reserved first. */
+  /** Takes from the reserved room first. */
   readonly take: (count: number) => void;
   /**
    * Also ends the reservation. This calls as many of the waiting functions as there is room for. An exchange that could

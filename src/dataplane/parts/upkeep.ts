@@ -88,7 +88,7 @@ interface Job {
   readonly stop: () => Promise<void>;
 }
 
-/** `run` returns how long to wait until the job is due again (in milliseconds), or undefined. */
+/** `run` returns the time to wait until the job is due again (in milliseconds), or undefined. */
 function createJob(run: () => Promise<number | undefined>, onError: (error: unknown) => void): Job {
   let timer: NodeJS.Timeout | undefined;
   let dueMs = Number.POSITIVE_INFINITY;
@@ -140,8 +140,8 @@ function storedBytesOf({ events = [], behind }: Activity): number {
 }
 
 /**
- * Decides how long the counts of a part may wait. The first ones after a quiet time wait for `foldMs`. As long as there
- * are only a few, this is doubled up to `mostFoldMs`.
+ * Decides the time that the counts of a part may wait. The first ones after a quiet time wait for `foldMs`. As long as
+ * there are only a few, this is doubled up to `mostFoldMs`.
  */
 function createPace(foldMs: number, mostFoldMs: number) {
   let gapMs = foldMs;
@@ -155,7 +155,7 @@ function createPace(foldMs: number, mostFoldMs: number) {
 
   return {
     /**
-     * Returns how long this activity may wait.
+     * Returns the time that this activity may wait.
      *
      * @param isUnknown nobody knows yet how much there is to be counted
      * @param bytes of its events
@@ -176,7 +176,7 @@ function createPace(foldMs: number, mostFoldMs: number) {
       before = since;
       since = none;
     },
-    /** Returns how long to wait until they are read again, if there may be more. */
+    /** Returns the time to wait until they are read again, if there may be more. */
     end(found: { readonly used: number; readonly bytes: number; readonly isLow: boolean }): number | undefined {
       const isFew =
         last !== undefined &&

@@ -21,7 +21,8 @@ export interface SandboxRunnerOptions {
 /** The maximum number of runs a process works on concurrently. */
 const RUNS_AT_ONCE = 1;
 /**
- * For how long a run is owned by this process. Should it crash, other processes can continue the run after this time.
+ * The time for which a run is owned by this process. Should it crash, other processes can continue the run after this
+ * time.
  */
 const LEASE_MS = 10_000;
 /** There are usually only a few runs. If there are none, the sandbox only needs 16 reads during this time. */

@@ -1,4 +1,4 @@
-/** Replacement for signatures and secret values. You can still see how many signatures a header contains. */
+/** Replacement for signatures and secret values. The number of signatures in a header is still visible. */
 const HIDDEN = '…';
 
 /**

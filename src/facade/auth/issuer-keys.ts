@@ -1,13 +1,13 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { KeySet } from './issuer-documents.ts';
 
-/** KeyLimits specifies how long keys are used, and how often they are read. */
+/** KeyLimits specifies the time for which keys are used, and the interval at which they are read. */
 export interface KeyLimits {
   /** The age at which keys are refreshed, in milliseconds. This happens in the background unless it is late. */
   readonly refreshMs: number;
   /**
-   * The age in milliseconds at which we stop using keys. Limits how long a withdrawn key is still trusted while the
-   * issuer is unavailable.
+   * The age in milliseconds at which we stop using keys. Limits the time for which a withdrawn key is still trusted
+   * while the issuer is unavailable.
    */
   readonly trustMs: number;
   /**
@@ -25,7 +25,7 @@ export interface KeyLimits {
  */
 const LATE_MS = 60_000;
 
-/** IssuerUnavailableError is thrown when the issuer's keys can't be read, which means that tokens can't be verified. */
+/** IssuerUnavailableError is thrown when the issuer's keys can't be read, so tokens can't be verified. */
 export class IssuerUnavailableError extends Error {
   override readonly name = 'IssuerUnavailableError';
 }

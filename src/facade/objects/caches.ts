@@ -65,8 +65,7 @@ export interface Caches {
 }
 
 /**
- * The duration of each watch. Without any changes, the watch ending is how we know that the API server is still
- * reachable.
+ * The duration of each watch. If there are no changes, the end of a watch shows that the API server is still reachable.
  */
 const WATCH_TIMEOUT_SECONDS = 14;
 /** A connection without data for this long is considered dead. This must be longer than the duration of each watch. */

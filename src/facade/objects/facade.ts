@@ -38,7 +38,9 @@ export interface Facade {
   readonly routing: RoutingReader;
   /** Reads which invitations were sent by email. */
   readonly mails: MailReader;
-  /** Returns how many invitations an account can send by email in 24 hours. Undefined if there is no limit. */
+  /**
+   * Returns the number of invitations that an account can send by email in 24 hours. Undefined if there is no limit.
+   */
   readonly mailsPerDay: (account: Pick<Cached<'Account'>, 'spec'>) => number | undefined;
   /** Reads producer counts. */
   readonly traffic: TrafficReader;
@@ -55,7 +57,7 @@ export interface Facade {
   readonly readBalance: (
     account: string,
   ) => Promise<(Balance & { readonly shortages: readonly Shortage[] }) | undefined>;
-  /** Reads how many bytes the events of an account take up. */
+  /** Reads the number of bytes that the events of an account use. */
   readonly readStoredBytes: (account: string) => Promise<number>;
   /** Root keys. Object names are derived from the oldest key. */
   readonly keys: KeyRing;

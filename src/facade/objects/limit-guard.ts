@@ -27,7 +27,7 @@ export interface LimitGuard {
   /** Returns the points per minute of an account. Undefined if there is no such limit. */
   readonly pointsPerMinuteOf: (account: string) => number | undefined;
   /**
-   * Returns how many objects in all workspaces of an account use the limit, according to the caches. Revoked
+   * Returns the number of objects in all workspaces of an account that use the limit, according to the caches. Revoked
    * Activations don't.
    */
   readonly countOf: (account: string, limit: CountedLimit) => number;
@@ -80,7 +80,7 @@ const NEW_ACCOUNT: Pick<Cached<'Account'>, 'spec'> = { spec: { plan: 'Free', inc
 
 type GuardCaches = Pick<Caches, 'get' | 'live' | 'reflector'>;
 
-/** Returns how many objects a replica can create at the same time if this number of objects is left. */
+/** Returns the number of objects that a replica can create at the same time if this number of objects is left. */
 function mostAtOnce(left: number): number {
   return left === Infinity ? left : Math.min(MOST_AT_ONCE, Math.max(1, Math.floor(left / LEFT_FOR_EACH)));
 }

@@ -67,7 +67,8 @@ export function createWaits(caches: Pick<Caches, 'get' | 'reflector' | 'live'>, 
     const { promise, resolve, reject } = Promise.withResolvers<Cached<K>>();
 
     /**
-     * @param isNew whether this state is not older than the call. A pause that is over may still be shown before that
+     * @param isNew true if this state is at least as new as the call. A pause that is over may still be shown before
+     *   that
      */
     function look(object: Cached<K> | undefined, isNew = true): void {
       if (object === undefined || object.metadata.uid !== metadata.uid) return;

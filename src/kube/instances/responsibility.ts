@@ -109,7 +109,7 @@ export function createResponsibility<W extends Assigned>(deps: ResponsibilityDep
      */
     confirm,
     /**
-     * Returns whether this installation is responsible for the namespace. The cache may not contain the Workspace yet.
+     * Returns true if this installation is responsible for the namespace. The cache may not contain the Workspace yet.
      */
     isResponsibleFor: async (namespace: string): Promise<boolean> =>
       instanceFor(await readWorkspace(namespace), namespaces?.store.get(namespace)) === instance,

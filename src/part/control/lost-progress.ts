@@ -47,8 +47,8 @@ async function hoursOfIds(redis: Pick<RedisClient, 'call'>, part: Part, nowMs: n
 
 /**
  * Returns the changes that are needed to restore the `meta` of a part. The progress is derived from the remaining keys,
- * so that accepted events are still routed and repeated ids are still detected. If an event does not have any
- * receivers, it looks like it was not routed, so it is re-evaluated. The quota restarts at 0.
+ * so that accepted events are still routed and repeated ids are still detected. An event without receivers looks like
+ * one that was not routed, so it is re-evaluated. The quota restarts at 0.
  */
 export async function beginAgain(
   redis: Pick<RedisClient, 'call'>,

@@ -45,8 +45,8 @@ export interface PartWriter {
    */
   readonly close: (fence: number, routes: TenantRoutes, openKeys: OpenKeys) => Promise<void>;
   /**
-   * Writes the changes to a single part. It returns how many of the changes had an effect. A removed part has nothing
-   * to close.
+   * Writes the changes to a single part. It returns the number of changes that had an effect. A removed part has
+   * nothing to close.
    *
    * @throws FencedError if a newer controller leads
    */
@@ -97,9 +97,7 @@ function* closingChanges(
   return [...changed, ...off];
 }
 
-/**
- * Writes changes to a part in slices. It returns the tail before the first slice, and how many changes have been made.
- */
+/** Writes changes to a part in slices. It returns the tail before the first slice, and the number of changes made. */
 type Apply = (
   part: Part,
   fence: number,
@@ -191,7 +189,7 @@ export function createPartWriter(redis: RedisClient, patch: Patch, onLoss: OnLos
 
   async function applyChanges(part: Part, fence: number, changes: PartChanges, nowMs: number): Promise<void> {
     const { tail } = await apply(part, fence, changes.before);
-    // The account needs to know how much is stored in the part before other parts can use what is left of the limit.
+    // The account needs the stored bytes of the part before other parts can use the rest of the limit.
     if (changes.before.some(isLimiting)) {
       await space.register(part, nowMs);
     }
@@ -208,7 +206,7 @@ export function createPartWriter(redis: RedisClient, patch: Patch, onLoss: OnLos
     await removal.remove(part, fence, nowMs);
   }
 
-  /** Removes what is left of other generations. It returns whether there was anything to remove. */
+  /** Removes the remains of other generations. It returns whether there was anything to remove. */
   async function removeFormer(stored: StoredPart, part: Part, fence: number, nowMs: number): Promise<boolean> {
     const former = formerGenerations(stored, part);
     for (const gen of former) {

@@ -97,7 +97,7 @@ export function createPartsControl(
     },
 
     async applyParts(change) {
-      // All activations that are written from now on must also be written to what is being added.
+      // All activations that are written from now on must also be written to the parts that are being added.
       known.note(change.want);
       await pairs.follow(change, openKeys => writer.write({ ...change, openKeys, nowMs: nowMs() }));
     },
@@ -120,7 +120,8 @@ export function createPartsControl(
     async readDrain(tenant, queue) {
       const part = await readPart(redis, tenant, queue);
       if (part !== undefined) return drain.read(part);
-      // If the `meta` of a part has been lost, we don't know what is left to do in it until it has been written again.
+      // If the `meta` of a part has been lost, the remaining work in it is unknown until the `meta` has been written
+      // again.
       const lost = known.partOf(tenant, queue);
       const isLost = lost !== undefined && (await redis.call('exists', partKeys(lost).log)) === 1;
       return { unrouted: isLost ? 1 : 0, open: 0 };

@@ -44,7 +44,7 @@ async function notedOf(
   const [hold, held] = (await redis.call('hmget', partKeys(part).meta, 'hold', 'pos')) as Reply[];
   const passed = fate.position ?? (text(hold) === undefined ? ref : (text(held) ?? ''));
   if (!fate.isWhole || fate.row === undefined || groupKey === '') return undefined;
-  // Also of an event that waits: what is activated from now on is active for later ones.
+  // Also of an event that waits: a group key that is activated from now on is only active for later events.
   if (fate.since === undefined) return 'not_activated';
   if (ref <= fate.since) {
     if (!(await wasActive(redis, fate.row, groupKey, ref))) return 'not_activated';

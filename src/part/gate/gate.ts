@@ -49,7 +49,8 @@ export type GateChange =
   | { readonly kind: 'endpoint'; readonly slot: string; readonly sealed: string }
   /**
    * `how`: if this is set, events which are waiting are removed immediately and not at the end of their retention
-   * period. `inbox`: the result of `inboxMember`. Absent if it is not known, so its events can't be looked up any more.
+   * period. `inbox`: the result of `inboxMember`. Absent if unknown, in which case its events can't be looked up any
+   * more.
    */
   | { readonly kind: 'drop'; readonly slot: string; readonly how?: 'delete'; readonly inbox?: string }
   /** `since`: absent for now; else a position. */

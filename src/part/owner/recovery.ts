@@ -31,7 +31,7 @@ function needsReplay({ replayId, progress: { state, recovered } }: FoundDelivery
 
 const nameOf = ({ ref, replayId = '' }: FoundDelivery) => `${ref}:${replayId}`;
 
-/** Returns how many of the events were recovered, or undefined if the subscription was removed. */
+/** Returns the number of recovered events, or undefined if the subscription was removed. */
 async function recoverThese(
   redis: PartClient,
   { part, slot }: SlotOfPart,

@@ -10,8 +10,8 @@ const READING = new Set(['hexists', 'hget', 'hkeys', 'hlen', 'hmget', 'hvals', '
 
 /**
  * Wraps a script so that the expiry of its keys is set in the same step in which they are written. This ensures that no
- * keys are left after a crash. Keys with the right expiry are not written again, so read-only scripts don't cause a
- * disk sync in Redis.
+ * keys are left after a crash. Keys with the right expiry are left alone, so read-only scripts cause no disk sync in
+ * Redis.
  */
 const ENDING_BEFORE = 'local endsMs = tonumber(table.remove(ARGV)) local function body() ';
 const ENDING_AFTER = `end

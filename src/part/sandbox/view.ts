@@ -19,8 +19,8 @@ export interface GateView {
 }
 
 /**
- * Texts of a row and of the health of its endpoint (both may be empty), whether it has an endpoint, and the end of the
- * last skipped pause, or ''.
+ * Texts of a row and of the health of its endpoint (both may be empty), a flag for an endpoint, and the end of the last
+ * skipped pause, or ''.
  */
 export interface SlotView {
   readonly row: string;

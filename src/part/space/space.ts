@@ -16,7 +16,7 @@ const MOST_RECALLS = 32;
 /** The time to wait for a part that should return its space. In total, ingress waits up to a second. */
 const HOLDER_MS = 400;
 
-/** The limit of an account, and how much of it its parts store or have been granted, if this is known. */
+/** The limit of an account, and the bytes that its parts store or have been granted, if known. */
 export interface SpaceUse {
   readonly limitBytes: number;
   readonly usedBytes: number | undefined;
@@ -30,12 +30,12 @@ export type SpaceAnswer = { readonly answer: 'OK' | 'NONE' | 'GONE' } | (SpaceUs
 /** The space that parts can use for the stored bytes of their account. */
 export interface Space {
   /**
-   * Grants a part at least `bytes` more than what it stores. If necessary, space that is not used by other parts is
-   * taken back first. In total, the parts are never granted more than the limit. Each of the steps can be repeated, and
-   * it does not matter if a process stops in between.
+   * Grants a part at least `bytes` more than it stores. If necessary, space that is not used by other parts is taken
+   * back first. In total, the parts are never granted more than the limit. Each of the steps can be repeated, and it
+   * does not matter if a process stops in between.
    */
   readonly grow: (part: Part, bytes: number, nowMs: number) => Promise<SpaceAnswer>;
-  /** Records how much is stored by a part in its account. This way, the space can't be used by other parts. */
+  /** Records the stored bytes of a part in its account. This way, the space can't be used by other parts. */
   readonly register: (part: Part, nowMs: number) => Promise<void>;
 }
 

@@ -23,10 +23,7 @@ function createPurge(redis: RedisClient & ScriptClient) {
     return word === 'OK';
   }
 
-  /**
-   * Removes everything that is contained in a part. It returns whether it is allowed to remove it, or whether this has
-   * been done.
-   */
+  /** Removes everything that is contained in a part. It returns true if the removal is allowed, or has been done. */
   async function empty(fence: number, part: Part, nowMs: number, look: boolean): Promise<boolean> {
     const may = await purge(PURGE_PART, part, { fence, gen: part.gen, look: 1 });
     if (!may || look) return may;

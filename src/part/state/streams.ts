@@ -4,7 +4,7 @@ import { type Part, slotOf } from '../keys.ts';
 
 /**
  * Reads the data of each inbox from its part, using a single call for each stream. The results are in the same order as
- * `inboxes`. If the stream is not known or does not have a part, the result is undefined.
+ * `inboxes`. Returns undefined if the stream is unknown or has no part.
  *
  * @param read answers in the order of its slots
  */

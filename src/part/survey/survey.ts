@@ -20,7 +20,7 @@ export interface Survey {
   readonly parts: IndexedWork;
 }
 
-/** Keeps track of how long this process has been seeing the same value. */
+/** Tracks the time for which this process has seen the same value. */
 interface Stand {
   readonly at: string;
   readonly sinceMs: number;

@@ -7,9 +7,9 @@ const DUE = readNamedScript(new URL('due.lua', import.meta.url));
 
 /** Maximum retention. Used until the actual retention has been written by the controller. */
 const LONGEST_RETENTION_MS = 720 * HOUR_MS;
-/** For how long ids are kept after the end of their bucket. The same as in `forget-ids.lua`. */
+/** The time for which ids are kept after the end of their bucket. The same as in `forget-ids.lua`. */
 const IDS_KEPT_MS = 25 * HOUR_MS;
-/** For how long records are kept after the end of their bucket, at most. */
+/** The maximum time for which records are kept after the end of their bucket. */
 export const RECORDS_KEPT_MS = LONGEST_RETENTION_MS + RECORDS_MS;
 const TIDY_EVERY_MS = 6 * HOUR_MS;
 /** The minimum time between removals in a part with constantly expiring events. */
@@ -57,7 +57,7 @@ export async function readDue(redis: ScriptClient, part: Part): Promise<Due | un
   };
 }
 
-/** Returns for how long records are kept after the end of their bucket. The same as in `forget-records.lua`. */
+/** Returns the time for which records are kept after the end of their bucket. The same as in `forget-records.lua`. */
 function recordsKeptMs(retentionMs: number): number {
   return Math.min(2 * retentionMs, LONGEST_RETENTION_MS) + RECORDS_MS;
 }

@@ -45,8 +45,8 @@ export type SweepAnswer =
 
 /**
  * Removes a single batch of obsolete data from a part. This includes expired events, ids and records that are not used
- * any more, and what is left of subscriptions that were deleted. Can be called concurrently, with a separate `state`
- * for each caller.
+ * any more, and the remains of deleted subscriptions. Can be called concurrently, with a separate `state` for each
+ * caller.
  */
 export type Sweep = (part: Part, state: SweepState) => Promise<SweepAnswer>;
 

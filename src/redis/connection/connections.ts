@@ -61,7 +61,7 @@ function reconnectDelayMs(times: number): number {
 }
 
 /**
- * Connects to Redis once to find out whether it is a Cluster.
+ * Connects to Redis once to detect a Cluster.
  *
  * @throws the error of the last address
  */

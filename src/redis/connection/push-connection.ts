@@ -56,7 +56,7 @@ const CHECK_MS = 10_000;
 /** The maximum number of channels to subscribe to at the same time. */
 const MOST_CALLS = 64;
 const MOVED = /^MOVED \d+ (.*):(\d+)$/;
-/** How often to follow a redirection without a delay. */
+/** The number of times to follow a redirection without a delay. */
 const MOST_HOPS = 3;
 /** A failover also causes some failures. This takes about three seconds. */
 const REPORTED_FAILURES = 5;

@@ -31,7 +31,7 @@ export function registerLimitMetrics(
   });
 }
 
-/** Returns the accounts with the highest shares, highest first. Accounts that do not use any limit are not included. */
+/** Returns the accounts with the highest shares, highest first. Only includes accounts that use a limit. */
 function closestOf(accounts: Iterable<NamedAccount>, shareOf: LimitUse['highestShareOf']): readonly NamedAccount[] {
   const closest: { readonly account: NamedAccount; readonly share: number }[] = [];
   for (const account of accounts) {

@@ -49,7 +49,7 @@ export function createLimitUse(caches: Caches, policy: LimitPolicy): LimitUse {
     if (level !== (before ?? 'within')) for (const listener of listeners) listener(account);
   }
 
-  /** Undefined without a limit, or if it is 0. */
+  /** Undefined if there is no limit, or if the limit is 0. */
   function shareOf(account: NamedAccount, limit: CountedLimit): number | undefined {
     const most = limitsOf(account)[limit];
     return most ? counts.of(account.metadata.name, limit) / most : undefined;

@@ -7,7 +7,7 @@ import type { Context } from '../../context/context.ts';
 
 type Integration = Pick<Cached<'Integration'>, 'metadata' | 'spec'>;
 
-/** Limits how many invitations are sent by email to an address, and by an account. */
+/** Limits the number of invitations that are sent by email to an address, and by an account. */
 export interface MailLimit {
   /**
    * Returns the reason for holding back an email, if this process knows that the account has sent all of its emails.

@@ -53,7 +53,10 @@ function createKnownSecrets(caches: Pick<Caches, 'Subscription' | 'headerSecrets
       const { resourceVersion, fields } = known.get(secret) ?? {};
       return resourceVersion !== now.resourceVersion || [...keysNamed(caches, secret)].some(key => !fields?.has(key));
     },
-    /** Keeps what was read, unless another read for a different workspace has returned the current version since. */
+    /**
+     * Keeps the content that was read, unless another read for a different workspace has returned the current version
+     * since.
+     */
     keep(secret: string, found: Known | undefined): void {
       const had = known.get(secret)?.resourceVersion;
       const isCurrent = had !== undefined && had === caches.headerSecrets.store.get(secret)?.resourceVersion;

@@ -35,8 +35,8 @@ export interface WorkspaceFacts {
 }
 
 /**
- * Returns the DataPlaneReachable condition. The condition is added during an outage and is kept after that. It is not
- * set if the workspace was not affected by an outage.
+ * Returns the DataPlaneReachable condition. The condition is added during an outage and is kept after that. Only set if
+ * an outage has affected the workspace.
  */
 export function reachability(facts: Pick<WorkspaceFacts, 'dataPlaneAway' | 'dataPlaneReachable'>): DesiredCondition[] {
   const type = CONDITION.Workspace.DataPlaneReachable;
@@ -51,8 +51,8 @@ export function reachability(facts: Pick<WorkspaceFacts, 'dataPlaneAway' | 'data
 }
 
 /**
- * Returns the InsufficientTokens condition. The condition is added during a shortage and is kept after that. It is not
- * set if the workspace was not affected by a shortage.
+ * Returns the InsufficientTokens condition. The condition is added during a shortage and is kept after that. Only set
+ * if a shortage has affected the workspace.
  */
 function tokens({ short, insufficientTokens: before }: WorkspaceFacts): DesiredCondition[] {
   const type = CONDITION.Workspace.InsufficientTokens;

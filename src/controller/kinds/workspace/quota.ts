@@ -46,7 +46,7 @@ function conflictingLimits(error: KubeError): Set<string> {
   );
 }
 
-/** The limits for a namespace, and whether they have been written. */
+/** The limits for a namespace, and true if they have been written. */
 interface Entry {
   readonly hard: Quota;
   readonly written: boolean;

@@ -58,8 +58,8 @@ export interface AnswerReader {
   /** Returns true if the response is complete when the connection has been closed by the server. */
   readonly finish: () => boolean;
   /**
-   * Returns how long the connection can be idle after a response has ended, in milliseconds. If it is not possible to
-   * use the connection again, this is 0. If the server has not specified this, it is `undefined`.
+   * Returns the time for which the connection can be idle after a response has ended, in milliseconds. If it is not
+   * possible to use the connection again, this is 0. If the server has not specified this, it is `undefined`.
    */
   readonly idleMs: () => number | undefined;
 }
@@ -128,7 +128,7 @@ function noteField(head: Head, line: string): boolean {
   }
 }
 
-/** Returns how long the headers allow a connection to be idle, see `AnswerReader.idleMs`. */
+/** Returns the time for which the headers allow a connection to be idle, see `AnswerReader.idleMs`. */
 function idleMsOf({ minor, connection, keepAlive }: Head): number | undefined {
   const options = connection.split(',').map(option => option.trim());
   const isKept = minor === '1' ? !options.includes('close') : options.includes('keep-alive');

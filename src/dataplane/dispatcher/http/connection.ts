@@ -42,8 +42,8 @@ export interface Connection {
   /** Starts a new request. If the connection is new, it is opened first. The previous request must have ended. */
   readonly send: (exchange: Exchange) => void;
   /**
-   * Returns how long the connection can be idle after the response, in milliseconds. If it is not possible to use the
-   * connection again, this is 0. If the server has not specified this, it is `undefined`.
+   * Returns the time for which the connection can be idle after the response, in milliseconds. If it is not possible to
+   * use the connection again, this is 0. If the server has not specified this, it is `undefined`.
    */
   readonly idleMs: () => number | undefined;
   /**

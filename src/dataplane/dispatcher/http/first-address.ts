@@ -11,7 +11,7 @@ const MOST_ADDRESSES = 8;
 
 /**
  * The buffer that all connections without TLS read to. Node would otherwise allocate 64 KiB for each read. Listeners of
- * `data` are called before anything else is read, and copy what they keep.
+ * `data` are called before anything else is read, and copy the bytes that they keep.
  */
 const read = Buffer.allocUnsafeSlow(64 * 1024);
 

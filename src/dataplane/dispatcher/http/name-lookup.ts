@@ -38,10 +38,7 @@ const LOOKUP_ERRORS = {
   SLUICE_ADDRESS_REFUSED: 'the name has no permitted address',
 } as const;
 
-/**
- * NameLookupError is thrown if a name does not have an address, does not have an address that is allowed, or can't be
- * resolved.
- */
+/** NameLookupError is thrown if a name has no address, has no allowed address, or can't be resolved. */
 export class NameLookupError extends Error {
   readonly code: keyof typeof LOOKUP_ERRORS;
 

@@ -8,7 +8,7 @@ const NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
 const OWN =
   /^(?:connection|content-length|expect|host|http2-settings|keep-alive|proxy-connection|te|trailer|transfer-encoding|upgrade)$/i;
 
-/** Events are sent with POST. OPTIONS asks an endpoint whether it wants them. */
+/** Events are sent with POST. OPTIONS asks an endpoint for its consent. */
 export type Method = 'POST' | 'OPTIONS';
 
 /** Returns the beginning of a request for a URL that has already been checked. The rest is added by `requestHead`. */

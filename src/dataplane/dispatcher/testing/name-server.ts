@@ -26,7 +26,7 @@ export interface NameServer {
   /** `address:port`, in the same format as in `dns.Resolver.setServers`. */
   readonly address: string;
   readonly questions: readonly Question[];
-  /** Returns how many answers have been sent so far. */
+  /** Returns the number of answers sent so far. */
   readonly answered: () => number;
   readonly close: () => Promise<void>;
 }

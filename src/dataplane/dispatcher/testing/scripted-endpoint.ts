@@ -12,7 +12,7 @@ export interface RawRequest {
 export interface ScriptedEndpoint {
   readonly port: number;
   readonly url: string;
-  /** Returns how many connections have been opened so far. */
+  /** Returns the number of connections opened so far. */
   readonly connections: () => number;
   readonly requests: readonly RawRequest[];
   /** Resolves when the most recently opened connection has ended. */

@@ -25,7 +25,7 @@ export interface ShareLimits {
   readonly guaranteedBytes: number;
 }
 
-/** The account stores more than what is allowed at the current pressure. */
+/** The account stores more than the current pressure allows. */
 export interface OverShare {
   readonly storedBytes: number;
   readonly shareBytes: number;
@@ -53,10 +53,10 @@ const nameOf = ({ tenant, queue }: StoredStream) => `${tenant}/${queue}`;
 /**
  * Computes the shares for a master which is under pressure.
  *
- * The memory for events is what is below the stop ratio and not used by anything else. It is divided evenly among the
- * accounts with stored events. The refused size falls from the size of the largest account (at the pressure ratio) to
- * the share (at the stop ratio), by equal factors. This ensures that the largest accounts are refused first, and that
- * an account is never refused if it is within its share.
+ * The memory for events is the memory below the stop ratio that is not used by anything else. It is divided evenly
+ * among the accounts with stored events. The refused size falls from the size of the largest account (at the pressure
+ * ratio) to the share (at the stop ratio), by equal factors. This ensures that the largest accounts are refused first,
+ * and that an account is never refused if it is within its share.
  */
 export function computeShares(
   streams: readonly StoredStream[],

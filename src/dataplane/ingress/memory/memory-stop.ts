@@ -47,7 +47,7 @@ export interface MemoryStop {
 export type Repeat = (run: () => void, everyMs: number) => () => void;
 
 /**
- * Stored bytes that could not be read again for this long are not used any more. All of them are read from a single
+ * The time after which stored bytes that could not be read again are no longer used. All of them are read from a single
  * master. Without shares, a large account would fill the others while it is silent. On the other hand, an account that
  * has emptied its streams since then may be refused because of its old size.
  */

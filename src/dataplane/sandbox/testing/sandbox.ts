@@ -74,8 +74,8 @@ export function createSandbox(redis: RedisClient, limits?: SandboxLimits) {
       return store.ingest(t.tenant, QUEUE, run, config, { ...event(id, groupKey, body), ...more, simulation });
     },
     /**
-     * Drives the run until there is nothing due any more. The clock is always moved to the next due time. Returns how
-     * many steps were needed.
+     * Drives the run until there is nothing due any more. The clock is always moved to the next due time. Returns the
+     * number of steps.
      */
     finish: async (run: string, drive = driver()): Promise<number> => {
       for (let steps = 1; ; steps++) {

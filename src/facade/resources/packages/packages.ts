@@ -160,7 +160,8 @@ const updatePackage = defineRoute({
         },
       });
     }, turnOf(object));
-    // A later call may have renamed the package in the meantime, so the response is what this call has applied.
+    // A later call may have renamed the package in the meantime, so the response contains the state that this call has
+    // applied.
     await writer.waitFor('Package', applied);
     return { status: 200, body: packageDetail(applied), about: { kind: 'Package', ...object } };
   },

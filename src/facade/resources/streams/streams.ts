@@ -196,7 +196,8 @@ const applyStream = defineRoute({
         },
       });
     });
-    // A later call may have changed the stream in the meantime, so the response is what this call has applied.
+    // A later call may have changed the stream in the meantime, so the response contains the state that this call has
+    // applied.
     await writer.waitFor('CatalogStream', applied);
     return { status: 200, body: appliedStream(applied), about: { kind: 'CatalogStream', ...object } };
   },

@@ -69,7 +69,7 @@ export async function startAccount(redis: RedisClient, limit: number | undefined
     clock.monotonicMs += ms;
     for (const t of parts) t.clock.ms = clock.ms;
   };
-  /** Returns how many bytes each part may store. */
+  /** Returns the number of bytes that each part may store. */
   const granted = async () =>
     Object.values(await redis.readHash(accountKeys(account).space)).map(text => Number(text.split(' ')[1]));
   return {
