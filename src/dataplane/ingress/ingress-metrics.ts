@@ -84,7 +84,7 @@ export function createIngressMetrics(registry: Registry): IngressMetrics {
   registerGauge(
     registry,
     'sluice_ingress_held_bytes',
-    'The number of event bytes held in memory while being received or waiting to be stored.',
+    'The number of event bytes that are being received or waiting to be stored. With a Content-Length, the whole body counts from the start.',
     () => held(),
   );
   registerGauge(

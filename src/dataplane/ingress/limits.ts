@@ -15,9 +15,9 @@ export interface IngressLimits extends HttpLimits {
   readonly batchItems: number;
   readonly batchBytes: number;
   /**
-   * The maximum total size of bodies held by this process, including those that have arrived in part. A workspace can
-   * hold at most as much as it leaves free, and so can the streams of a Redis master. If this is exceeded, the response
-   * is a 503.
+   * The maximum total size of bodies held by this process, including those that are arriving. A workspace can hold at
+   * most as much as it leaves free, and so can the streams of a Redis master. If this is exceeded, the response is a
+   * 503.
    */
   readonly heldBytes: number;
   /**

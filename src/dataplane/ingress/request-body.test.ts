@@ -42,6 +42,30 @@ test('the streams of a master leave half of the budget, regardless of the number
   expect(budget.held()).toBe(1_000);
 });
 
+/** Reads a body of this size whose bytes are sent by the test. */
+function receive(budget: ReturnType<typeof createByteBudget>, tenant: string, size: number) {
+  const request = Object.assign(new PassThrough(), { headers: { 'content-length': `${size}` } });
+  const reading = { request, result: undefined as BodyResult | undefined };
+  const holding = budget.open({ tenant, queue: 'orders' });
+  readRequestBody(request as unknown as IncomingMessage, { bodyBytes: 1_000, holding }, body => {
+    reading.result = body;
+    if (body === 'overloaded') holding.release();
+  });
+  return reading;
+}
+
+test('a body only begins to arrive if there is room for all of it, so it is not refused in the middle', () => {
+  const budget = createByteBudget(1_000);
+  const first = receive(budget, 'a', 400);
+  first.request.emit('data', Buffer.alloc(100));
+  expect([receive(budget, 'a', 200).result, budget.held()]).toEqual(['overloaded', 400]);
+  for (const tenant of ['b', 'c', 'd']) fill(budget, tenant);
+  expect(budget.held()).toBeGreaterThan(900);
+  first.request.emit('data', Buffer.alloc(300));
+  first.request.emit('end');
+  expect(first.result).toHaveLength(400);
+});
+
 test('a body that arrives byte by byte only takes the memory of its bytes', () => {
   const bodyBytes = 100_000;
   const holding = createByteBudget(bodyBytes * 4).open({ tenant: 'a', queue: 'orders' });

@@ -12,7 +12,7 @@ export interface Holding {
 
 /**
  * ByteBudget limits the number of bytes that can be held at the same time across several requests. This includes bodies
- * that have not arrived completely.
+ * that are still arriving.
  */
 export interface ByteBudget {
   /** Begins to hold bytes for an event of the stream. */
@@ -71,9 +71,10 @@ export type BodyResult = Buffer | 'too_large' | 'overloaded' | 'aborted';
 const EMPTY = Buffer.alloc(0);
 
 /**
- * Reads the request body. The content type does not matter. While bytes arrive, they are taken from the budget. The
- * caller needs to release them. The rest of a refused body is read and discarded, so the sender sees our response
- * rather than a connection reset.
+ * Reads the request body. The content type does not matter. Its bytes are taken from the budget, and the caller needs to
+ * release them. If its size is announced, all of them are taken before it arrives. Otherwise, bodies that arrive at the
+ * same time could all be refused in the middle. The rest of a refused body is read and discarded, so the sender sees our
+ * response rather than a connection reset.
  */
 export function readRequestBody(
   request: IncomingMessage,
@@ -90,18 +91,20 @@ export function readRequestBody(
     done(EMPTY);
     return;
   }
-  if (announced !== undefined && Number(announced) > bodyBytes) {
+  const taken = announced === undefined ? 0 : Number(announced);
+  const refusal = taken > bodyBytes ? 'too_large' : holding.take(taken) ? undefined : 'overloaded';
+  if (refusal !== undefined) {
     request.resume();
-    done('too_large');
+    done(refusal);
     return;
   }
-  const most = announced === undefined ? bodyBytes : Number(announced);
+  const most = announced === undefined ? bodyBytes : taken;
   let body: Buffer = EMPTY;
   let held = 0;
 
   function onData(chunk: Buffer): void {
     if (held + chunk.length > bodyBytes) return refuse('too_large');
-    if (!holding.take(chunk.length)) return refuse('overloaded');
+    if (announced === undefined && !holding.take(chunk.length)) return refuse('overloaded');
     body = append(body, held, chunk, most);
     held += chunk.length;
   }
