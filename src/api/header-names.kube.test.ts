@@ -1,30 +1,18 @@
-import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
-import { connect, type KubeClient } from '../kube/client.ts';
+import { describe, expect, it } from 'vitest';
+import { useNamespace } from '../../test/support/kubernetes/namespace.ts';
 import { KubeError } from '../kube/kube-error.ts';
-import { NAMESPACES, resourceOf } from '../kube/resource.ts';
+import { resourceOf } from '../kube/resource.ts';
 import { CREDENTIAL_HEADERS, RESERVED_HEADER_PREFIXES, RESERVED_HEADERS } from './header-names.ts';
 import { KINDS } from './kinds/kinds.ts';
 
-const NAMESPACE = `header-names-${process.pid}`;
+const { client, namespace } = useNamespace('header-names');
 const RESERVED = [...RESERVED_HEADERS, ...RESERVED_HEADER_PREFIXES.flatMap(prefix => [prefix, `${prefix}anything`])];
 const NO_NAMES = ['', 'a b', 'a:b', 'x-ä', 'x\r\ny', 'x\0', `x-${'y'.repeat(128)}`];
 const PERMITTED = [...CREDENTIAL_HEADERS, 'X-Team', 'tracestate', 'accept', "!#$%&'*+-.^_`|~09"];
 
-let client: KubeClient;
-
-beforeAll(async () => {
-  client = connect({ kubeconfig: inject('kubeconfig') });
-  await client.create(NAMESPACES, { name: NAMESPACE }, {});
-});
-
-afterAll(async () => {
-  await client.remove(NAMESPACES, { name: NAMESPACE });
-  await client.close();
-});
-
 /** The error returned by the API server, or undefined if the name is accepted. */
 async function refusal(kind: 'Subscription' | 'CatalogStream', spec: object): Promise<string | undefined> {
-  const name = { namespace: NAMESPACE, name: 'tried' };
+  const name = { namespace, name: 'tried' };
   try {
     await client.apply(resourceOf(KINDS[kind]), name, { spec }, { fieldManager: 'test', dryRun: true });
     return undefined;

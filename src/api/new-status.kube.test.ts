@@ -1,29 +1,17 @@
-import { afterAll, beforeAll, expect, inject, it } from 'vitest';
-import { connect, type KubeClient } from '../kube/client.ts';
-import { NAMESPACES, resourceOf } from '../kube/resource.ts';
+import { expect, it } from 'vitest';
+import { useNamespace } from '../../test/support/kubernetes/namespace.ts';
+import { resourceOf } from '../kube/resource.ts';
 import { NEW_STATUS } from './conditions.ts';
 import { KINDS } from './kinds/kinds.ts';
 
-const NAMESPACE = `new-status-${process.pid}`;
+const { client, namespace } = useNamespace('new-status');
 const PACKAGES = resourceOf(KINDS.Package);
-const name = { namespace: NAMESPACE, name: 'tools' };
+const name = { namespace, name: 'tools' };
 
 interface Stored {
   readonly metadata: { readonly generation: number; readonly managedFields: readonly { readonly manager: string }[] };
   readonly status?: object;
 }
-
-let client: KubeClient;
-
-beforeAll(async () => {
-  client = connect({ kubeconfig: inject('kubeconfig') });
-  await client.create(NAMESPACES, { name: NAMESPACE }, {});
-});
-
-afterAll(async () => {
-  await client.remove(NAMESPACES, { name: NAMESPACE });
-  await client.close();
-});
 
 it('a new object has a status, which the controller can replace', async () => {
   const applied = await client.apply(PACKAGES, name, { spec: { streams: ['a'] } }, { fieldManager: 'test' });

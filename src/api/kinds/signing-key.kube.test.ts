@@ -1,24 +1,12 @@
-import { afterAll, beforeAll, expect, inject, it } from 'vitest';
-import { connect, type KubeClient } from '../../kube/client.ts';
-import { NAMESPACES, resourceOf } from '../../kube/resource.ts';
+import { expect, it } from 'vitest';
+import { useNamespace } from '../../../test/support/kubernetes/namespace.ts';
+import { resourceOf } from '../../kube/resource.ts';
 import { KINDS } from './kinds.ts';
 
-const namespace = `signing-key-${process.pid}`;
+const { client, namespace } = useNamespace('signing-key');
 const SUBSCRIPTIONS = resourceOf(KINDS.Subscription);
 const name = { namespace, name: 'orders' };
 const [older, newer] = ['AAAAAAAAAA', 'BBBBBBBBBB'];
-
-let client: KubeClient;
-
-beforeAll(async () => {
-  client = connect({ kubeconfig: inject('kubeconfig') });
-  await client.create(NAMESPACES, { name: namespace }, {});
-});
-
-afterAll(async () => {
-  await client.remove(NAMESPACES, { name: namespace });
-  await client.close();
-});
 
 it('the id of a root key can be added to a secret, and afterwards only changes along with its version', async () => {
   const spec = { producer: 'shop', integration: 'ada', stream: 'orders' };

@@ -1,24 +1,14 @@
-import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
+import { useNamespace } from '../../../test/support/kubernetes/namespace.ts';
 import { KINDS, type ObjectOf } from '../../api/kinds/kinds.ts';
-import { connect } from '../../kube/client.ts';
-import { NAMESPACES, resourceOf } from '../../kube/resource.ts';
+import { resourceOf } from '../../kube/resource.ts';
 import { createStatusWriter } from './status-writer.ts';
 
 type Package = ObjectOf<'Package'>;
 
 const PACKAGES = resourceOf(KINDS.Package);
 const READY = { type: 'Ready', status: 'True', reason: 'Compiled', message: 'compiled' } as const;
-const namespace = `status-writer-${Date.now()}`;
-const client = connect({ kubeconfig: inject('kubeconfig') });
-
-beforeAll(async () => {
-  await client.create(NAMESPACES, { name: namespace }, {});
-});
-
-afterAll(async () => {
-  await client.remove(NAMESPACES, { name: namespace });
-  await client.close();
-});
+const { client, namespace } = useNamespace('status-writer');
 
 const create = (name: string) =>
   client.apply<Package>(PACKAGES, { namespace, name }, { spec: { streams: [] } }, { fieldManager: 'kubectl' });

@@ -1,27 +1,17 @@
-import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { createTestContext } from '../../../../test/support/controller/test-context.ts';
+import { useNamespace } from '../../../../test/support/kubernetes/namespace.ts';
 import { FIELD_MANAGER } from '../../../api/well-known.ts';
-import { connect } from '../../../kube/client.ts';
 import { type AnyObject, keyOf } from '../../../kube/object.ts';
-import { NAMESPACES } from '../../../kube/resource.ts';
 import { createLogger } from '../../../telemetry/log.ts';
 import { type Cached, resourceOf } from '../../caches/caches.ts';
 import { pairSelection } from './pair-selection.ts';
 import { KEEP_REVOKED_MS, type OwnedActivation, removeRevoked, restName } from './removal.ts';
 
 const ACTIVATIONS = resourceOf('Activation');
-const namespace = `removal-${Date.now()}`;
-const client = connect({ kubeconfig: inject('kubeconfig') });
+const { client, namespace } = useNamespace('removal');
 const attempt = { failures: 0, signal: new AbortController().signal, log: createLogger({ level: 'silent' }) };
 const nameOf = (groupKey: string) => restName({ namespace, integration: 'globex', groupKey });
-
-beforeAll(async () => {
-  await client.create(NAMESPACES, { name: namespace }, {});
-});
-afterAll(async () => {
-  await client.remove(NAMESPACES, { name: namespace });
-  await client.close();
-});
 
 function apply(
   groupKey: string,

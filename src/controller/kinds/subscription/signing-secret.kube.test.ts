@@ -1,8 +1,8 @@
-import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { createTestContext, objectOf } from '../../../../test/support/controller/test-context.ts';
+import { useNamespace } from '../../../../test/support/kubernetes/namespace.ts';
 import { FIELD_MANAGER, signingSecretName } from '../../../api/well-known.ts';
-import { connect } from '../../../kube/client.ts';
-import { NAMESPACES, type Resource, SECRETS } from '../../../kube/resource.ts';
+import { type Resource, SECRETS } from '../../../kube/resource.ts';
 import { mirrorSigningSecret } from './signing-secret.ts';
 
 const QUOTAS: Resource = {
@@ -12,16 +12,7 @@ const QUOTAS: Resource = {
   plural: 'resourcequotas',
   namespaced: true,
 };
-const namespace = `signing-${Date.now()}`;
-const client = connect({ kubeconfig: inject('kubeconfig') });
-
-beforeAll(async () => {
-  await client.create(NAMESPACES, { name: namespace }, {});
-});
-afterAll(async () => {
-  await client.remove(NAMESPACES, { name: namespace });
-  await client.close();
-});
+const { client, namespace } = useNamespace('signing');
 
 async function mirror(name: string) {
   const { context } = createTestContext({});
