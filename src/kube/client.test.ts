@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { afterEach, describe, expect, it } from 'vitest';
+import { formatKubeconfig } from '../../test/support/kubernetes/credentials.ts';
 import { systemClock } from '../time/clock.ts';
 import { connect, type KubeClient } from './client.ts';
 import { createLeaseStore, type Lease } from './lease.ts';
@@ -33,11 +34,10 @@ async function serve(handler: Handler, user: object = { token: 'secret-token' })
   const write = (credentials: object) =>
     writeFile(
       kubeconfig,
-      JSON.stringify({
-        clusters: [{ name: 'c', cluster: { server: `http://127.0.0.1:${port}`, 'insecure-skip-tls-verify': true } }],
-        users: [{ name: 'u', user: credentials }],
-        contexts: [{ name: 'x', context: { cluster: 'c', user: 'u', namespace: 'home' } }],
-        'current-context': 'x',
+      formatKubeconfig({
+        cluster: { server: `http://127.0.0.1:${port}`, 'insecure-skip-tls-verify': true },
+        user: credentials,
+        context: { namespace: 'home' },
       }),
     );
   await write(user);

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { parse } from 'yaml';
+import { formatKubeconfig } from '../../test/support/kubernetes/credentials.ts';
 import { connect } from './client.ts';
 import { NAMESPACES } from './resource.ts';
 import { jsonOf } from './transport.ts';
@@ -22,12 +23,8 @@ async function serve(protocol: 'http' | 'https', onData: (socket: Socket) => voi
   await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve));
   const address = `${protocol}://127.0.0.1:${(server.address() as AddressInfo).port}`;
   const kubeconfig = join(folder, 'kubeconfig');
-  const config = {
-    clusters: [{ name: 'c', cluster: { server: address, 'insecure-skip-tls-verify': true } }],
-    contexts: [{ name: 'x', context: { cluster: 'c' } }],
-    'current-context': 'x',
-  };
-  await writeFile(kubeconfig, JSON.stringify(config));
+  const cluster = { server: address, 'insecure-skip-tls-verify': true };
+  await writeFile(kubeconfig, formatKubeconfig({ cluster }));
   const codes: number[] = [];
   const metrics = { answered: (_method: string, code: number) => codes.push(code), policiesMissing: () => {} };
   const client = connect({ kubeconfig, metrics });

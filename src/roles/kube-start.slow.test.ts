@@ -4,6 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { freePort } from '../../test/support/free-port.ts';
+import { formatKubeconfig } from '../../test/support/kubernetes/credentials.ts';
 import { packagesIn } from '../../test/support/loaded-packages.ts';
 import { startSluice } from '../../test/support/sluice.ts';
 import { temporaryFolder } from '../../test/support/temporary-folder.ts';
@@ -22,13 +23,7 @@ async function startController(user: object) {
   onTestFinished(() => void apiServer.close());
   const server = `http://127.0.0.1:${(apiServer.address() as AddressInfo).port}`;
   const kubeconfig = join(folder.path, 'config');
-  const config = {
-    clusters: [{ name: 'c', cluster: { server, 'insecure-skip-tls-verify': true } }],
-    users: [{ name: 'u', user }],
-    contexts: [{ name: 'x', context: { cluster: 'c', user: 'u' } }],
-    'current-context': 'x',
-  };
-  await writeFile(kubeconfig, JSON.stringify(config));
+  await writeFile(kubeconfig, formatKubeconfig({ cluster: { server, 'insecure-skip-tls-verify': true }, user }));
   const controller = await startSluice({
     kubeconfig,
     redisUrl: `redis://127.0.0.1:${await freePort()}`,

@@ -4,6 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
+import { formatKubeconfig } from '../../../test/support/kubernetes/credentials.ts';
 import { connect } from '../../kube/client.ts';
 import { errorFromStatus } from '../../kube/kube-error.ts';
 import { createLogger } from '../../telemetry/log.ts';
@@ -78,10 +79,7 @@ test('a call that the API server asks to repeat too late fails at once, with the
   await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve));
   const kubeconfig = join(folder, 'kubeconfig');
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  const cluster = { server: url, 'insecure-skip-tls-verify': true };
-  const context = { cluster: 'c', user: 'u' };
-  const names = { clusters: [{ name: 'c', cluster }], users: [{ name: 'u', user: {} }] };
-  await writeFile(kubeconfig, JSON.stringify({ ...names, contexts: [{ name: 'x', context }], 'current-context': 'x' }));
+  await writeFile(kubeconfig, formatKubeconfig({ cluster: { server: url, 'insecure-skip-tls-verify': true } }));
   const client = connect({ kubeconfig, clock: systemClock });
   onTestFinished(async () => {
     await client.close();

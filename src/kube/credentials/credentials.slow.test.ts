@@ -4,6 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
+import { formatKubeconfig } from '../../../test/support/kubernetes/credentials.ts';
 import { connect } from '../client.ts';
 import { LEASES } from '../resource.ts';
 
@@ -16,13 +17,9 @@ test('requests do not wait for a connection of a proxy that did not respond, onc
   await new Promise<void>(resolve => proxy.listen(0, '127.0.0.1', resolve));
   const folder = await mkdtemp(join(tmpdir(), 'sluice-proxy-'));
   const address = `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`;
-  const config = {
-    clusters: [{ name: 'c', cluster: { server: 'https://127.0.0.1:6443', 'proxy-url': address } }],
-    contexts: [{ name: 'x', context: { cluster: 'c' } }],
-    'current-context': 'x',
-  };
   const kubeconfig = join(folder, 'config');
-  await writeFile(kubeconfig, JSON.stringify(config));
+  const cluster = { server: 'https://127.0.0.1:6443', 'proxy-url': address };
+  await writeFile(kubeconfig, formatKubeconfig({ cluster }));
   const client = connect({ kubeconfig });
   onTestFinished(async () => {
     await client.close();

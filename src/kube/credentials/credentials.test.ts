@@ -8,6 +8,7 @@ import { KubeConfig } from '@kubernetes/client-node';
 import { request } from 'undici';
 import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { type Authority, createAuthority } from '../../../test/support/certificates.ts';
+import { formatKubeconfig } from '../../../test/support/kubernetes/credentials.ts';
 import { createAuthentication } from './authentication.ts';
 import { openCredentials } from './credentials.ts';
 import { readKubeContext } from './kubeconfig.ts';
@@ -24,13 +25,7 @@ function write(name: string, content: string): string {
 }
 
 function writeKubeconfig(user: object, cluster: object = {}): string {
-  const config = {
-    clusters: [{ name: 'c', cluster: { server: 'https://127.0.0.1:6443', ...cluster } }],
-    users: [{ name: 'u', user }],
-    contexts: [{ name: 'x', context: { cluster: 'c', user: 'u' } }],
-    'current-context': 'x',
-  };
-  return write('config', JSON.stringify(config));
+  return write('config', formatKubeconfig({ cluster: { server: 'https://127.0.0.1:6443', ...cluster }, user }));
 }
 
 /** Returns all combinations with one alternative each. */
@@ -110,7 +105,7 @@ test('a user can impersonate another one, as with kubectl', async () => {
     'impersonate-extra-acme.com%2fproject': ['a', 'b'],
   });
   expect(() => authenticate({ token: 't', 'as-groups': ['one'] })).toThrow(
-    'user u: as-groups, as-uid, and as-user-extra need as, the name of the user to impersonate',
+    'user sluice: as-groups, as-uid, and as-user-extra need as, the name of the user to impersonate',
   );
 });
 

@@ -136,7 +136,8 @@ export async function startCluster(
   };
 
   const writeKubeconfig = async (path: string, token: string): Promise<string> => {
-    await writeFile(path, formatKubeconfig(url, await readFile(files.authority, 'utf8'), token), { mode: 0o600 });
+    const cluster = { server: url, 'certificate-authority-data': await readFile(files.authority, 'base64') };
+    await writeFile(path, formatKubeconfig({ cluster, user: { token } }), { mode: 0o600 });
     return path;
   };
 

@@ -1,6 +1,5 @@
 import { generateKeyPairSync, randomBytes } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
-import { stringify } from 'yaml';
 
 export type User = { readonly name: string; readonly groups: readonly string[] };
 
@@ -22,19 +21,21 @@ export function formatTokenFile(credentials: readonly Credential[]): string {
   return credentials.map(({ token, name, groups }) => `${token},${name},${name},"${groups.join(',')}"\n`).join('');
 }
 
-/**
- * Returns a kubeconfig with one cluster, one user, and one context, all named `sluice`.
- * @param ca PEM
- */
-export function formatKubeconfig(server: string, ca: string, token: string): string {
+/** Returns a kubeconfig with one cluster, one user, and one context, all named `sluice`, as JSON. */
+export function formatKubeconfig(parts: {
+  readonly cluster: { readonly server: string; readonly [field: string]: unknown };
+  readonly user?: object;
+  readonly context?: object;
+}): string {
+  const { cluster, user = {}, context = {} } = parts;
   const name = 'sluice';
-  return stringify({
+  return JSON.stringify({
     apiVersion: 'v1',
     kind: 'Config',
     'current-context': name,
-    clusters: [{ name, cluster: { server, 'certificate-authority-data': Buffer.from(ca).toString('base64') } }],
-    users: [{ name, user: { token } }],
-    contexts: [{ name, context: { cluster: name, user: name } }],
+    clusters: [{ name, cluster }],
+    users: [{ name, user }],
+    contexts: [{ name, context: { cluster: name, user: name, ...context } }],
   });
 }
 

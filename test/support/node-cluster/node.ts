@@ -127,9 +127,9 @@ async function startComponents(machine: Machine, binaries: Readonly<Record<Binar
   const startApi = async (): Promise<void> => {
     start('etcd', etcdArguments(files));
     await startApiServer();
-    const ca = await readFile(files.authority, 'utf8');
+    const cluster = { server: url, 'certificate-authority-data': await readFile(files.authority, 'base64') };
     const write = (path: string, { token }: Credential) =>
-      writeFile(path, formatKubeconfig(url, ca, token), { mode: 0o600 });
+      writeFile(path, formatKubeconfig({ cluster, user: { token } }), { mode: 0o600 });
     await write(files.kubeconfig, admin);
     for (const credential of credentials) await write(files.kubeconfigOf(credential.component), credential);
   };
