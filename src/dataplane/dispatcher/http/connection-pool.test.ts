@@ -35,7 +35,15 @@ async function setUp({ headers = [], idleTimeoutMs = 30, answered = () => {}, ..
     secureContext: createSecureContext(),
   });
   closing.push(endpoint.close, async () => pool.close());
-  return { endpoint, pool, origin: createOrigin(new URL(endpoint.url)) };
+  const origin = createOrigin(new URL(endpoint.url));
+  /** Uses a connection, and returns it to the pool. */
+  const useOnce = async () => {
+    const connection = pool.take(origin);
+    await use(connection);
+    pool.give(connection);
+    return connection;
+  };
+  return { endpoint, pool, origin, useOnce };
 }
 
 function use(connection: PooledConnection): Promise<void> {
@@ -66,10 +74,8 @@ test('reuses the connection that was used last', async () => {
 });
 
 test('closes an idle connection after its time', async () => {
-  const { endpoint, pool, origin } = await setUp();
-  const connection = pool.take(origin);
-  await use(connection);
-  pool.give(connection);
+  const { endpoint, pool, origin, useOnce } = await setUp();
+  const connection = await useOnce();
   expect(origin.idle).toEqual([connection]);
   await endpoint.lastConnectionEnded();
   expect(origin.idle).toEqual([]);
@@ -77,20 +83,19 @@ test('closes an idle connection after its time', async () => {
 });
 
 test('does not reuse a connection that the server will close soon', async () => {
-  const { endpoint, pool, origin } = await setUp({ headers: ['keep-alive: timeout=2'], idleTimeoutMs: 60_000 });
-  const connection = pool.take(origin);
-  await use(connection);
-  pool.give(connection);
+  const { endpoint, origin, useOnce } = await setUp({ headers: ['keep-alive: timeout=2'], idleTimeoutMs: 60_000 });
+  await useOnce();
   await endpoint.lastConnectionEnded();
   expect(origin.idle).toEqual([]);
   expect(endpoint.connections()).toBe(1);
 });
 
 test('reuses a connection until 2 s before the server closes it', async () => {
-  const { endpoint, pool, origin } = await setUp({ headers: ['keep-alive: timeout=3, max=9'], idleTimeoutMs: 60_000 });
-  const connection = pool.take(origin);
-  await use(connection);
-  pool.give(connection);
+  const { endpoint, pool, origin, useOnce } = await setUp({
+    headers: ['keep-alive: timeout=3, max=9'],
+    idleTimeoutMs: 60_000,
+  });
+  const connection = await useOnce();
   expect(pool.take(origin)).toBe(connection);
   await use(connection);
   pool.give(connection);
@@ -101,33 +106,25 @@ test('reuses a connection until 2 s before the server closes it', async () => {
 });
 
 test('replaces a busy connection after some time, because the name may have another address by then', async () => {
-  const { endpoint, pool, origin } = await setUp({ idleTimeoutMs: 60_000, connectionMs: 300 });
+  const { endpoint, useOnce } = await setUp({ idleTimeoutMs: 60_000, connectionMs: 300 });
   const startedMs = performance.now();
-  while (endpoint.connections() < 3) {
-    const connection = pool.take(origin);
-    await use(connection);
-    pool.give(connection);
-  }
+  while (endpoint.connections() < 3) await useOnce();
   expect(performance.now() - startedMs).toBeGreaterThan(600);
   // Most of the requests have used the same connection as the one before.
   expect(endpoint.requests.length).toBeGreaterThan(10);
 });
 
 test('closes an idle connection if its time is over, even if the server would keep it', async () => {
-  const { endpoint, pool, origin } = await setUp({ headers: ['keep-alive: timeout=60'], connectionMs: 50 });
-  const connection = pool.take(origin);
-  await use(connection);
-  pool.give(connection);
+  const { endpoint, origin, useOnce } = await setUp({ headers: ['keep-alive: timeout=60'], connectionMs: 50 });
+  await useOnce();
   await endpoint.lastConnectionEnded();
   expect(origin.idle).toEqual([]);
   expect(endpoint.connections()).toBe(1);
 });
 
 test('does not reuse an idle connection of an origin that closes its connections at once', async () => {
-  const { pool, origin } = await setUp({ idleTimeoutMs: 60_000 });
-  const connection = pool.take(origin);
-  await use(connection);
-  pool.give(connection);
+  const { pool, origin, useOnce } = await setUp({ idleTimeoutMs: 60_000 });
+  const connection = await useOnce();
   origin.closesUntilMs = performance.now() + 60_000;
   expect(pool.take(origin)).not.toBe(connection);
 });
@@ -137,14 +134,12 @@ test.each([
   ['we have closed one because of unexpected bytes', (socket: Socket) => void socket.write('HTTP'), false],
 ])('an origin closes its connections at once: %s right after a response', async (_name, act, closes) => {
   const sockets: Socket[] = [];
-  const { endpoint, pool, origin } = await setUp({
+  const { endpoint, origin, useOnce } = await setUp({
     idleTimeoutMs: 60_000,
     closedWithinMs: 60_000,
     answered: socket => void sockets.push(socket),
   });
-  const connection = pool.take(origin);
-  await use(connection);
-  pool.give(connection);
+  await useOnce();
   act(sockets[0] as Socket);
   await endpoint.lastConnectionEnded();
   await vi.waitFor(() => expect(origin.idle).toEqual([]), SOON);
@@ -153,18 +148,11 @@ test.each([
 
 describe('a connection that the server has announced to close', () => {
   const CLOSES = { headers: ['connection: close'], leaveMs: 60_000 };
-  /** Uses a connection, and returns it to the pool. */
-  async function useOnce({ pool, origin }: Pick<Awaited<ReturnType<typeof setUp>>, 'pool' | 'origin'>) {
-    const connection = pool.take(origin);
-    await use(connection);
-    pool.give(connection);
-    expect(origin.idle).toEqual([]);
-  }
-
   test('is closed by the server, because the port of the side that closes it cannot be used for a minute', async () => {
     const sockets: Socket[] = [];
     const set = await setUp({ ...CLOSES, answered: socket => void sockets.push(socket) });
-    await useOnce(set);
+    await set.useOnce();
+    expect(set.origin.idle).toEqual([]);
     await delay(200);
     expect(sockets[0]?.readableEnded).toBe(false);
     sockets[0]?.end();
@@ -174,7 +162,8 @@ describe('a connection that the server has announced to close', () => {
   test('is closed by us if the server does not close it within a second', async () => {
     const set = await setUp({ headers: CLOSES.headers });
     const startedMs = performance.now();
-    await useOnce(set);
+    await set.useOnce();
+    expect(set.origin.idle).toEqual([]);
     await set.endpoint.lastConnectionEnded();
     expect(performance.now() - startedMs).toBeGreaterThan(900);
   });
@@ -182,7 +171,10 @@ describe('a connection that the server has announced to close', () => {
   test('is closed by us at once if there are too many, if it sends anything else, or if the pool is closed', async () => {
     const sockets: Socket[] = [];
     const set = await setUp({ ...CLOSES, idleConnections: 2, answered: socket => void sockets.push(socket) });
-    for (let count = 0; count < 3; count++) await useOnce(set);
+    for (let count = 0; count < 3; count++) {
+      await set.useOnce();
+      expect(set.origin.idle).toEqual([]);
+    }
     const closed = () => sockets.map(socket => socket.readableEnded);
     await vi.waitFor(() => expect(closed()).toEqual([false, false, true]), SOON);
     sockets[1]?.write('HTTP');
