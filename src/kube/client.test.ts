@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
-import { afterEach, describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { formatKubeconfig } from '../../test/support/kubernetes/credentials.ts';
 import { systemClock } from '../time/clock.ts';
 import { connect, type KubeClient } from './client.ts';
@@ -12,11 +12,6 @@ import { createLeaseStore, type Lease } from './lease.ts';
 import { LEASES, NAMESPACES, SECRETS } from './resource.ts';
 
 type Handler = (request: IncomingMessage, response: ServerResponse, body: string) => void;
-
-const closing: (() => Promise<unknown>)[] = [];
-afterEach(async () => {
-  for (const close of closing.splice(0).toReversed()) await close();
-});
 
 /** A real HTTP server on loopback, a kubeconfig for it, and a client that does not wait between retries. */
 async function serve(handler: Handler, user: object = { token: 'secret-token' }) {
@@ -43,7 +38,7 @@ async function serve(handler: Handler, user: object = { token: 'secret-token' })
   await write(user);
   const clock = { ...systemClock, setTimer: (run: () => void) => systemClock.setTimer(run, 0) };
   const client: KubeClient = connect({ kubeconfig, clock });
-  closing.push(async () => {
+  onTestFinished(async () => {
     await client.close();
     server.closeAllConnections();
     await new Promise(resolve => server.close(resolve));
@@ -87,7 +82,7 @@ describe('client', () => {
     const text = await readFile(join(folder, 'kubeconfig'), 'utf8');
     await writeFile(kubeconfig, text.replace(',"namespace":"home"', ''));
     const other = connect({ kubeconfig, clock: systemClock });
-    closing.push(() => other.close());
+    onTestFinished(() => other.close());
     expect(other.namespace).toBeUndefined();
   });
 
@@ -233,7 +228,7 @@ describe('client', () => {
 
   it('does not wait longer than its timeout for an exec plugin, which is only run once at a time', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'sluice-exec-'));
-    closing.push(() => rm(folder, { recursive: true }));
+    onTestFinished(() => rm(folder, { recursive: true }));
     const runs = join(folder, 'runs');
     const { client } = await serve((_request, response) => answer(response, 200, OBJECT), {
       exec: { command: 'sh', args: ['-c', 'echo run >> "$0"; exec sleep 3', runs] },
@@ -250,7 +245,7 @@ describe('client', () => {
 
   it('runs an exec plugin once if many requests receive a 401', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'sluice-exec-'));
-    closing.push(() => rm(folder, { recursive: true }));
+    onTestFinished(() => rm(folder, { recursive: true }));
     const runs = join(folder, 'runs');
     const plugin = `echo run >> "$0"; sleep 0.1; echo '{"status": {"token": "'$(wc -l < "$0")'"}}'`;
     const { client } = await serve(

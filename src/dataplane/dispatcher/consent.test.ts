@@ -1,21 +1,17 @@
 import type { Socket } from 'node:net';
-import { afterEach, describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { AGREED_MS, createAskConsent, REFUSED_MS, UNREACHED_MS } from './consent.ts';
 import { createEndpointClient } from './endpoint-client.ts';
 import { answer, startScriptedEndpoint } from './testing/scripted-endpoint.ts';
 
 const ORIGIN = 'events.example.com';
 
-const closing: (() => Promise<void>)[] = [];
-afterEach(async () => {
-  for (const close of closing.splice(0).toReversed()) await close();
-});
-
 /** An endpoint that responds according to `script`, and a function that asks it for consent. Uses a manual clock. */
 async function serve(script: (socket: Socket) => void) {
   const endpoint = await startScriptedEndpoint(script);
   const client = createEndpointClient({ allowedNetworks: ['127.0.0.0/8'] });
-  closing.push(endpoint.close, client.close);
+  onTestFinished(endpoint.close);
+  onTestFinished(client.close);
   const clock = { nowMs: 0 };
   const { attempt } = client;
   const askConsent = createAskConsent({ attempt, origin: ORIGIN, version: '1.2.3', monotonicMs: () => clock.nowMs });
@@ -124,7 +120,7 @@ describe('an endpoint only receives a few requests', () => {
 test('an endpoint that does not respond fails within its timeout, and does not delay others', async () => {
   const { endpoint, ask } = await serve(() => {});
   const other = await startScriptedEndpoint(says(200, allow('*')));
-  closing.push(other.close);
+  onTestFinished(other.close);
   const hanging = Array.from({ length: 100 }, () => ask());
   const order: string[] = [];
   const all = Promise.all(hanging).then(() => order.push('hanging'));

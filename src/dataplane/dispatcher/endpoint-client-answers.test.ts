@@ -1,19 +1,15 @@
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { setTimeout as delay, setImmediate as nextTurn } from 'node:timers/promises';
-import { afterEach, describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { type AttemptResult, createEndpointClient } from './endpoint-client.ts';
 import { answer, startScriptedEndpoint } from './testing/scripted-endpoint.ts';
-
-const closing: (() => Promise<void>)[] = [];
-afterEach(async () => {
-  for (const close of closing.splice(0).toReversed()) await close();
-});
 
 async function serve(...[script]: Parameters<typeof startScriptedEndpoint>) {
   const endpoint = await startScriptedEndpoint(script);
   const client = createEndpointClient({ allowedNetworks: ['127.0.0.0/8'] });
-  closing.push(endpoint.close, client.close);
+  onTestFinished(endpoint.close);
+  onTestFinished(client.close);
   const attempt = (path: string | number = '', body = Buffer.from('{}')) =>
     client.attempt({ url: `${endpoint.url}/${path}`, headers: '', body, timeoutMs: 5_000 });
   return { endpoint, attempt };
@@ -123,11 +119,9 @@ describe('a response that arrives before the request was read', () => {
     await once(server, 'listening');
     const { port } = server.address() as AddressInfo;
     const client = createEndpointClient({ allowedNetworks: ['127.0.0.0/8'] });
-    closing.push(
-      () => new Promise(resolve => server.close(() => resolve())),
-      client.close,
-      async () => unread.forEach(socket => socket.destroy()),
-    );
+    onTestFinished(() => new Promise(resolve => server.close(() => resolve())));
+    onTestFinished(client.close);
+    onTestFinished(async () => unread.forEach(socket => socket.destroy()));
     // This is more than the buffers of both kernels.
     const body = Buffer.alloc(16 * 1024 * 1024);
     for (let n = 0; n < 2; n++) {

@@ -1,15 +1,10 @@
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
-import { afterEach, describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { usedMemory } from '../../../test/support/used-memory.ts';
 import { createEndpointClient, RESPONSE_BODY_MAX } from './endpoint-client.ts';
 import { answer, startScriptedEndpoint } from './testing/scripted-endpoint.ts';
-
-const closing: (() => Promise<void>)[] = [];
-afterEach(async () => {
-  for (const close of closing.splice(0).toReversed()) await close();
-});
 
 /** The times are real and short because a silent socket can only be tested with a real clock. */
 const SHORT_MS = 80;
@@ -20,7 +15,8 @@ async function serve(
 ) {
   const endpoint = await startScriptedEndpoint(script);
   const client = createEndpointClient({ allowedNetworks: ['127.0.0.0/8'], ...options });
-  closing.push(endpoint.close, client.close);
+  onTestFinished(endpoint.close);
+  onTestFinished(client.close);
   const attempt = (timeoutMs = 5000, signal?: AbortSignal) =>
     client.attempt({ url: endpoint.url, headers: '', body: Buffer.from('{}'), timeoutMs }, signal);
   return { endpoint, client, attempt };
@@ -207,7 +203,7 @@ describe('slow endpoints', () => {
 
   test('have a name that never resolves: this is a connect timeout, even if the timeout of the attempt is shorter', async () => {
     const client = createEndpointClient({ allowedNetworks: [], connectTimeoutMs: SHORT_MS, resolveName: () => {} });
-    closing.push(client.close);
+    onTestFinished(client.close);
     const request = { url: 'https://never.test/', headers: '', body: Buffer.alloc(1) };
     expect(await client.attempt(request)).toMatchObject({ outcome: 'failed', reason: 'connect_timeout' });
     expect(await client.attempt({ ...request, timeoutMs: SHORT_MS / 4 })).toMatchObject({ reason: 'connect_timeout' });
@@ -263,7 +259,7 @@ describe('slow endpoints', () => {
     const server = createServer(socket => socket.on('error', () => {}).end());
     server.listen(0, '127.0.0.1');
     await once(server, 'listening');
-    closing.push(async () => void server.close());
+    onTestFinished(async () => void server.close());
     const { port } = server.address() as AddressInfo;
     const request = { url: `http://127.0.0.1:${port}/`, headers: '', body: Buffer.from('{}'), maySend: () => false };
     const both = () => Promise.all([client.attempt(request), client.attempt(request)]);
@@ -296,7 +292,7 @@ describe('unreachable endpoints', () => {
     server.close();
     await once(server, 'close');
     const client = createEndpointClient({ allowedNetworks: ['127.0.0.0/8'] });
-    closing.push(client.close);
+    onTestFinished(client.close);
     const result = await client.attempt({ url: `http://127.0.0.1:${port}/`, headers: '', body: Buffer.alloc(1) });
     expect(result).toMatchObject({ outcome: 'failed', reason: 'connection_refused' });
   });
@@ -306,7 +302,7 @@ describe('unreachable endpoints', () => {
       allowedNetworks: [],
       resolveName: (_name, _options, done) => done(Object.assign(new Error(code), { code }), []),
     });
-    closing.push(client.close);
+    onTestFinished(client.close);
     const result = await client.attempt({ url: 'https://gone.test/', headers: '', body: Buffer.alloc(1) });
     expect(result).toMatchObject({ outcome: 'failed', reason: 'dns_failed' });
   });

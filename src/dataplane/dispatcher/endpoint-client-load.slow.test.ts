@@ -1,24 +1,19 @@
 import type { Socket } from 'node:net';
-import { afterEach, expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { type AttemptResult, createEndpointClient, RESPONSE_BODY_MAX } from './endpoint-client.ts';
 import { answer, startScriptedEndpoint } from './testing/scripted-endpoint.ts';
-
-const closing: (() => Promise<void>)[] = [];
-afterEach(async () => {
-  for (const close of closing.splice(0).toReversed()) await close();
-});
 
 const MIB = 1024 * 1024;
 
 function openClient() {
   const client = createEndpointClient({ allowedNetworks: ['127.0.0.0/8'] });
-  closing.push(client.close);
+  onTestFinished(client.close);
   return (url: string, timeoutMs: number) => client.attempt({ url, headers: '', body: Buffer.from('{}'), timeoutMs });
 }
 
 async function serve(script: Parameters<typeof startScriptedEndpoint>[0]) {
   const endpoint = await startScriptedEndpoint(script);
-  closing.push(endpoint.close);
+  onTestFinished(endpoint.close);
   return endpoint;
 }
 

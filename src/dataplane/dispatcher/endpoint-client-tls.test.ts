@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer as createPlainServer, type Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { createServer, type TLSSocket, type TlsOptions } from 'node:tls';
-import { afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { createEndpointClient } from './endpoint-client.ts';
 import type { ResolveName } from './http/name-lookup.ts';
 import { createCertificate } from './testing/certificate.ts';
@@ -24,11 +24,6 @@ beforeAll(() => {
 
 const shortLived = (untilMs: number) =>
   createCertificate({ dns: ['partner.test'], validMs: [Date.now() - 3_600_000, untilMs] });
-
-const closing: (() => Promise<unknown>)[] = [];
-afterEach(async () => {
-  for (const close of closing.splice(0).toReversed()) await close();
-});
 
 const toLoopback: ResolveName = (_name, _options, done) => done(null, [{ address: '127.0.0.1', family: 4 }]);
 
@@ -55,10 +50,8 @@ async function serve(
     resolveName: toLoopback,
     connectTimeoutMs: 2000,
   });
-  closing.push(
-    () => new Promise(resolve => server.close(resolve)),
-    () => client.close(),
-  );
+  onTestFinished(() => new Promise(resolve => server.close(() => resolve())));
+  onTestFinished(() => client.close());
   const port = typeof address === 'object' ? address?.port : 0;
   const attempt = (host: string, more: { timeoutMs?: number; body?: Buffer } = {}) =>
     client.attempt({ url: `https://${host}:${port}/hook`, headers: '', body: Buffer.from('{}'), ...more });
@@ -117,10 +110,8 @@ describe('https endpoints', () => {
     await once(server, 'listening');
     const address = server.address();
     const client = createEndpointClient({ allowedNetworks: ['127.0.0.1'], connectTimeoutMs: 2000 });
-    closing.push(
-      () => new Promise(resolve => server.close(resolve)),
-      () => client.close(),
-    );
+    onTestFinished(() => new Promise(resolve => server.close(() => resolve())));
+    onTestFinished(() => client.close());
     const url = `https://127.0.0.1:${typeof address === 'object' ? address?.port : 0}/`;
     const result = await client.attempt({ url, headers: '', body: Buffer.alloc(1) });
     expect(result).toMatchObject({ outcome: 'failed', reason: 'tls_error' });
@@ -173,11 +164,9 @@ describe('https endpoints', () => {
     await once(server, 'listening');
     const address = server.address();
     const client = createEndpointClient({ allowedNetworks: ['127.0.0.1'], connectTimeoutMs: 80 });
-    closing.push(
-      () => new Promise(resolve => server.close(resolve)),
-      async () => sockets.map(socket => socket.destroy()),
-      () => client.close(),
-    );
+    onTestFinished(() => new Promise(resolve => server.close(() => resolve())));
+    onTestFinished(() => sockets.forEach(socket => socket.destroy()));
+    onTestFinished(() => client.close());
     const url = `https://127.0.0.1:${typeof address === 'object' ? address?.port : 0}/`;
     const result = await client.attempt({ url, headers: '', body: Buffer.alloc(1) });
     expect(result).toMatchObject({ outcome: 'failed', reason: 'connect_timeout' });

@@ -1,19 +1,15 @@
-import { afterEach, describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { createEndpointClient, RESPONSE_BODY_MAX } from './endpoint-client.ts';
 import { headerLines } from './http/request-head.ts';
 import { answer, startScriptedEndpoint } from './testing/scripted-endpoint.ts';
-
-const closing: (() => Promise<void>)[] = [];
-afterEach(async () => {
-  for (const close of closing.splice(0).toReversed()) await close();
-});
 
 const NOW = Date.UTC(2026, 10, 21, 12, 0, 0);
 
 async function serve(...[script]: Parameters<typeof startScriptedEndpoint>) {
   const endpoint = await startScriptedEndpoint(script);
   const client = createEndpointClient({ allowedNetworks: ['127.0.0.0/8'], nowMs: () => NOW });
-  closing.push(endpoint.close, client.close);
+  onTestFinished(endpoint.close);
+  onTestFinished(client.close);
   const attempt = (body = Buffer.from('{}'), headers: string[] = []) =>
     client.attempt({ url: endpoint.url, headers: headerLines(headers), body, timeoutMs: 5000 });
   return { endpoint, client, attempt };

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { Client } from 'undici';
-import { afterEach, expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { createLogger } from '../../telemetry/log.ts';
 import { createRegistry } from '../../telemetry/metrics.ts';
 import type { Tracing } from '../../telemetry/tracing.ts';
@@ -11,16 +11,12 @@ import { createIngress } from './server.ts';
 import { startIngress } from './testing/ingress-harness.ts';
 import { createMemoryStore } from './testing/memory-store.ts';
 
-const closing: (() => Promise<void>)[] = [];
-afterEach(async () => {
-  for (const close of closing.splice(0).toReversed()) await close();
-});
-
 async function setUp() {
   const { store, ingress, port } = await startIngress();
   // All requests use one connection.
   const client = new Client(`http://127.0.0.1:${port}`);
-  closing.push(ingress.close, () => client.close());
+  onTestFinished(ingress.close);
+  onTestFinished(() => client.close());
   async function send(path: string, headers: Record<string, string> = {}, body = '{}') {
     const answer = await client.request({
       path,
@@ -80,7 +76,7 @@ async function openIngress(options: Partial<Parameters<typeof createIngress>[0]>
   const log = createLogger({ level: 'silent' });
   const ingress = createIngress({ store, memorySource, registry: createRegistry(), log, ...options });
   const port = await ingress.listen(0, '127.0.0.1');
-  closing.push(ingress.close);
+  onTestFinished(ingress.close);
   const sent = { method: 'POST', headers: { 'x-api-key': store.key }, body: '{}' };
   return { store, send: () => fetch(`http://127.0.0.1:${port}/events/${store.tenant}/orders`, sent) };
 }
@@ -121,7 +117,7 @@ test('an error after the response does not change the response', async () => {
     answers.sendAccepted(reply, 0, 'evt_1', false, undefined);
     answers.sendProblem(reply, 0, 'internal');
   }).listen(0, '127.0.0.1');
-  closing.push(async () => void server.close());
+  onTestFinished(async () => void server.close());
   await once(server, 'listening');
   const answer = await fetch(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
   expect([answer.status, await answer.json()]).toEqual([202, { id: 'evt_1', duplicate: false, groupKey: null }]);

@@ -1,13 +1,9 @@
 import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { afterEach, expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { readKeySet } from './issuer-documents.ts';
 
 const LIMITS = { timeoutMs: 1_000, maxBytes: 10_000 };
-const closers: (() => unknown)[] = [];
-afterEach(() => {
-  for (const close of closers.splice(0)) close();
-});
 
 type Answers = Readonly<Record<string, unknown>>;
 
@@ -23,10 +19,8 @@ async function serve(answers: (url: string) => Answers): Promise<string> {
   await new Promise<void>(resolve => {
     server.listen(0, '127.0.0.1', resolve);
   });
-  closers.push(
-    () => server.closeAllConnections(),
-    () => server.close(),
-  );
+  onTestFinished(() => server.closeAllConnections());
+  onTestFinished(() => void server.close());
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   return url;
 }

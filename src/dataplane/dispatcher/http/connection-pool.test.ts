@@ -1,18 +1,13 @@
 import type { Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { createSecureContext } from 'node:tls';
-import { afterEach, describe, expect, test, vi } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { createNetworkPolicy } from '../../../core/delivery/network.ts';
 import { answer, startScriptedEndpoint } from '../testing/scripted-endpoint.ts';
 import { createConnectionPool, createOrigin, type PooledConnection } from './connection-pool.ts';
 
 /** Enough for a busy machine. */
 const SOON = { timeout: 20_000 };
-
-const closing: (() => Promise<void>)[] = [];
-afterEach(async () => {
-  for (const close of closing.splice(0).toReversed()) await close();
-});
 
 interface Limits {
   readonly headers?: string[];
@@ -34,7 +29,8 @@ async function setUp({ headers = [], idleTimeoutMs = 30, answered = () => {}, ..
     ...limits,
     secureContext: createSecureContext(),
   });
-  closing.push(endpoint.close, async () => pool.close());
+  onTestFinished(endpoint.close);
+  onTestFinished(async () => pool.close());
   const origin = createOrigin(new URL(endpoint.url));
   /** Uses a connection, and returns it to the pool. */
   const useOnce = async () => {

@@ -3,15 +3,10 @@ import { once } from 'node:events';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { createSecureContext } from 'node:tls';
-import { afterEach, expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { createNetworkPolicy } from '../../../core/delivery/network.ts';
 import { startFarEndpoint } from '../testing/far-endpoint.ts';
 import { createConnector } from './connector.ts';
-
-const closing: (() => Promise<void> | void)[] = [];
-afterEach(async () => {
-  for (const close of closing.splice(0).toReversed()) await close();
-});
 
 /** Opens a connection to a name with these addresses. */
 function open(addresses: readonly (string | LookupAddress)[], port: number, connectTimeoutMs = 5_000) {
@@ -32,7 +27,7 @@ function open(addresses: readonly (string | LookupAddress)[], port: number, conn
     const target = { hostname: 'partner.test', port, tls: false };
     cancel = connect(target, {}, (error, socket) => {
       if (socket === null) return resolve(error?.reason ?? '');
-      closing.push(() => void socket.destroy());
+      onTestFinished(() => void socket.destroy());
       resolve(socket.remoteAddress ?? '');
     });
   });
@@ -45,7 +40,7 @@ async function listen(port: number, address: string) {
   const server = createServer(socket => sockets.push(socket.on('error', () => {})));
   server.listen(port, address);
   await once(server, 'listening');
-  closing.push(() => {
+  onTestFinished(() => {
     for (const socket of sockets) socket.destroy();
     server.close();
   });
@@ -62,13 +57,13 @@ async function opening(): Promise<number> {
 
 test('an address that is far away is reached even if all other addresses fail', async () => {
   const far = await startFarEndpoint(400);
-  closing.push(far.close);
+  onTestFinished(far.close);
   expect(await open(['127.0.0.1', '127.0.0.2', '::1'], far.port).opened).toBe('127.0.0.1');
 });
 
 test('an address that does not respond does not delay the next one for long, and is closed', async () => {
   const far = await startFarEndpoint(60_000);
-  closing.push(far.close);
+  onTestFinished(far.close);
   await listen(far.port, '127.0.0.2');
   const before = await opening();
   const startedMs = performance.now();
@@ -92,7 +87,7 @@ test('only the first eight addresses of a name are tried', async () => {
 
 test('address families alternate, so that one of them can fail', async () => {
   const far = await startFarEndpoint(60_000);
-  closing.push(far.close);
+  onTestFinished(far.close);
   await listen(far.port, '127.0.0.2');
   const silent = Array.from({ length: 7 }, () => '127.0.0.1');
   // Not all machines have IPv6, so this address only counts as one.
@@ -111,7 +106,7 @@ test('if all addresses fail, the reason is that of the first', async () => {
 
 test('all attempts end with the timeout, or if the connection is canceled', async () => {
   const far = await startFarEndpoint(60_000);
-  closing.push(far.close);
+  onTestFinished(far.close);
   const before = await opening();
   const same = Array.from({ length: 12 }, () => '127.0.0.1');
   expect(await open(same, far.port, 600).opened).toBe('connect_timeout');
