@@ -18,10 +18,7 @@ export type NamespaceAccess = 'closed' | 'pending' | 'readable' | 'forbidden';
 /** A namespace can be forbidden for a long time, and there will be a log message for each attempt. */
 const BACKOFF: Backoff = { firstMs: 200, mostMs: 60_000 };
 
-/**
- * The time after which nobody waits for a namespace anymore whose lists fail or get no response, in milliseconds. A
- * problem with one namespace must not stop the others.
- */
+/** The time after which a namespace whose lists fail or get no response stops delaying others, in milliseconds. */
 const FAILING_AFTER_MS = 10_000;
 
 /**
