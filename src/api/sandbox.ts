@@ -14,7 +14,7 @@ export const SandboxQuery = z.object({
     minimum: 300,
     maximum: 599,
     description:
-      "The HTTP status used to simulate failures, between 300 and 599. This is used for the first sb_fail_count attempts, or for all attempts if sb_fail_count isn't specified.",
+      "The HTTP status used to simulate failures, between 300 and 599. Applies to the first sb_fail_count attempts, or to all attempts if sb_fail_count isn't specified.",
   }),
   sb_fail_count: queryInteger(/^(\d|1\d|20)$/, 'must be a number from 0 to 20', {
     minimum: 0,

@@ -107,7 +107,7 @@ export const control: AlertGroup = {
       steps: [
         'Run the query `histogram_quantile(0.99, sum by (le) (rate(rest_client_request_duration_seconds_bucket[5m])))` to check the API server latency. For Redis latency, see SluiceRedisSlow.',
         'If the name is `invitation`, the mail server can take up to 10 minutes to accept an invitation. Check its latency first. If you restart the leader during this time, the invitation may be sent twice.',
-        'Restart the leader. This is safe because another replica takes over within seconds.',
+        'Restart the leader. Another replica takes over within seconds, so the restart is safe.',
       ],
     },
     {

@@ -70,7 +70,7 @@ const pull = defineRoute({
   tag: 'Inbox',
   summary: 'Pull events',
   description:
-    'Returns waiting events for a subscription without an endpoint. Pulling an event does not remove it from the inbox, so you receive the same events again until you acknowledge them. After an endpoint has been removed, events that were waiting for a retry can only be pulled when the retry is due. To pull them immediately, use POST /waas/integrations/{integration}/subscriptions/{subscription}/recover. This is free of charge.',
+    'Returns waiting events for a subscription without an endpoint. Pulling an event does not remove it from the inbox, so you receive the same events again until you acknowledge them. After an endpoint has been removed, events that were waiting for a retry can only be pulled when the retry is due. To pull them immediately, use POST /waas/integrations/{integration}/subscriptions/{subscription}/recover. Pulling and recovering are free of charge.',
   body: Pull,
   dataPlane: true,
   cost: 5,

@@ -24,7 +24,7 @@ const skipEvent = defineRoute({
   tag: 'Inbox',
   summary: 'Skip an event',
   description:
-    "Ends an event's delivery so that events waiting for it can be delivered. This is free of charge. An event skipped during an attempt stays skipped, whatever the attempt's result. Skipped events can be replayed.",
+    "Ends an event's delivery so that events waiting for it can be delivered. Skipping is free of charge. An event skipped during an attempt stays skipped, whatever the attempt's result. Skipped events can be replayed.",
   body: ReplayOf.meta({ id: 'SkipEvent' }),
   bodyOptional: true,
   dataPlane: true,
@@ -71,7 +71,7 @@ const skipEvents = defineRoute({
   tag: 'Inbox',
   summary: 'Skip all open events up to a given event',
   description:
-    'Skips all open events of the subscription up to and including the given event. You can limit this to a single group key. This is free of charge. Replays are not affected. Every additional 200 events cost 4 more points. Without enough points, the request ends early and returns a `nextCursor`.',
+    'Skips all open events of the subscription up to and including the given event. You can limit the call to a single group key. Skipping is free of charge. Replays are not affected. Every additional 200 events cost 4 more points. Without enough points, the request ends early and returns a `nextCursor`.',
   body: SkipMany,
   dataPlane: true,
   cost: 10,

@@ -41,7 +41,7 @@ const SigningSecrets = z
 const Rotation = z
   .strictObject({
     secretVersion: version(
-      'The version to rotate to. This must be the current version plus 1. You can also use this within 24 hours of the last rotation.',
+      'The version to rotate to, which must be the current version plus 1. You can also send it within 24 hours of the last rotation.',
     ).optional(),
   })
   .meta({ id: 'Rotation' });

@@ -194,7 +194,7 @@ const putMembers = defineRoute({
   tag: 'Accounts',
   summary: 'Replace the members of an account',
   description:
-    'Replaces the whole list. Retrieve it first, and send it back with your changes and its `ETag` in `If-Match`. Otherwise, you could undo a change that another Owner has made in the meantime. This only works for accounts that were created when an invitation was accepted. The members of all other accounts are managed where the account was created, such as in Git or with kubectl, and the request is rejected with `field_managed` or `refused_by_policy`. Removed members lose their access within a few seconds.',
+    'Replaces the whole list. Retrieve it first, and send it back with your changes and its `ETag` in `If-Match`. Otherwise, you could undo a change that another Owner has made in the meantime. You can only use this call for accounts that were created when an invitation was accepted. The members of all other accounts are managed where the account was created, such as in Git or with kubectl, and the request is rejected with `field_managed` or `refused_by_policy`. Removed members lose their access within a few seconds.',
   largeBody: true,
   body: WantedMembers,
   conditional: true,

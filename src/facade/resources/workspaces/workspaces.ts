@@ -94,7 +94,7 @@ const enableProducer = defineRoute({
   tag: 'Workspaces',
   summary: 'Mark a workspace as a producer',
   description:
-    "You only need this before creating your first stream, because the first stream also marks the workspace as a producer. This can't be undone using the REST API.",
+    "You only need this call before you create your first stream, which also marks the workspace as a producer. You can't undo the call using the REST API.",
   body: EnableProducer,
   answers: { 200: { description: 'The workspace is now a producer.', schema: EnabledProducer } },
   async handle({ caches, writer }, { tenant }) {
