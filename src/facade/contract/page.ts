@@ -108,6 +108,46 @@ function firstAfter<T>(
   return sort();
 }
 
+/** The items that a page can contain by their number, and whether there are more. */
+interface Candidates<T> {
+  readonly entries: readonly (readonly [key: string, item: T])[];
+  readonly hasMore: boolean;
+}
+
+interface PageRequest {
+  readonly limit?: number | undefined;
+  readonly cursor?: string | undefined;
+}
+
+interface Page<T> {
+  readonly data: T[];
+  readonly nextCursor: string | null;
+}
+
+function chooseCandidates<T>(
+  list: ListName,
+  items: readonly T[],
+  keyOf: (item: T) => string,
+  { limit = DEFAULT, cursor }: PageRequest,
+): Candidates<T> {
+  const position = positionOf(list, cursor);
+  const after = position === undefined ? '' : keyOfPosition(position);
+  // One additional item is required to determine whether there is another page.
+  const found = firstAfter(items, keyOf, after, limit + 1);
+  return { entries: found.slice(0, limit), hasMore: found.length > limit };
+}
+
+function pageFrom<T>(list: ListName, { entries, hasMore }: Candidates<T>, bytesOf?: (item: T) => number): Page<T> {
+  const count = bytesOf === undefined ? entries.length : fitting(entries, ([, item]) => bytesOf(item));
+  const page = entries.slice(0, count);
+  const last = page.at(-1);
+  const more = (hasMore || count < entries.length) && last !== undefined;
+  return {
+    data: page.map(([, item]) => item),
+    nextCursor: cursorOf(list, more ? Buffer.from(last[0], 'utf8').toString('base64url') : undefined),
+  };
+}
+
 /**
  * Returns a page of items in the order of `keyOf`. The cursor is a key rather than an index, so adding or removing
  * items doesn't shift the next page.
@@ -121,25 +161,25 @@ export function paginate<T>(
   list: ListName,
   items: readonly T[],
   keyOf: (item: T) => string,
-  { limit = DEFAULT, cursor }: { readonly limit?: number | undefined; readonly cursor?: string | undefined },
+  request: PageRequest,
   bytesOf?: (item: T) => number,
-): { readonly data: T[]; readonly nextCursor: string | null } {
-  const position = positionOf(list, cursor);
-  const after = position === undefined ? '' : keyOfPosition(position);
-  // One additional item is required to determine whether there is another page.
-  const rest = firstAfter(items, keyOf, after, limit + 1);
-  const most = rest.slice(0, limit);
-  const page =
-    bytesOf === undefined
-      ? most
-      : most.slice(
-          0,
-          fitting(most, ([, item]) => bytesOf(item)),
-        );
-  const last = page.at(-1);
-  const more = rest.length > page.length && last !== undefined;
-  return {
-    data: page.map(([, item]) => item),
-    nextCursor: cursorOf(list, more ? Buffer.from(last[0], 'utf8').toString('base64url') : undefined),
-  };
+): Page<T> {
+  return pageFrom(list, chooseCandidates(list, items, keyOf, request), bytesOf);
+}
+
+/**
+ * Like `paginate`, for entries that take long to create. Waits for `prepare` before it calls `bytesOf`.
+ *
+ * @param prepare creates the entries of items that the page may contain
+ */
+export async function paginatePrepared<T>(
+  list: ListName,
+  items: readonly T[],
+  keyOf: (item: T) => string,
+  request: PageRequest,
+  { prepare, bytesOf }: { readonly prepare: (items: readonly T[]) => Promise<void>; bytesOf: (item: T) => number },
+): Promise<Page<T>> {
+  const candidates = chooseCandidates(list, items, keyOf, request);
+  await prepare(candidates.entries.map(([, item]) => item));
+  return pageFrom(list, candidates, bytesOf);
 }

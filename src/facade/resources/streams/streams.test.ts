@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto';
 import { expect, test } from 'vitest';
+import { turnsOf } from '../../../../test/support/event-loop-turns.ts';
 import type { Cached } from '../../objects/cached.ts';
-import { listedBytes, listedEntry } from './streams.ts';
+import { listedBytes, listedEntry, pageOfStreams } from './streams.ts';
 
 test('a list entry contains the size and the hash of the payload schema, and not the schema', () => {
   const payloadSchema = '"é'.repeat(40_000);
@@ -16,4 +17,18 @@ test('a list entry contains the size and the hash of the payload schema, and not
   });
   expect(JSON.stringify(entry).length).toBeLessThan(1_000);
   expect(listedBytes(stream)).toBe(Buffer.byteLength(JSON.stringify(entry)));
+});
+
+test('the first list of large schemas lets the event loop run, and later lists do not repeat the work', async () => {
+  const payloadSchema = '"'.repeat(131_072);
+  const streams = Array.from(
+    { length: 250 },
+    (_, n) =>
+      ({ metadata: { name: `stream-${n}`, namespace: 'shop' }, spec: { payloadSchema } }) as Cached<'CatalogStream'>,
+  );
+  const first = pageOfStreams(['catalog', 'shop'], streams, { limit: 250 });
+  expect(await turnsOf(first)).toBeGreaterThan(2);
+  const { data, nextCursor } = await first;
+  expect([data.length, nextCursor]).toEqual([250, null]);
+  expect(await turnsOf(pageOfStreams(['catalog', 'shop'], streams, { limit: 250 }))).toBeLessThan(2);
 });

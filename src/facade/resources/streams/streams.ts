@@ -5,8 +5,9 @@ import { FIELD_MANAGER } from '../../../api/well-known.ts';
 import { publicId, tenantId } from '../../../core/ids/ids.ts';
 import { slugOf } from '../../../core/ids/slug.ts';
 import { refuseBecause } from '../../../http/refusal.ts';
+import { inSlices, type Steps } from '../../../time/slices.ts';
 import { publicIdField } from '../../contract/fields.ts';
-import { PageQuery, pageOf, paginate } from '../../contract/page.ts';
+import { type ListName, PageQuery, pageOf, paginatePrepared } from '../../contract/page.ts';
 import { defineRoute } from '../../contract/route.ts';
 import type { Cached } from '../../objects/cached.ts';
 import { findOwned } from '../../objects/owned-objects.ts';
@@ -154,6 +155,31 @@ export function listedBytes(stream: Cached<'CatalogStream'>): number {
   return listedOf(stream).bytes;
 }
 
+function* createEntries(streams: readonly Cached<'CatalogStream'>[]): Steps<void> {
+  for (const stream of streams) {
+    listedOf(stream);
+    yield;
+  }
+}
+
+/**
+ * Returns a page of streams, sorted by key. The schemas of a page can add up to 32 MiB, so those that have not been
+ * hashed yet are hashed in slices.
+ */
+export function pageOfStreams(
+  list: ListName,
+  streams: readonly Cached<'CatalogStream'>[],
+  query: z.output<typeof PageQuery>,
+): ReturnType<typeof paginatePrepared<Cached<'CatalogStream'>>> {
+  return paginatePrepared(list, streams, ({ metadata }) => metadata.name, query, {
+    prepare: async page => {
+      const missing = page.filter(stream => !listed.has(stream));
+      if (missing.length > 0) await inSlices(createEntries(missing));
+    },
+    bytesOf: listedBytes,
+  });
+}
+
 function catalogEntry(stream: Cached<'CatalogStream'>): z.output<typeof CatalogEntry> {
   return { ...listedEntry(stream), payloadSchema: stream.spec.payloadSchema ?? null };
 }
@@ -227,13 +253,7 @@ const listCatalog = defineRoute({
       .list('CatalogStream', tenant.name)
       .filter(({ metadata }) => metadata.deletionTimestamp === undefined)
       .filter(stream => status === 'all' || streamStatus(stream) === status);
-    const { data, nextCursor } = paginate(
-      ['catalog', tenant.name],
-      streams,
-      ({ metadata }) => metadata.name,
-      query,
-      listedBytes,
-    );
+    const { data, nextCursor } = await pageOfStreams(['catalog', tenant.name], streams, query);
     return { status: 200, body: { data: data.map(listedEntry), nextCursor } };
   },
 });

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { publicId } from '../../../core/ids/ids.ts';
 import { publicIdField } from '../../contract/fields.ts';
-import { PageQuery, pageOf, paginate } from '../../contract/page.ts';
+import { type ListName, PageQuery, pageOf } from '../../contract/page.ts';
 import { defineRoute } from '../../contract/route.ts';
 import type { Cached } from '../../objects/cached.ts';
 import type { Caches } from '../../objects/caches.ts';
@@ -9,7 +9,7 @@ import type { Facade } from '../../objects/facade.ts';
 import { findOwned, unknownObject } from '../../objects/owned-objects.ts';
 import type { OwnedIntegration } from '../../objects/ownership.ts';
 import { assertActive } from '../integrations/active-integration.ts';
-import { listedBytes, listedEntry, SCHEMA_FACTS } from '../streams/streams.ts';
+import { listedEntry, pageOfStreams, SCHEMA_FACTS } from '../streams/streams.ts';
 import { isCoveredInCaches } from './live-coverage.ts';
 
 const ListedPartnerEntry = z
@@ -65,13 +65,8 @@ const listPartnerCatalog = defineRoute({
   async handle(facade, { integration, query }) {
     const view = await openCatalog(facade, integration);
     // A producer's entries are never shorter than the same entries of a partner.
-    const { data, nextCursor } = paginate(
-      ['partner catalog', integration.publicId],
-      view.streams,
-      ({ metadata }) => metadata.name,
-      query,
-      listedBytes,
-    );
+    const list: ListName = ['partner catalog', integration.publicId];
+    const { data, nextCursor } = await pageOfStreams(list, view.streams, query);
     return { status: 200, body: { data: data.map(view.entryOf), nextCursor } };
   },
 });
