@@ -68,6 +68,16 @@ describe('each fault says what to change', () => {
     expect(faultsOf(() => validate('body', Schema, value))).toEqual([{ pointer, detail }]);
   });
 
+  test('a value of another type has a single error, even if its length is wrong as well', () => {
+    const Sized = z.strictObject({ email: z.string().min(3).max(9), items: z.array(z.string()).max(2) });
+    for (const email of [[], ['a'], Array(10).fill('a')]) {
+      expect(faultsOf(() => validate('body', Sized, { email, items: 'abc' }))).toEqual([
+        { pointer: '/email', detail: 'must be a string, in double quotes' },
+        { pointer: '/items', detail: 'must be a list: [ … ]' },
+      ]);
+    }
+  });
+
   test('a parameter that is given twice', () => {
     expect(faultsOf(() => validate('query', PageQuery, { limit: ['1', '2'], cursor: ['a', 'b'] }))).toEqual([
       { parameter: 'limit', detail: 'may be given once' },

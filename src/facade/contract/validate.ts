@@ -32,7 +32,10 @@ function valueAt(value: unknown, path: readonly PropertyKey[]): unknown {
  * Converts the issues from zod to errors. Each of them has a JSON Pointer or a parameter. The errors must never include
  * values from the request.
  */
-function errorsOf(where: Place, schema: z.ZodType, value: unknown, issues: readonly z.core.$ZodIssue[]) {
+function errorsOf(where: Place, schema: z.ZodType, value: unknown, found: readonly z.core.$ZodIssue[]) {
+  // Zod also checks the length of a list that should be a string.
+  const wrong = new Set(found.filter(({ code }) => code === 'invalid_type').map(({ path }) => pointer(path)));
+  const issues = found.filter(({ code, path }) => code === 'invalid_type' || !wrong.has(pointer(path)));
   const errors = issues.slice(0, MOST_ERRORS).flatMap((issue): ProblemError[] => {
     if (issue.code === 'unrecognized_keys') {
       const known = issue.path.length === 0 ? fieldsOf(schema) : [];
