@@ -272,7 +272,7 @@ test('an archived package is not listed, cannot be changed, and releases its str
   ];
   expect(refused.map(({ status, body }) => [status, body.code])).toEqual(refused.map(() => [409, 'package_archived']));
   const key: Problem = await ada.post(packages, { name: 'Old', description: 'of last year' });
-  expect([key.status, key.body.detail]).toEqual([409, expect.stringContaining('Archived')]);
+  expect([key.status, key.body.detail]).toEqual([409, expect.stringContaining('(Archived). Choose another name.')]);
   expect((await ada.post(path, { catalogEntryPublicId: cat('orders') })).status).toBe(204);
   expect((await ada.remove(`${path}/${cat('orders')}`)).status).toBe(204);
   expect(await json('old', '{.spec.streams} {.spec.archived} {.spec.displayName}')).toBe('[] true Very old');

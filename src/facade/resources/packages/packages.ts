@@ -66,10 +66,10 @@ function keyTaken(pkg: Cached<'Package'>): Refusal {
   const { key, status } = createdPackage(pkg);
   const leaving = pkg.metadata.deletionTimestamp === undefined ? '' : ', being deleted';
   const detail = `The key ${key} is used by ${packageId(pkg)}, ${JSON.stringify(packageName(pkg))} (${status}${leaving}).`;
-  return new Refusal(
-    'package_key_conflict',
-    `${detail} Use this package, or choose another name. The key is derived from the name.`,
-  );
+  // A package in any other state can't be changed any more.
+  const remedy =
+    status === 'Active' && leaving === '' ? 'Use this package, or choose another name' : 'Choose another name';
+  return new Refusal('package_key_conflict', `${detail} ${remedy}. The key is derived from the name.`);
 }
 
 /**
