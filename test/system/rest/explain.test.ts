@@ -306,6 +306,11 @@ test('an event is described, and can be found by its id in an inbox', async () =
   );
   const went = inbox.body.data.find(({ eventId }) => eventId === 'went');
   expect((await ada.get(`${own}/events/${went?.id}`)).body).toEqual(byId.body);
+  // The pages belong to the event, and not to the id by which it is found.
+  const { nextCursor } = (await ada.get<{ nextCursor: string }>(`${own}/events/went?limit=1`)).body;
+  expect((await ada.get(`${own}/events/${went?.id}?limit=1&cursor=${nextCursor}`)).status).toBe(200);
+  const ofAnother: Problem = await ada.get(`${own}/events/held?limit=1&cursor=${nextCursor}`);
+  expect([ofAnother.status, ofAnother.body.code]).toEqual([400, 'malformed_cursor']);
   // The id belongs to the inbox of a single subscription, and to its stream.
   const foreign = [id('act_'), id('int_')].map(other => `${went?.id.slice(0, -20)}${other.slice(4)}`);
   for (const path of [...foreign, `${went?.id}?stream=refunds`]) {

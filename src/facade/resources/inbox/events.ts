@@ -92,7 +92,7 @@ const EventPage = pageOf(EventEntry)
   .extend({
     resumeCursor: z.string().nullable().meta({
       description:
-        "A cursor for retrieving events after this page, including events which don't exist yet. If no event has matched so far, this is null. In this case, repeat the request without a cursor.",
+        "A cursor for retrieving events after this page, including events which don't exist yet. If no event has matched so far, this is null. In this case, repeat the request without a cursor. If you use `state`, the cursor skips earlier events that reach this state later. To find them as well, start without a cursor.",
     }),
   })
   .meta({ id: 'InboxEventPage' });

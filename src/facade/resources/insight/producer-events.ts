@@ -7,7 +7,7 @@ import { type GateVerdict, judgeGate } from '../../../core/routing/gate-verdict.
 import type { HeldReason } from '../../../core/routing/reasons.ts';
 import type { InboxRef } from '../../../plane/inbox-ref.ts';
 import { publicIdField } from '../../contract/fields.ts';
-import { PageQuery, pageOf, paginate } from '../../contract/page.ts';
+import { type ListName, PageQuery, pageOf, paginate } from '../../contract/page.ts';
 import { type AdditionalPoints, defineRoute } from '../../contract/route.ts';
 import type { Cached } from '../../objects/cached.ts';
 import type { Facade } from '../../objects/facade.ts';
@@ -168,14 +168,11 @@ const getProducedEvent = defineRoute({
     const integrations = await chooseIntegrations(facade, tenant.name, query.integration);
     chargeSearch(streams.length, charge);
     const { stream, event } = await findEvent(facade, tenant, streams, params.eventId);
-    const page = paginate(
-      ['event', tenant.name, params.eventId],
-      integrations,
-      each => publicIdOf('Integration', each),
-      query,
-    );
     const name = stream.metadata.name;
     const { id, ref, meta, bytes } = event;
+    // Another event with the same id may be accepted between two pages.
+    const list: ListName = ['event', tenant.name, name, ref];
+    const page = paginate(list, integrations, each => publicIdOf('Integration', each), query);
     const { groupKey } = meta;
     const [{ cursor }, former, short] = await Promise.all([
       fromRedis(facade.routing.readQueue(tenant.publicId, name)),
