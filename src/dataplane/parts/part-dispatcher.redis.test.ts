@@ -27,13 +27,19 @@ beforeEach(async () => {
 });
 
 /** A dispatcher that only records the parts it works on. */
-async function startDispatcher(options: { isHeld?: () => boolean; stopPart?: (part: Part) => Promise<void> } = {}) {
+async function startDispatcher(
+  options: {
+    isHeld?: () => boolean;
+    beforeStart?: (part: Part) => void;
+    stopPart?: (part: Part) => Promise<void>;
+  } = {},
+) {
   const own = await connectRedis(url, log);
   const pushes = createPushConnection(await findRedis({ url }, log), log);
   /** True for each stream for whose part the dispatcher is the home. */
   const works = new Map<string, boolean>();
   const starts: string[] = [];
-  /** An `x` for each start, and the replies to commands that are not heartbeats. */
+  /** An `x` for each start or stop, and the replies to commands that are not heartbeats. */
   const story: string[] = [];
   const unlisted: string[] = [];
   const name = randomUUID();
@@ -53,12 +59,14 @@ async function startDispatcher(options: { isHeld?: () => boolean; stopPart?: (pa
     startPart(part) {
       const id = `${part.queue} ${part.gen}`;
       expect(works.has(id)).toBe(false);
+      options.beforeStart?.(part);
       works.set(id, false);
       starts.push(id);
       story.push('x');
       return {
         setHome: isHome => works.set(id, isHome),
         async stop() {
+          story.push('x');
           await options.stopPart?.(part);
           works.delete(id);
         },
@@ -109,15 +117,43 @@ test('works on each listed part until it is no longer listed', async () => {
   await eventually(() => expect(one.homes()).toEqual(['late g1']));
 });
 
-test('starts a few parts at once, and the next ones when Redis has replied', async () => {
+test('starts and stops a few parts at once, and the next ones when Redis has replied', async () => {
   const names = Array.from({ length: 100 }, (_, i) => [`ten_x:q${i}:0`, 'g']);
   await redis.call('hset', CLUSTER_KEYS.parts, ...names.flat());
-  const one = await startDispatcher();
+  let isHeld = false;
+  const one = await startDispatcher({ isHeld: () => isHeld });
+  const mostAtOnce = () =>
+    Math.max(
+      ...one.story
+        .splice(0)
+        .join('')
+        .split('reply')
+        .map(({ length }) => length),
+    );
   await eventually(() => expect(one.homes()).toHaveLength(100));
-  const starts = one.story.join('').split('reply');
-  expect(Math.max(...starts.map(({ length }) => length))).toBe(16);
+  expect(mostAtOnce()).toBe(16);
+  isHeld = true;
+  one.refresh();
+  await eventually(() => expect(one.works.size).toBe(0));
+  expect(mostAtOnce()).toBe(16);
+  isHeld = false;
+  one.refresh();
+  await eventually(() => expect(one.homes()).toHaveLength(100));
   await one.stop();
   expect(one.works.size).toBe(0);
+});
+
+test('a part that cannot be started does not stop the others', async () => {
+  await listMany(3);
+  let isBroken = true;
+  const beforeStart = ({ queue }: Part) => {
+    if (isBroken && queue === 'q0') throw new Error('broken');
+  };
+  const one = await startDispatcher({ beforeStart });
+  await eventually(() => expect(one.homes().toSorted()).toEqual(['q1 g', 'q2 g']));
+  isBroken = false;
+  one.refresh();
+  await eventually(() => expect(one.homes()).toHaveLength(3));
 });
 
 test('reports parts that are no longer listed if there was no message', async () => {

@@ -13,7 +13,10 @@ const BEAT_MS = 1_000;
 /** The interval at which the list of parts is read. Needed in case all messages about a change have been lost. */
 const READ_MS = 60_000;
 
-/** The number of parts to start until Redis has replied. Otherwise, all other commands would have to wait for them. */
+/**
+ * The number of parts to start or stop until Redis has replied. Otherwise, all other commands would have to wait for
+ * them.
+ */
 export const STARTS_AT_ONCE = 16;
 
 /** The longest time to wait for Redis. In a Cluster, only one of the nodes may be slow. In milliseconds. */
@@ -81,8 +84,18 @@ export function createPartDispatcher(deps: PartDispatcherDeps): PartDispatcher {
   let settleWanted = false;
   let beatSoon = () => {};
 
-  /** Returns true if this has started any work. */
+  /** Returns true if this has started or stopped any work. */
   function settle(partName: string): boolean {
+    try {
+      return changeWork(partName);
+    } catch (error) {
+      // This is repeated when the list is read again. The other parts must not wait for that.
+      log.error({ err: error, part: partName }, 'failed to start the work on a part');
+      return false;
+    }
+  }
+
+  function changeWork(partName: string): boolean {
     const gen = parts.get(partName);
     const duty = isStopping || deps.isHeld() || gen === undefined ? 'none' : dutyOf(name, names, partName);
     const entry = working.get(partName);
@@ -109,15 +122,15 @@ export function createPartDispatcher(deps: PartDispatcherDeps): PartDispatcher {
         working.delete(partName);
         settle(partName);
       });
-    return false;
+    return true;
   }
 
-  /** Settles parts until it has started work on `most` of them. Returns whether there are no more. */
+  /** Settles parts until it has started or stopped work on `most` of them. Returns whether there are no more. */
   function* settleSome(names: Iterator<string>, most: number): Steps<boolean> {
-    for (let started = 0; started < most; ) {
+    for (let changed = 0; changed < most; ) {
       const { done, value } = names.next();
       if (done) return true;
-      if (settle(value)) started++;
+      if (settle(value)) changed++;
       yield;
     }
     return false;
@@ -126,8 +139,8 @@ export function createPartDispatcher(deps: PartDispatcherDeps): PartDispatcher {
   const all = () => new Set([...working.keys(), ...parts.keys()]).values();
 
   /**
-   * Settles all parts in slices. There may be 10,000 of them, and each start causes several commands. If this is
-   * requested while it is running, it runs again.
+   * Settles all parts in slices. There may be 10,000 of them, and each start or stop causes several commands. If
+   * this is requested while it is running, it runs again.
    */
   function settleAll(): void {
     settleWanted = true;
@@ -141,8 +154,7 @@ export function createPartDispatcher(deps: PartDispatcherDeps): PartDispatcher {
           while (!(await inSlices(settleSome(names, STARTS_AT_ONCE)))) await caughtUp(redis);
         }
       } catch (error) {
-        // The start is repeated when the list is read again.
-        log.error({ err: error }, 'failed to start the work on a part');
+        log.error({ err: error }, 'failed to change the work on the parts');
       } finally {
         // There is no turn between the last check and this, so no request is lost.
         isSettling = false;
