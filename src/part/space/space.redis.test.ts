@@ -326,6 +326,26 @@ onEachRedis(redis => {
     expect(await stored()).toBe(3_000);
   });
 
+  test('a part that has lost its meta does not store less than nothing after its events have expired', async () => {
+    const { parts, account, send, setLimit, stored, pass } = await start(3_000, 2);
+    const [one, two] = parts as [TestPart, TestPart];
+    expect(await send(one, repeat(50, 5))).toEqual(repeat('OK', 5));
+    await redis().call('del', one.keys.meta);
+    // This is what the controller does. Only the quota restarts at 0.
+    await one.setUp({}, []);
+    await one.change(
+      { kind: 'meta', field: 'payer', value: account },
+      { kind: 'meta', field: 'retentionMs', value: String(HOUR_MS) },
+    );
+    await setLimit(3_000);
+    pass(HOUR_MS + 1);
+    await sweepAll(one);
+    expect([await one.log(), await stored()]).toEqual([[], 0]);
+    expect(await send(two, repeat(50, 5))).toEqual(repeat('OK', 5));
+    expect(await send(one, repeat(50, 7))).toEqual([...repeat('OK', 5), 'LIMIT', 'LIMIT']);
+    expect(await stored()).toBe(3_000);
+  });
+
   test('delayed steps never grant more than is available', async () => {
     const { parts, account, send, stored, pass } = await start(30_000, 2);
     const [one, two] = parts as [TestPart, TestPart];

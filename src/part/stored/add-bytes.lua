@@ -3,8 +3,9 @@
 local byteChange = 0
 local function addBytes(by) byteChange = byteChange + by end
 
--- Returns the number of bytes after all changes, as text.
-local function changedBytes(before) return string.format('%.0f', tonumber(before or '0') + byteChange) end
+-- Returns the number of bytes after all changes, as text. After `meta` was lost, they restart at 0 although there are
+-- events, so they would become negative.
+local function changedBytes(before) return string.format('%.0f', math.max(0, tonumber(before or '0') + byteChange)) end
 
 local function writeBytes()
   if byteChange == 0 then return end
