@@ -64,6 +64,28 @@ onEachRedis(redis => {
       await t.control.patch(1, [{ meta, ops }]);
       expect(await redis().call('hlen', index)).toBe(1_001);
     });
+
+    test('a patch of commands with many fields is written in parts', async () => {
+      const t = start();
+      const { meta, index } = tenantKeys(t.tenant);
+      const ops = Array.from({ length: 30 }, (_, i) => ({
+        command: 'HSET' as const,
+        key: index,
+        args: Array.from({ length: 500 }, (_each, at) => `${i}:${at}`),
+      }));
+      const sizes: number[] = [];
+      const client: RedisClient = {
+        ...redis(),
+        run(name, keys, args) {
+          if (name === 'patch') sizes.push(args.length);
+          return redis().run(name, keys, args);
+        },
+      };
+      await createControlRecord(client).patch(1, [{ meta, ops }]);
+      expect(await redis().call('hlen', index)).toBe(30 * 250);
+      expect(await redis().call('hget', meta, 'fence')).toBe('1');
+      expect(Math.max(...sizes)).toBeLessThan(2_100);
+    });
   });
 
   describe('the version of the ingress keys', () => {

@@ -12,6 +12,7 @@ import { createHashReader, readRoutes } from './control-reader.ts';
 import { readPages } from './hash-pages.ts';
 import { MAIL_SERVER_FIELD } from './mail-reader.ts';
 import type { OpenKeySource } from './open-keys.ts';
+import { slicesOf } from './patch-slices.ts';
 
 /** A newer controller is now the leader. This controller must stop immediately. */
 export class FencedError extends Error {
@@ -121,9 +122,6 @@ export interface ControlStore extends Omit<ControlRecord, 'forgetQueue' | 'forge
   readonly dropInbox: (fence: number, tenant: string, inbox: InboxRef, keepMs: number) => Promise<void>;
 }
 
-/** The maximum number of commands in a patch. This limits the duration of a script to a few milliseconds. */
-const PATCH_OPS = 400;
-
 type PatchSlot = (fence: number, meta: string, ops: SlotPatch['ops']) => Promise<void>;
 
 function createPatchSlot(redis: RedisClient, instance: string): PatchSlot {
@@ -146,10 +144,10 @@ function createPatchSlot(redis: RedisClient, instance: string): PatchSlot {
 
   return async function patchSlot(fence, meta, wanted) {
     const ops = meta === CLUSTER_KEYS.meta ? [...marker, ...wanted] : wanted;
-    for (let from = 0; from === 0 || from < ops.length; from += PATCH_OPS) {
+    for (const slice of slicesOf(ops)) {
       const keys = [meta];
       const args: Argument[] = [fence];
-      for (const { command, key, args: rest } of withKeysVersion(fence, ops.slice(from, from + PATCH_OPS))) {
+      for (const { command, key, args: rest } of withKeysVersion(fence, slice)) {
         let index = keys.indexOf(key) + 1;
         if (index === 0) index = keys.push(key);
         args.push(command, index, rest.length, ...rest);
