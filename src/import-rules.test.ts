@@ -47,7 +47,7 @@ const RULES: Readonly<Record<string, Rule>> = {
   idempotency: { rooms: 'core/delivery redis' },
   series: { rooms: 'core/events redis plane' },
   record: {
-    rooms: 'api core/delivery core/events core/routing telemetry redis plane hints accounts series',
+    rooms: 'api core/delivery core/events core/routing time telemetry redis plane hints accounts series',
   },
 
   part: { rooms: 'redis' },

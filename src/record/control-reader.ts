@@ -2,6 +2,7 @@ import { LONGEST_RETENTION_MS } from '../core/routing/retention.ts';
 import type { IntegrationRoute, QueueRoute, SubscriptionRoute, TenantRoutes } from '../core/routing/routes.ts';
 import type { RedisClient } from '../redis/client.ts';
 import { integrationKeys, queueKeys, slotTag, tenantKeys } from '../redis/keys.ts';
+import { inSlices, type Steps } from '../time/slices.ts';
 import { type Fields, QUEUE_FIELDS, type StoredRoutes, SUBSCRIPTION_FIELDS } from './control-plan.ts';
 import { readPages } from './hash-pages.ts';
 
@@ -61,7 +62,7 @@ interface Names {
 }
 
 /** This uses the tenant's index and previously known names because the index may be lost. */
-function namesOf(index: Fields, known: readonly TenantRoutes[]): Names {
+function* namesOf(index: Fields, known: readonly TenantRoutes[]): Steps<Names> {
   const queues = new Set<string>();
   const integrations = new Map<string, Set<string>>();
   const of = (integration: string): Set<string> => {
@@ -70,6 +71,7 @@ function namesOf(index: Fields, known: readonly TenantRoutes[]): Names {
     return subs;
   };
   for (const entry of Object.keys(index)) {
+    yield;
     const [kind, name = '', sub = ''] = entry.split(':');
     if (kind === 'q') queues.add(name);
     else if (kind === 'i') of(name);
@@ -78,6 +80,7 @@ function namesOf(index: Fields, known: readonly TenantRoutes[]): Names {
   for (const routes of known) {
     for (const queue of Object.keys(routes.queues)) queues.add(queue);
     for (const [integration, { subscriptions }] of Object.entries(routes.integrations)) {
+      yield;
       const subs = of(integration);
       for (const sub of Object.keys(subscriptions)) subs.add(sub);
     }
@@ -94,7 +97,7 @@ export interface TenantReading {
 
 /**
  * Reads the tenant routes. Damaged data is read as far as possible: incomplete queues and subscriptions are closed. The
- * actual data is available in `stored.hashes`.
+ * actual data is available in `stored.hashes`. A tenant may have 10,000 subscriptions, so this is done in slices.
  *
  * @param known routes whose names should be read even if they are missing from the index of the tenant
  */
@@ -105,16 +108,30 @@ export async function readRoutes(
 ): Promise<TenantReading> {
   const t = tenantKeys(tenant);
   const own = await read([t.meta, t.keys, t.index]);
-  const names = namesOf(own.get(t.index) ?? {}, known);
-  const rest = await read([
-    ...[...names.queues].flatMap(queue => [queueKeys(tenant, queue).meta, t.subs(queue)]),
-    ...[...names.integrations].flatMap(([integration, subs]) => {
-      const i = integrationKeys(integration);
-      return [i.meta, ...[...subs].map(i.sub)];
-    }),
-  ]);
-  const at = (key: string): Fields => own.get(key) ?? rest.get(key) ?? {};
+  const names = await inSlices(namesOf(own.get(t.index) ?? {}, known));
+  const rest = await read(await inSlices(keysOf(tenant, names)));
+  return inSlices(parseRoutes(tenant, names, key => own.get(key) ?? rest.get(key) ?? {}));
+}
 
+/** Returns the keys of the hashes for all names of a tenant. */
+function* keysOf(tenant: string, { queues, integrations }: Names): Steps<string[]> {
+  const keys: string[] = [];
+  for (const queue of queues) {
+    yield;
+    keys.push(queueKeys(tenant, queue).meta, tenantKeys(tenant).subs(queue));
+  }
+  for (const [integration, subs] of integrations) {
+    yield;
+    const i = integrationKeys(integration);
+    keys.push(i.meta);
+    for (const sub of subs) keys.push(i.sub(sub));
+  }
+  return keys;
+}
+
+/** @param at returns a hash by its key */
+function* parseRoutes(tenant: string, names: Names, at: (key: string) => Fields): Steps<TenantReading> {
+  const t = tenantKeys(tenant);
   const hashes = new Map<string, Fields>([[t.index, at(t.index)]]);
   const fences = new Map<string, number>();
   const ready = new Set<string>();
@@ -127,6 +144,7 @@ export async function readRoutes(
 
   const queues: Record<string, QueueRoute> = {};
   for (const queue of names.queues) {
+    yield;
     const { meta } = queueKeys(tenant, queue);
     const fields = pick(note(meta), QUEUE_FIELDS);
     hashes.set(meta, fields).set(t.subs(queue), at(t.subs(queue)));
@@ -140,6 +158,7 @@ export async function readRoutes(
     hashes.set(i.meta, state === undefined ? {} : { state });
     const subscriptions: Record<string, SubscriptionRoute> = {};
     for (const sub of subs) {
+      yield;
       const found = at(i.sub(sub));
       const fields = pick(found, SUBSCRIPTION_FIELDS);
       hashes.set(i.sub(sub), fields);

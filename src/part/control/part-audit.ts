@@ -90,7 +90,7 @@ export function createPartAudit(redis: RedisClient, pace: () => Promise<void>): 
 
   return {
     async *compare(routes, openKeys) {
-      const parts = [...wantedParts(routes).values()];
+      const parts = [...(await inSlices(wantedParts(routes))).values()];
       const missing = await listed.missing(
         parts.map(({ part }) => part),
         pace,

@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest';
+import type { TenantRoutes } from '../../core/routing/routes.ts';
 import { NO_REF } from '../lanes/ref.ts';
 import { planPart } from './part-changes.ts';
-import type { WantedPart } from './wanted-part.ts';
+import { type WantedPart, wantedParts } from './wanted-part.ts';
 
 const KEYS = 1_000;
 
@@ -34,4 +35,20 @@ test('plans the activations of a part in pieces, because there may be 100,000 of
     break;
   }
   expect(pieces).toBe(2 * KEYS);
+});
+
+test('plans the rows of a part in pieces, because there may be 10,000 of them', () => {
+  const route = { inc: 'inc', queue: 'orders', gen: 'g', route: 'open', send: 'open', cap: 1, endpoint: '' };
+  const subscriptions = Object.fromEntries(Array.from({ length: KEYS }, (_, n) => [`sub_${n}`, route]));
+  const routes = {
+    tenant: 'ten_a',
+    queues: { orders: { gen: 'g' } },
+    integrations: { int_a: { state: 'active', subscriptions } },
+  } as unknown as TenantRoutes;
+  const steps = wantedParts(routes);
+  let pieces = 0;
+  let step = steps.next();
+  for (; !step.done; step = steps.next()) pieces++;
+  expect(step.value.get('orders')?.slots.size).toBe(KEYS);
+  expect(pieces).toBe(KEYS);
 });

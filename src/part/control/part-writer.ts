@@ -146,7 +146,7 @@ function createApply(redis: RedisClient, gate: Gate): Apply {
 
 function createClose(redis: RedisClient, gate: Gate, apply: Apply): PartWriter['close'] {
   return async function close(fence, routes, openKeys) {
-    await forEach(wantedParts(routes).values(), async wanted => {
+    await forEach((await inSlices(wantedParts(routes))).values(), async wanted => {
       const { part } = wanted;
       // Raises a part's fence. If the part does not exist any more, there is nothing open in it.
       const { answer } = await gate(part, fence, []);
@@ -233,8 +233,8 @@ export function createPartWriter(redis: RedisClient, patch: Patch, onLoss: OnLos
 
   return {
     async write({ fence, have, want, isKnown, openKeys, nowMs }) {
-      const had = wantedParts(isKnown ? { ...have, ...withoutSame(have, want) } : have);
-      const has = wantedParts(isKnown ? { ...want, ...withoutSame(want, have) } : want);
+      const had = await inSlices(wantedParts(isKnown ? { ...have, ...withoutSame(have, want) } : have));
+      const has = await inSlices(wantedParts(isKnown ? { ...want, ...withoutSame(want, have) } : want));
       await forEach(has, async ([queue, wanted]) => {
         const { part } = wanted;
         const before = had.get(queue);

@@ -1,6 +1,7 @@
 import { valueWithoutRoom } from '../../core/routing/route-limits.ts';
 import type { QueueRoute, SubscriptionRoute, TenantRoutes } from '../../core/routing/routes.ts';
 import { queueFields, subscriptionFields } from '../../record/control-plan.ts';
+import type { Steps } from '../../time/slices.ts';
 import type { MetaField } from '../gate/gate.ts';
 import type { SubscriptionRow } from '../gate/subscription-row.ts';
 import { PART_NUMBER, type Part, slotOf } from '../keys.ts';
@@ -70,14 +71,15 @@ function slotFor(
   };
 }
 
-/** Returns the parts for the tenant routes, by the stream name. */
-export function wantedParts(routes: TenantRoutes): Map<string, WantedPart> {
+/** Returns the parts for the tenant routes, by the stream name. There is a piece for each subscription. */
+export function* wantedParts(routes: TenantRoutes): Steps<Map<string, WantedPart>> {
   const parts = new Map<string, WantedPart & { readonly slots: Map<string, WantedSlot> }>();
   for (const [queue, route] of Object.entries(routes.queues)) {
     parts.set(queue, { part: partOf(routes.tenant, queue, route), meta: metaOf(route, routes), slots: new Map() });
   }
   for (const [integration, { state, subscriptions }] of Object.entries(routes.integrations)) {
     for (const [sub, route] of Object.entries(subscriptions)) {
+      yield;
       const slot = slotFor(routes, [integration, state === 'active'], [sub, route]);
       parts.get(route.queue)?.slots.set(slotOf(sub, route.inc), slot);
     }
