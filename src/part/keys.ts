@@ -110,8 +110,6 @@ export function partKeys(part: Part) {
   };
 }
 
-export type PartKeys = ReturnType<typeof partKeys>;
-
 /** Returns the bucket for the records of an event that was accepted at `ms`. */
 export function recordsBucketOf(ms: number): number {
   return Math.floor(ms / RECORDS_MS);

@@ -38,10 +38,6 @@ export interface IngressEvent {
   readonly simulation?: Simulation;
 }
 
-export type IngestOutcome =
-  | { readonly answer: 'OK' | 'DUP'; readonly ref: string }
-  | { readonly answer: 'STALE' | 'CLOSED' | 'FULL' | 'GONE' };
-
 /** Used by ingress to read its configuration. Missing control state is `unavailable`, never "does not exist". */
 export interface IngressReader {
   readonly readQueue: (tenant: string, queue: string) => Promise<IngressQueue | null | 'unavailable'>;

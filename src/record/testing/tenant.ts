@@ -123,8 +123,6 @@ export function createTenant(redis: RedisClient) {
   };
 }
 
-export type Tenant = ReturnType<typeof createTenant>;
-
 export function event(id: string, groupKey: string | undefined, body: string | Buffer = 'body'): IngressEvent {
   return {
     id,

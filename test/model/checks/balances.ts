@@ -23,9 +23,6 @@ export interface Balance {
   readonly uncounted: number;
 }
 
-/** The balance and usage of accounts, and whether plans are followed (invariants 3, 19). */
-export type Balances = ReturnType<typeof createBalances>;
-
 function grantedTo(account: string, dump: WorldDump): number {
   const grants = dump.hashes.get(accountKeys(account).grants) ?? {};
   let granted = 0;
@@ -38,6 +35,7 @@ function grantedTo(account: string, dump: WorldDump): number {
   return granted;
 }
 
+/** Checks the balance and usage of accounts, and whether plans are followed (invariants 3, 19). */
 export function createBalances(
   objects: Objects,
   tenants: readonly ModelTenant[],

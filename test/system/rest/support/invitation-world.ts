@@ -58,7 +58,8 @@ export const decline = (token: string, by: RestClient): Promise<Reply> =>
 
 export const codeOf = ({ body }: Reply): string | undefined => (body as ProblemDocument | undefined)?.code;
 
-async function readToken(mail: MailServer, email: string): Promise<string> {
+/** Returns the token sent to an email address. */
+export async function readToken(mail: MailServer, email: string): Promise<string> {
   const { value } = await eventually(
     `there is an email to ${email}`,
     async () => mail.received.find(({ to }) => to.includes(email))?.body.match(/sinv_[\w-]{43}/)?.[0],

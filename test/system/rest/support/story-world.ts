@@ -1,12 +1,12 @@
 import { expect } from 'vitest';
-import { type MailServer, startMailServer } from '../../../support/mail/mail-server.ts';
+import { startMailServer } from '../../../support/mail/mail-server.ts';
 import type { Sluice } from '../../../support/sluice.ts';
-import { eventually } from '../../support/deadline.ts';
 import { type Observer, observe } from '../../support/observer.ts';
 import { type Receiver, startReceiver } from '../../support/receiver.ts';
 import type { RestClient } from '../../support/rest-client.ts';
 import { read } from '../../support/world.ts';
 import { type FacadeWorld, makeTenants, openFacadeWorld } from './facade-world.ts';
+import { readToken } from './invitation-world.ts';
 
 /** The fields of an object that the story reads. */
 export interface Seen {
@@ -67,7 +67,7 @@ export async function openStoryWorld(): Promise<StoryWorld> {
     as: sub => facade.as(sluice, sub),
     receiver,
     observer,
-    readToken: email => readMailedToken(mail, email),
+    readToken: email => readToken(mail, email),
     look,
     expectSeen: async (object, { publicId, spec, ...conditions }) => {
       const seen = await look(...object);
@@ -86,12 +86,4 @@ export async function openStoryWorld(): Promise<StoryWorld> {
       await mail.close();
     },
   };
-}
-
-async function readMailedToken(mail: MailServer, email: string): Promise<string> {
-  const { value } = await eventually(
-    `there is an email to ${email}`,
-    async () => mail.received.find(({ to }) => to.includes(email))?.body.match(/sinv_[\w-]{43}/)?.[0],
-  );
-  return value;
 }
