@@ -1,8 +1,8 @@
 import type { Server } from 'node:net';
 
 /**
- * The maximum time in milliseconds for accepting connections before a function is run. This is about as long as a call
- * takes, so that connections and calls each get half of the time at worst.
+ * The maximum time in milliseconds for accepting connections before a function is run. About as long as a call takes,
+ * so that connections and calls each get half of the time at worst.
  */
 const MOST_MS = 2;
 

@@ -26,8 +26,8 @@ export type KubeObject<Spec = unknown, Status = unknown> = AnyObject & {
 export type ObjectName = { readonly namespace?: string | undefined; readonly name: string };
 
 /**
- * Returns the object key. This is `namespace/name`, or only `name` if the kind is cluster-scoped. Same as
- * MetaNamespaceKey in client-go.
+ * Returns the object key: `namespace/name`, or only `name` if the kind is cluster-scoped. Same as MetaNamespaceKey in
+ * client-go.
  */
 export function keyOf(object: ObjectName): string {
   return object.namespace ? `${object.namespace}/${object.name}` : object.name;

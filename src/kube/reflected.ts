@@ -30,8 +30,8 @@ export type Reflected<P> = {
    */
   readonly project: (object: AnyObject) => Entry<P> | undefined;
   /**
-   * This is like `project`, but it will never reuse an existing object. This is required if etcd was restored because
-   * the same version may have a different content.
+   * Like `project`, but never reuses an existing object. Required if etcd was restored, because the same version may
+   * have a different content.
    */
   readonly projectAnew: (object: AnyObject) => Entry<P> | undefined;
   /**

@@ -177,8 +177,8 @@ function createFailureLog(log: Logger, { nowMs }: Clock) {
 }
 
 /**
- * Creates a cache for a single kind. It is filled by a list and then kept up to date using a watch. This is similar to
- * the Reflector in client-go together with the store of its shared informer, but objects are projected before they are
+ * Creates a cache for a single kind. It is filled by a list and then kept up to date using a watch. Similar to the
+ * Reflector in client-go together with the store of its shared informer, but objects are projected before they are
  * stored.
  */
 export function createReflector<T extends AnyObject, P>(options: ReflectorOptions<T, P>): Reflector<P> {

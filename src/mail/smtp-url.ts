@@ -49,9 +49,7 @@ export function isLoopback({ host }: Pick<SmtpServer, 'host'>): boolean {
   return family === 0 ? host.toLowerCase() === 'localhost' : LOOPBACK.check(host, family === 6 ? 'ipv6' : 'ipv4');
 }
 
-/**
- * Returns the default sender. This is `sluice@` followed by the server's host name, if it is valid in an address.
- */
+/** Returns the default sender: `sluice@` followed by the server's host name, if it is valid in an address. */
 export function defaultSender({ host }: SmtpServer): Mailbox {
   const address = `sluice@${host}`;
   return { name: '', address: isIP(host) === 0 && isPlainAddress(address) ? address : 'sluice@localhost' };

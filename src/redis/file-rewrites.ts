@@ -5,7 +5,7 @@ import type { Master, RedisClient } from './client.ts';
 
 /** In a Cluster, the restart of a single node is not announced. It is used again after the next audit of its keys. */
 const LOOK_EVERY_MS = 60_000;
-/** How often we check whether Redis is available. This does not send a command. */
+/** The interval at which to check if Redis is available. The check does not send a command. */
 const LOOK_AGAIN_MS = 1_000;
 
 /** The user lacks the permission, or the service does not have this command. */
@@ -15,7 +15,7 @@ const REFUSED = /^(NOPERM|ERR unknown command)/;
 function needsRewrite(info: string): boolean {
   return (
     fieldOf(info, 'aof_enabled') === '1' &&
-    // This is not 0 after a failed attempt. Each attempt creates another file.
+    // Not 0 after a failed attempt, because each attempt creates another file.
     fieldOf(info, 'aof_rewrites') === '0' &&
     // Unlike `aof_rewrites`, this is not changed by CONFIG RESETSTAT.
     fieldOf(info, 'aof_last_rewrite_time_sec') === '-1' &&

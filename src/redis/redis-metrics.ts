@@ -11,7 +11,7 @@ export type RedisFailure = (typeof REDIS_FAILURES)[number];
 /** The functions called by a client for its commands. */
 export interface RedisMetrics {
   readonly failed: (error: unknown) => void;
-  /** How long the command took, in seconds. Not every command is timed. */
+  /** Records the duration of a command, in seconds. Not every command is timed. */
   readonly timed: (seconds: number) => void;
 }
 

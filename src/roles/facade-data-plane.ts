@@ -28,8 +28,8 @@ export interface FacadeDataPlane extends DataPlaneOperations {
 }
 
 /**
- * All data of a stream in its parts. Which stream a subscription belongs to is read from the objects. Calls wait until
- * the account has some of its Redis share left. Gates don't wait, because closing a gate must not be delayed.
+ * All data of a stream in its parts. The stream of a subscription is read from the objects. Calls wait until the
+ * account has some of its Redis share left. Gates don't wait, because closing a gate must not be delayed.
  */
 export function openDataPlane(
   redis: RedisClient,

@@ -3,7 +3,7 @@ import type { KubeClient } from '../kube/client.ts';
 import { systemClock } from '../time/clock.ts';
 import type { Parts } from './parts.ts';
 
-/** Checks if this role is limited by the admission policies. This is done until `stop` is aborted. */
+/** Checks if the admission policies limit this role, until `stop` is aborted. */
 export function watchPolicies(
   { kubeMetrics, log }: Parts,
   role: 'controller' | 'facade',

@@ -40,7 +40,7 @@ const BUFFER_BYTES = 16_777_216;
 const BATCH_BYTES = 4_096;
 const RETRY_MS = 100;
 const MOST_RETRY_MS = 2_000;
-/** How often to check whether the file was renamed for log rotation. */
+/** The interval at which to check if the file was renamed for log rotation. */
 const LOOK_EVERY_MS = 1_000;
 /** After this time, a write is considered to be late. */
 const LATE_MS = 5_000;

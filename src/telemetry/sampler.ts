@@ -3,7 +3,7 @@ import { withDeadline } from '../time/deadline.ts';
 interface SamplerOptions {
   /** Earlier scrapes reuse the last result. The default is slightly shorter than the common scrape interval of 15 s. */
   readonly everyMs?: number;
-  /** How long a scrape may wait. Defaults to one second. */
+  /** The time that a scrape may wait. Defaults to one second. */
   readonly patienceMs?: number;
   /** The time of a monotonic clock, in milliseconds. */
   readonly monotonicMs?: () => number;

@@ -8,7 +8,7 @@ export interface SamplerConfig {
   readonly ratio: number;
 }
 
-/** How spans should be exported. */
+/** The settings for exporting spans. */
 export interface TracingConfig {
   /** Traces URL of the collector, e.g. `http://collector:4318/v1/traces`. */
   readonly url: string;

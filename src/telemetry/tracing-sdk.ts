@@ -12,7 +12,7 @@ import type { Logger } from './log.ts';
 import { parseTraceparent, type SpanStart, type Tracing } from './tracing.ts';
 import type { TracingConfig } from './tracing-config.ts';
 
-/** How long to wait for the collector when stopping. */
+/** The time to wait for the collector when stopping. */
 const STOP_WITHIN_MS = 3_000;
 /** The minimum interval between log lines about failed exports. */
 const SAID_EVERY_MS = 60_000;

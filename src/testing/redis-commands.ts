@@ -1,9 +1,6 @@
 import { textOf } from './source-files.ts';
 
-/**
- * How a command uses its keys. It can read them, write them, do both, or neither if it only checks whether a key
- * exists.
- */
+/** The access of a command to its keys: reads, writes, both, or neither if the command only checks if a key exists. */
 export const KEY_ACCESS: Readonly<Record<string, 'R' | 'W' | 'RW' | ''>> = {
   DEL: 'W',
   EXISTS: '',
@@ -123,7 +120,7 @@ export function commandsOf(files: Iterable<string>): ReadonlySet<string> {
   return commands;
 }
 
-/** How a script refers to a key that is in a list of keys. */
+/** Matches the expressions with which a script refers to a key in a list of keys. */
 const LISTED = String.raw`(?:KEYS\[at\]|keyOfHour\(hour\))`;
 
 /** A call to Redis that uses a command and its key. */

@@ -4,7 +4,7 @@ import { createExpiringMap } from './expiring-map.ts';
 import { createOccupancy } from './occupancy.ts';
 import { createSingleFlight } from './single-flight.ts';
 
-/** How long it is remembered that a group is silent, which is renewed by each call that does not end in time. */
+/** The time for which a group is considered silent, which is renewed by each call that does not end in time. */
 export const SILENT_MS = 60_000;
 
 /**

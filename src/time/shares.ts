@@ -4,10 +4,10 @@
  * and the same amount is left for the next holder.
  */
 export interface Shares {
-  /** What nobody holds. Negative if more was added than there is. */
+  /** Returns the amount that nobody holds. Negative if more was added than there is. */
   readonly free: () => number;
   readonly heldBy: (holder: string) => number;
-  /** What the holder can take in addition, not rounded. Negative if it holds more than its share. */
+  /** Returns the amount that the holder can take in addition, not rounded. Negative if it holds more than its share. */
   readonly freeFor: (holder: string) => number;
   /** Adds to what the holder has, even if it exceeds its share. A negative count gives back. */
   readonly add: (holder: string, count: number) => void;

@@ -15,8 +15,7 @@ export type CommonStatus = {
 
 export type StatusWriter<Spec, Status extends CommonStatus> = {
   /**
-   * Returns the object with the most recently written status. This is required if the cache does not contain this
-   * status yet.
+   * Returns the object with the most recently written status. Required if the cache does not contain this status yet.
    */
   readonly latest: (object: KubeObject<Spec, Status>) => KubeObject<Spec, Status>;
   /** Writes the status if it has changed. Returns whether the status was written. @throws KubeError */

@@ -84,8 +84,8 @@ function versionsWithKeys(
 }
 
 /**
- * Returns the id of a root key that is missing from the ring, but is required by a version in use at `nowMs`. This is
- * `oldest` for a version without an id.
+ * Returns the id of a root key that is missing from the ring, but is required by a version in use at `nowMs`. `oldest`
+ * for a version without an id.
  */
 export function missingSigningKey(
   ring: SecretRing,

@@ -46,8 +46,8 @@ export function issueInvitation(rootKey: Uint8Array, uid: string, issuedAt: stri
 }
 
 /**
- * Returns the token if it can be derived from one of the root keys. This is no longer possible if the root key was
- * removed or the UID has changed.
+ * Returns the token if it can be derived from one of the root keys. Returns undefined if the root key was removed or
+ * the UID has changed.
  */
 export function findInvitationToken(
   rootKeys: readonly { readonly secret: Uint8Array }[],

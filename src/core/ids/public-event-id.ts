@@ -12,7 +12,7 @@ interface InboxEvent {
 }
 
 /**
- * Returns the public id of an event in the subscription inbox. This is `evt_`, followed by the ref and the id of the
+ * Returns the public id of an event in the subscription inbox: `evt_`, followed by the ref and the id of the
  * subscription without its prefix. The ref alone is not sufficient, because it belongs to a queue, and several
  * subscriptions may receive the same event. IDs within a subscription sort in the order of acceptance.
  */

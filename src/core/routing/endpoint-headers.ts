@@ -16,7 +16,7 @@ export interface ResolvedHeader {
 /**
  * Returns an endpoint's headers, in the same order.
  *
- * @param fromSecrets values of the headers that use a Secret, in order. This is absent if the Secrets weren't read yet
+ * @param fromSecrets values of the headers that use a Secret, in order. Absent if the Secrets weren't read yet
  * @param openSealed decrypts a sealed value. Returns undefined if this is not possible
  */
 function resolveHeaders(

@@ -26,7 +26,7 @@ export const ATTEMPT_REASONS = {
   endpoint_refused:
     'The URL is not allowed. It does not use https, it uses http with a host name, or its port is not in SLUICE_ALLOWED_PORTS.',
   address_refused:
-    "The endpoint's address is not public and is not in an allowed network, or it is in a refused network. If the name has several addresses, none of them is allowed.",
+    "The endpoint's address is neither public nor in an allowed network, or it is in a refused network. If the name has several addresses, none of them is allowed.",
   dns_failed: 'The host name has no address, or its name servers did not respond.',
   connection_refused: 'The endpoint refused the connection because the port is not open.',
   unreachable: 'There is no network route to the address.',

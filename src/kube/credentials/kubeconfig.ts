@@ -17,7 +17,7 @@ export interface KubeSource {
   readonly serviceAccount?: string;
 }
 
-/** This is either the path of a file, which is read again whenever it is used, or the content in base64. */
+/** Either the path of a file, which is read again whenever it is used, or the content in base64. */
 export type Material = { readonly file: string } | { readonly data: string };
 
 /** A user with credentials that are either values or files. Requests are anonymous if there are no credentials. */

@@ -147,7 +147,7 @@ export function* planPart(
   ];
   const opened = slots.flatMap(({ after }) => after);
   const isReady = have.meta.ready === '1' && have.isMarked && !isDamaged;
-  // When the marker is set, the part counts its rows again. This is needed if a row is damaged, because it was counted
+  // When the marker is set, the part counts its rows again. Needed if a row is damaged, because the row was counted
   // before.
   const isRepaired = stored?.activations !== undefined && before.length + opened.length > 0;
   return {

@@ -13,8 +13,7 @@ export interface Place {
 }
 
 /**
- * Creates a function that opens and closes a group key of an integration. This is done in all of its parts and in the
- * record.
+ * Creates a function that opens and closes a group key of an integration in all of its parts and in the record.
  *
  * @param placesOf returns the locations of an integration's subscriptions
  */

@@ -1,7 +1,7 @@
 import { Cluster, type Redis } from 'ioredis';
 import { isDenied } from './redis-trouble.ts';
 
-/** How long a denied command is remembered, in milliseconds. Roles repeat most commands within this time. */
+/** The time for which a denied command is remembered, in milliseconds. Roles repeat most commands within this time. */
 const DENIED_FOR_MS = 60_000;
 
 /** Remembers the last command that was denied. */
@@ -21,7 +21,7 @@ export function rememberDenials() {
 /** The errors of a server that responds, but does not accept writes. */
 const REJECTS_WRITES = /^(?:READONLY|NOREPLICAS|MISCONF)\b/;
 
-/** How long a master without further writes is remembered, in milliseconds. */
+/** The time for which a master without further writes is remembered, in milliseconds. */
 const REJECTED_FOR_MS = 60_000;
 
 /** Remembers the masters that have rejected a write, until they accept one. */

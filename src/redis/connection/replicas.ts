@@ -2,7 +2,7 @@ import type { Redis } from 'ioredis';
 import { withDeadline } from '../../time/deadline.ts';
 import type { RedisNode } from './redis-url.ts';
 
-/** How long replicas can take to confirm a write. */
+/** The time that replicas can take to confirm a write. */
 const CONFIRM_MS = 1_000;
 
 /** Not enough replicas have confirmed a write. The master has performed the write, but a failover could lose it. */

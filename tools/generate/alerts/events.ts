@@ -196,7 +196,7 @@ export const delivery: AlertGroup = {
       steps: [
         'Run the query `sum by (reason) (rate(sluice_dispatcher_attempts_total{outcome!="delivered"}[15m]))`. If `connect_timeout`, `dns_failed`, or similar reasons affect all endpoints, check the egress, DNS, and NetworkPolicies of your network.',
         'The `http_4xx` and `http_5xx` reasons are responses from partners. Run `kubectl get subscriptions.sluice.dev -A` to find the affected Subscriptions.',
-        "The `address_refused` reason indicates that an endpoint's address is not public and not in `SLUICE_ALLOWED_NETWORKS`, or that it is in `SLUICE_REFUSED_NETWORKS`.",
+        "The `address_refused` reason indicates that an endpoint's address is neither public nor in `SLUICE_ALLOWED_NETWORKS`, or that it is in `SLUICE_REFUSED_NETWORKS`.",
       ],
     },
     {

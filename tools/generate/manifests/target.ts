@@ -2,7 +2,7 @@ import type { Installation } from '../installation.ts';
 
 /** An expression that is written differently by each rendering. */
 export interface Format {
-  /** How a value is converted to text for string fields. */
+  /** The conversion of a value to text for string fields. */
   readonly as?: 'text' | 'joined' | 'pairs';
 }
 

@@ -92,7 +92,7 @@ const LIVE_MESSAGE: Record<SubscriptionVerdict['live'], string> = {
 
 const DETAIL_MESSAGE: Readonly<Record<string, string>> = {
   address_refused:
-    'its address is not public and not in a network allowed by the operator (SLUICE_ALLOWED_NETWORKS), or it is in a network refused by the operator (SLUICE_REFUSED_NETWORKS). Use a different address, or contact the operator',
+    'its address is neither public nor in a network allowed by the operator (SLUICE_ALLOWED_NETWORKS), or it is in a network refused by the operator (SLUICE_REFUSED_NETWORKS). Use a different address, or contact the operator',
   port_refused:
     'its port is not allowed by the operator (SLUICE_ALLOWED_PORTS). Use a different port, or contact the operator',
   plain_http_refused:
