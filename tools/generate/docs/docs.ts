@@ -56,7 +56,14 @@ function renderConfiguration(): string {
     '### While a dependency is unavailable',
     "If Redis does not respond, denies access, or has settings that could lose data, a role waits until you have resolved the problem, and then continues without a restart. You can find the reason in `/readyz` and once a minute in the log. The controller can't become the leader unless the CustomResourceDefinitions in the cluster have all required fields. You need to apply new ones before an upgrade.",
     '## Connection to Kubernetes',
-    "Only the controller and the facade connect to Kubernetes (see [Permissions](permissions.md)). You can set `KUBECONFIG` to the path of a kubeconfig or to several paths separated by `:`. The default is `~/.kube/config` (or the service account of the pod if this file does not exist). The kubeconfig also determines the Lease's namespace unless you set `SLUICE_NAMESPACE`. Certificates and token files are reloaded every 10 seconds, so you can replace them without a restart. A user with an exec plugin or an auth provider takes about 40 MiB of additional memory. To connect through an HTTP proxy, set `proxy-url` of the cluster in the kubeconfig. Unlike kubectl, Sluice ignores `HTTPS_PROXY` and `NO_PROXY`.",
+    'Only the controller and the facade connect to Kubernetes (see [Permissions](permissions.md)):',
+    [
+      "**Kubeconfig**: Set `KUBECONFIG` to the path of a kubeconfig, or to several paths separated by `:`. The default is `~/.kube/config` (or the service account of the pod if this file does not exist). The kubeconfig also determines the Lease's namespace unless you set `SLUICE_NAMESPACE`.",
+      '**Credentials**: Certificates and token files are reloaded every 10 seconds, so you can replace them without a restart. A user with an exec plugin or an auth provider takes about 40 MiB of additional memory.',
+      '**Proxies**: To connect through an HTTP proxy, set `proxy-url` of the cluster in the kubeconfig. Unlike kubectl, Sluice ignores `HTTPS_PROXY` and `NO_PROXY`.',
+    ]
+      .map(line => `- ${line}`)
+      .join('\n'),
     '## Root key',
     'All signing secrets, invitation tokens, and encrypted values in Redis and in Subscriptions are derived from the root key. To create it, use `head -c 32 /dev/urandom > root.key`. Provide the root key to every controller, facade, and dispatcher, and back it up.',
     'To [rotate the root key](operations.md#rotate-the-root-key), add a newer key in the same folder with a number starting at 2 (such as `root.key.2`). The leading controller selects the *first* key. This key encrypts and signs new values:',

@@ -95,7 +95,15 @@ export function renderRedisSection(): string[] {
     '### Settings',
     'You need to configure these settings on every node (including replicas):',
     table(['Setting', 'Why'], SETTINGS),
-    "If any master has a different `maxmemory-policy` or a single server is a replica, roles are not ready. Roles check these settings again after each reconnect and once a minute. A role that has already started stays ready and reports `RedisUnsuitable`. Sluice itself enables lazy freeing using `CONFIG SET`. Note that Redis forgets these settings when it restarts. If `appendonly` or `appendfsync` has a different value, roles only log a warning. If you use a managed service that does not allow `CONFIG SET`, you need to enable both lazy freeing settings yourself since roles are not ready without them. If `CONFIG` isn't allowed at all, the settings can't be checked and roles log a warning when they start.",
+    'Roles check these settings when they start, after each reconnect, and once a minute:',
+    [
+      '**`maxmemory-policy`**: If any master has a different policy, or a single server is a replica, roles are not ready. A role that has already started stays ready and reports `RedisUnsuitable`.',
+      '**Lazy freeing**: Sluice itself enables it using `CONFIG SET`. Note that Redis forgets these settings when it restarts. If you use a managed service that does not allow `CONFIG SET`, enable both settings yourself, because roles are not ready without them.',
+      '**`appendonly` and `appendfsync`**: If they have a different value, roles only log a warning.',
+      "**`CONFIG`**: If it isn't allowed at all, the settings can't be checked, and roles log a warning when they start.",
+    ]
+      .map(line => `- ${line}`)
+      .join('\n'),
     'If Redis is killed in the middle of a write, a part of this write can take effect when it is started for the second time (see [Limits](limits.md)). The controller prevents this by running `BGREWRITEAOF` on each master that uses `appendonly yes` and has not rewritten its file since it started. In a Redis Cluster, it does so up to a minute after a restarted node has been used again. For a moment, Redis needs more memory and disk space, as with its automatic rewrites. If `BGREWRITEAOF` is not allowed, the controller logs a warning.',
   ];
 }
