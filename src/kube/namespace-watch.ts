@@ -25,7 +25,7 @@ const FAILING_AFTER_MS = 10_000;
  * The number of namespaces to list at the same time. When the process starts, or begins to lead, all of them are listed.
  * Other requests need connections too.
  */
-const LISTS_AT_ONCE = 8;
+const LISTS_AT_ONCE = 12;
 
 /**
  * The time after which another list may start in place of one that gets no response, in milliseconds. Lists that wait
