@@ -5,7 +5,7 @@ export const TRACING_ENVIRONMENT: Readonly<Record<string, { readonly fallback: s
   OTEL_EXPORTER_OTLP_ENDPOINT: {
     fallback: '',
     meaning:
-      'Collector to export spans to using OTLP/HTTP, e.g. http://collector:4318. The path /v1/traces is appended automatically. Tracing is disabled if neither this variable nor the next variable is set.',
+      'The collector that receives spans over OTLP/HTTP, e.g. http://collector:4318. The path /v1/traces is appended automatically. To enable tracing, set this variable or the next one.',
   },
   OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: {
     fallback: '',

@@ -86,7 +86,7 @@ export const CatalogStream = defineKind({
   shortNames: ['cstream'],
   scope: 'Namespaced',
   description:
-    'CatalogStream is a stream of the workspace that owns the namespace, and its entry in the catalog. The first stream makes a workspace a producer. The metadata.name is the key of the stream and the name of its queue. The REST API derives it from the name, using lowercase Latin letters, digits, and hyphens. For a name without any of them, it is a hash with the prefix s-.',
+    'CatalogStream is a stream of the workspace that owns the namespace, and its entry in the catalog. The first stream makes a workspace a producer. The metadata.name is the key of the stream and the name of its queue. The REST API derives it from the name, using lowercase Latin letters, digits, and hyphens. For a name without any of these characters, the key is a hash with the prefix s-.',
   spec: CatalogStreamSpec,
   status: CatalogStreamStatus,
   columns: [

@@ -67,7 +67,7 @@ export const Package = defineKind({
   shortNames: ['pkg'],
   scope: 'Namespaced',
   description:
-    "Package is a set of streams that you can pause with a single Block. It does not grant any access, and a stream does not have to belong to a package. The metadata.name is the package's key. The REST API derives it from the name, using lowercase Latin letters, digits, and hyphens. For a name without any of them, it is a hash with the prefix p-.",
+    "Package is a set of streams that you can pause with a single Block. It does not grant any access, and a stream does not have to belong to a package. The metadata.name is the package's key. The REST API derives it from the name, using lowercase Latin letters, digits, and hyphens. For a name without any of these characters, the key is a hash with the prefix p-.",
   spec: PackageSpec,
   status: PackageStatus,
   columns: [

@@ -54,7 +54,7 @@ function renderConfiguration(): string {
     '## Variables',
     ...variableTables(),
     '### While a dependency is unavailable',
-    "If Redis does not respond, denies access, or has settings that could lose data, a role waits until you have resolved the problem, and then continues without a restart. You can find the reason in `/readyz` and once a minute in the log. The controller can't become the leader unless the CustomResourceDefinitions in the cluster have all required fields. You need to apply new ones before an upgrade.",
+    "If Redis does not respond, denies access, or has settings that could lose data, a role waits until you have resolved the problem, and then continues without a restart. You can find the reason in `/readyz` and once a minute in the log. The controller can't become the leader unless the CustomResourceDefinitions in the cluster have all required fields. Apply the CustomResourceDefinitions of the new version before an upgrade.",
     '## Connection to Kubernetes',
     'Only the controller and the facade connect to Kubernetes (see [Permissions](permissions.md)):',
     [
@@ -68,7 +68,7 @@ function renderConfiguration(): string {
     'All signing secrets, invitation tokens, and encrypted values in Redis and in Subscriptions are derived from the root key. To create it, use `head -c 32 /dev/urandom > root.key`. Provide the root key to every controller, facade, and dispatcher, and back it up.',
     'To [rotate the root key](operations.md#rotate-the-root-key), add a newer key in the same folder with a number starting at 2 (such as `root.key.2`). The leading controller selects the *first* key. This key encrypts and signs new values:',
     [
-      'It is the newest key that every replica has reported. A replica without a report for 90 seconds does not count. After a change of the leader, the selection takes at least 35 seconds.',
+      'The first key is the newest key that every replica has reported. A replica without a report for 90 seconds does not count. After a change of the leader, the selection takes at least 35 seconds.',
       'All other keys remain valid unless you [retire the oldest one](operations.md#rotate-the-root-key). If you remove the file of a key, the key is no longer used.',
       'If the first file is missing or a file is not valid, the replica logs the reason and keeps using its current keys.',
       'A facade, dispatcher, or standby controller without the first key is not ready (`RootKeyMismatch`). Other dispatchers take over the work of a dispatcher that is not ready.',

@@ -121,7 +121,7 @@ export function renderEvents(): string {
       ]),
     ),
     '## Rate limits',
-    'Operators can limit the number of events per second for an address, a key, a workspace, and an account ([Limits](limits.md#publishing)). An event uses one point of each limit for every 16 KiB of its body (rounded up). As a result, the largest event (256 KiB) uses 16 points. Beyond a limit, events are rejected with a 429 `rate_limited`. If you send `Content-Length`, this happens before their body is read. These headers describe the limit:',
+    'Operators can limit the number of events per second for an address, a key, a workspace, and an account ([Limits](limits.md#publishing)). An event uses one point of each limit for every 16 KiB of its body (rounded up). As a result, the largest event (256 KiB) uses 16 points. Beyond a limit, events are rejected with a 429 `rate_limited`. If you send `Content-Length`, they are rejected before their body is read. These headers describe the limit:',
     table(
       ['Response header', 'Example', 'Meaning'],
       [

@@ -34,7 +34,7 @@ const MODES: Row[] = [
 ];
 
 /** Returns patterns as code, separated by line breaks. */
-const patterns = (list: readonly string[]) => list.map(each => `\`${each}\``).join('<br>') || 'none';
+const patterns = (list: readonly string[]) => list.map(each => `\`${each}\``).join(', ') || 'none';
 
 const USERS: Row[] = REDIS_USERS.map(user => {
   const { writes, removes = [], reads, channels } = REDIS_RIGHTS[user];
@@ -84,7 +84,7 @@ export function renderRedisSection(): string[] {
     ]
       .map(line => `- ${line}`)
       .join('\n'),
-    'If a write is not confirmed within one second (for example while a replica restarts), ingress responds with `503` and roles report `RedisNotReplicated` (see [Telemetry](telemetry.md#health-and-shutdown)). Since the event may have been stored, resend it using the same id. It is then a duplicate. If you use a lower number, writes continue while a replica is unavailable. Note that these writes may be lost during a failover to a replica that is behind. Redis prefers the replica with the most data.',
+    'If a write is not confirmed within one second (for example while a replica restarts), ingress responds with `503` and roles report `RedisNotReplicated` (see [Telemetry](telemetry.md#health-and-shutdown)). Since the event may have been stored, resend it using the same id. If it was stored, it is detected as a duplicate. If you use a lower number, writes continue while a replica is unavailable. Note that these writes may be lost during a failover to a replica that is behind. Redis prefers the replica with the most data.',
     '### TLS',
     'To enable TLS, use `rediss://` or `rediss+sentinel://`. TLS is then also used for connections to Sentinels. If Redis requires a client certificate, set `SLUICE_REDIS_CERT_FILE` and `SLUICE_REDIS_KEY_FILE`.',
     'Make sure that certificates are signed by a public certificate authority (or by one in `SLUICE_REDIS_CA_FILE`) and valid for the host name of the connection. The nodes of a Redis Cluster and Sentinels announce IP addresses by default. You can include these addresses in the certificates, configure Redis to announce host names (`cluster-announce-hostname` and `cluster-preferred-endpoint-type hostname`, or `sentinel announce-hostnames yes`), or set `SLUICE_REDIS_SERVER_NAME` to a name that is included in all certificates.',
@@ -104,6 +104,6 @@ export function renderRedisSection(): string[] {
     ]
       .map(line => `- ${line}`)
       .join('\n'),
-    'If Redis is killed in the middle of a write, a part of this write can take effect when it is started for the second time (see [Limits](limits.md)). The controller prevents this by running `BGREWRITEAOF` on each master that uses `appendonly yes` and has not rewritten its file since it started. In a Redis Cluster, it does so up to a minute after a restarted node has been used again. For a moment, Redis needs more memory and disk space, as with its automatic rewrites. If `BGREWRITEAOF` is not allowed, the controller logs a warning.',
+    'If Redis is killed in the middle of a write, a part of this write can take effect when Redis is started for the second time (see [Limits](limits.md)). The controller prevents this by running `BGREWRITEAOF` on each master that uses `appendonly yes` and has not rewritten its file since it started. In a Redis Cluster, it does so up to a minute after a restarted node has been used again. For a moment, Redis needs more memory and disk space, as with its automatic rewrites. If `BGREWRITEAOF` is not allowed, the controller logs a warning.',
   ];
 }

@@ -29,7 +29,7 @@ const PackageCreation = z
   .strictObject({
     name: name.meta({
       description:
-        "The name of the package, 1 to 128 characters long, on a single line. Its key is derived from the name, using lowercase Latin letters, digits, and hyphens, and can't be changed later. For a name without any of them, it is a hash with the prefix p-.",
+        "The name of the package, 1 to 128 characters long, on a single line. Its key is derived from the name, using lowercase Latin letters, digits, and hyphens, and can't be changed later. For a name without any of these characters, the key is a hash with the prefix p-.",
       example: 'Basics',
     }),
     description: description.meta({ example: 'What every partner needs.' }),

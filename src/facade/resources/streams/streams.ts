@@ -19,7 +19,7 @@ const StreamApply = z
     producerTenantPublicId: publicIdField('Workspace'),
     name: spec.name.unwrap().meta({
       description:
-        "The stream's name, 1 to 128 characters long, on a single line. Its key, which is also the name of its queue, is derived from the name, using lowercase Latin letters, digits, and hyphens. For a name without any of them, it is a hash with the prefix s-.",
+        "The stream's name, 1 to 128 characters long, on a single line. Its key, which is also the name of its queue, is derived from the name, using lowercase Latin letters, digits, and hyphens. For a name without any of these characters, the key is a hash with the prefix s-.",
       example: 'Orders',
     }),
     description: spec.description.meta({ example: 'What was ordered, paid and sent.' }),
@@ -193,7 +193,7 @@ const applyStream = defineRoute({
   tag: 'Streams',
   summary: 'Apply a stream',
   description:
-    'Creates a stream, or updates it to match the body. If an optional field is omitted, its value is removed. When the request returns, ingress accepts events for the stream. You can safely repeat it. The first stream makes your workspace a producer.',
+    'Creates a stream, or updates it to match the body. If an optional field is omitted, its value is removed. When the request returns, ingress accepts events for the stream. You can safely repeat the request. The first stream makes your workspace a producer.',
   body: StreamApply,
   largeBody: true,
   answers: { 200: { description: 'The stream matches the request body and is in force.', schema: AppliedStream } },

@@ -21,6 +21,6 @@ export const meaningOf = (variable: keyof typeof ENVIRONMENT) =>
 /** Returns the description of a variable for tracing. The chart has no value for the next variable. */
 export const tracingMeaning = (variable: string) =>
   (TRACING_ENVIRONMENT[variable]?.meaning ?? '').replace(
-    'Tracing is disabled if neither this variable nor the next variable is set.',
+    'To enable tracing, set this variable or the next one.',
     'By default, tracing is disabled.',
   );
