@@ -45,7 +45,7 @@ export type ReplayAnswer =
 
 /** Replays: paid by the account of the integration's own workspace, before anything is sent. */
 export interface Replays {
-  /** Returns the events and the price of a replay. This does not charge anything. */
+  /** Returns the events and the price of a replay. Charges nothing. */
   readonly price: (
     inbox: InboxRef,
     selection: ReplaySelection,
@@ -169,7 +169,7 @@ function createCharge({ redis, nowMs, lowerAccounts, inboxes, chunkEvents, recla
     if (price.events.length === 0) return { answer: 'NOTHING', cursor: price.cursor };
     const chargedMs = nowMs();
     const haveLooked = () => lowerAccounts([{ member: account, dueMs: chargedMs + SWEEP_AFTER_MS }]);
-    // This happens before the charge so that the replay is completed by another process if this process crashes.
+    // Set the time before the charge so that another process completes the replay if this process crashes.
     await haveLooked();
     const fields = {
       inbox: inboxMember(inbox),

@@ -3,7 +3,7 @@ import { withPattern, withRule } from './rules.ts';
 
 /**
  * Go duration strings, restricted as in the Kubernetes Gateway API (GEP-2257). A duration consists of up to four whole
- * numbers with at most five digits, each followed by one of the units `h`, `m`, `s`, or `ms`. This prevents overflows
+ * numbers with at most five digits, each followed by one of the units `h`, `m`, `s`, or `ms`, which prevents overflows
  * in Go, CEL, and JavaScript.
  */
 const DURATION_PATTERN = /^([0-9]{1,5}(h|m|s|ms)){1,4}$/;

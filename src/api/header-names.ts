@@ -67,10 +67,7 @@ const UNREAD = new Set(UNREAD_HEADERS);
 /** Returns true if ingress never reads this header of a request. Not case-sensitive. */
 export const isUnread = (name: string): boolean => UNREAD.has(name.toLowerCase());
 
-/**
- * Returns true if an endpoint is allowed to set this header. This means that the name must be valid and must not be
- * reserved.
- */
+/** Returns true if an endpoint is allowed to set this header. The name must be valid and must not be reserved. */
 export function mayEndpointSet(name: string): boolean {
   const lower = name.toLowerCase();
   return (
@@ -106,8 +103,8 @@ export function readHeaderName(): z.ZodString {
 }
 
 /**
- * Returns the schema for the name of a header that is not in `refused` and does not start with a reserved prefix. This
- * must match the rule in `holds`.
+ * Returns the schema for the name of a header that is not in `refused` and does not start with a reserved prefix. Must
+ * match the rule in `holds`.
  */
 function nameOutside(refused: readonly string[], holds: (name: string) => boolean, message: string): z.ZodString {
   const prefixes = RESERVED_HEADER_PREFIXES.map(prefix => `!self.lowerAscii().startsWith('${prefix}')`);

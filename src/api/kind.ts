@@ -86,7 +86,7 @@ export function defineKind<
   };
 }
 
-/** Any kind. This can be used if you need to iterate over all of the kinds. */
+/** Any kind. Can be used if you need to iterate over all of the kinds. */
 export interface KindDefinition extends KindSource<string, 'Namespaced' | 'Cluster', z.ZodType, z.ZodType> {
   singular: string;
   categories: readonly string[];

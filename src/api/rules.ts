@@ -57,8 +57,8 @@ export function immutable(field: string): CelRule {
 }
 
 /**
- * Returns a rule to make an optional field immutable once set. This must be added to the parent of the field.
- * Otherwise, users could remove the field and add it again.
+ * Returns a rule to make an optional field immutable once set. Must be added to the parent of the field. Otherwise,
+ * users could remove the field and add it again.
  */
 export function immutableOnceSet(field: string): CelRule {
   return {

@@ -16,8 +16,8 @@ const USAGE = 'sluice uninstall [--ignore-undelivered]';
 
 /**
  * Removes the Sluice finalizer from all custom resources of this installation. After that, the resources, their
- * namespaces, and their CustomResourceDefinitions can be deleted without a controller. This also removes the
- * RoleBindings of the controller. If there are undelivered events, nothing is changed and the exit code is 1.
+ * namespaces, and their CustomResourceDefinitions can be deleted without a controller. Also removes the RoleBindings of
+ * the controller. If there are undelivered events, nothing is changed and the exit code is 1.
  *
  * The objects themselves and the data in Redis are not changed. If a controller is installed later, it adds the
  * finalizers again.

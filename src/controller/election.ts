@@ -37,7 +37,7 @@ export interface ElectionDeps {
   readonly instance: string;
   /** The namespace in which the Lease is stored. */
   readonly namespace: string;
-  /** This process's identity. This must be unique. */
+  /** This process's identity. Must be unique. */
   readonly identity: string;
   readonly clock: Clock;
   readonly random?: () => number;

@@ -28,8 +28,8 @@ export interface LeadershipDeps {
 }
 
 /**
- * Manages the term of a leader in Redis. This includes claiming the fencing epoch and applying all tenants once.
- * Control state lost by Redis will be rebuilt.
+ * Manages the term of a leader in Redis. Includes claiming the fencing epoch and applying all tenants once. Control
+ * state lost by Redis will be rebuilt.
  */
 export function createLeadership(deps: LeadershipDeps) {
   const { terms, caches, tenants } = deps;

@@ -20,7 +20,7 @@ export interface LossWatchDeps {
 
 /**
  * Detects a loss of control state in Redis. For example, this happens if Redis was flushed, or if its disk is empty.
- * This also works if there are no events.
+ * Also works if there are no events.
  */
 export async function watchForLoss({ clock, over, log, ...deps }: LossWatchDeps): Promise<void> {
   async function isLost(): Promise<boolean> {

@@ -40,8 +40,8 @@ export function markApplied(state: TermState): void {
 }
 
 /**
- * Creates the state for the terms of this replica. This includes the current term, its fencing epoch, and the reason if
- * it is not working.
+ * Creates the state for the terms of this replica. Includes the current term, its fencing epoch, and the reason if it
+ * is not working.
  */
 export function createTerms() {
   let current: TermState | undefined;

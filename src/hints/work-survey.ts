@@ -12,9 +12,8 @@ export interface IndexedWork {
 }
 
 /**
- * Reads an index of hints without changing it. This uses a single command (in a Cluster, there is one for each
- * partition). A member that is being processed is due at the end of its lease. This means that overdue members are not
- * being processed.
+ * Reads an index of hints without changing it. Uses a single command (in a Cluster, there is one for each partition). A
+ * member that is being processed is due at the end of its lease, so overdue members are not being processed.
  */
 export async function surveyWork(
   redis: Pick<RedisClient, 'run' | 'cluster'>,

@@ -28,7 +28,7 @@ interface Connection {
  * Lets a client finish its request if it is refused before its body has arrived, and the connection is closed with the
  * response. Node would close the connection at once. The kernel then resets it when more of the body arrives, and many
  * clients report that they could not send the request instead of reading the response. The rest of the body is read and
- * discarded, for up to `lingerMs` after the response. This also applies if the connection is kept open for the next
+ * discarded, for up to `lingerMs` after the response. The same applies if the connection is kept open for the next
  * request. Otherwise, a client could hold a connection until the timeout of the request with a few bytes.
  */
 export function createLastResponses(lingerMs: number): LastResponses {

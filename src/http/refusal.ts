@@ -4,8 +4,8 @@ import { PROBLEMS, type ProblemCode } from '../core/problems/problems.ts';
 /** Additional data for a problem response. */
 export interface RefusalFacts {
   /**
-   * Describes how to correct this particular request. Defaults to the remedy for the code. This must not contain
-   * secrets or e-mail addresses.
+   * Describes how to correct this particular request. Defaults to the remedy for the code. Must not contain secrets or
+   * e-mail addresses.
    */
   readonly detail?: string;
   readonly errors?: readonly ProblemError[];

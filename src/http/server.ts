@@ -30,7 +30,7 @@ export interface HttpLimits {
   readonly headersTimeoutMs: number;
   /** The maximum time for receiving a request. */
   readonly requestTimeoutMs: number;
-  /** The maximum time without any data on a connection. This must be longer than the longest long poll. */
+  /** The maximum time without any data on a connection. Must be longer than the longest long poll. */
   readonly connectionTimeoutMs: number;
   readonly keepAliveTimeoutMs: number;
   /**

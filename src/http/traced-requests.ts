@@ -32,7 +32,7 @@ export function traceRequests(app: FastifyInstance, tracing: Tracing): void {
   });
 }
 
-/** Returns a request's trace id. This can be used in log lines. */
+/** Returns a request's trace id. Can be used in log lines. */
 export function traceOf({ headers }: Pick<FastifyRequest, 'headers'>): { readonly traceId?: string } {
   const traceId = parseTraceparent(headers.traceparent as string | undefined)?.traceId;
   return traceId === undefined ? {} : { traceId };

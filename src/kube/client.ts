@@ -58,8 +58,8 @@ export type KubeClient = {
    */
   readonly list: List;
   /**
-   * Returns all changes after `resourceVersion` in order (including bookmarks), until the server closes the watch. This
-   * does not retry on errors.
+   * Returns all changes after `resourceVersion` in order (including bookmarks), until the server closes the watch. Does
+   * not retry on errors.
    */
   readonly watch: <T>(
     resource: Resource,

@@ -35,8 +35,8 @@ type ReflectorOptions<T extends AnyObject, P> = Selection & {
   readonly client: Pick<KubeClient, 'list' | 'watch'>;
   readonly resource: Resource;
   /**
-   * Returns the value that should be cached. Returns undefined if the object is not required. This must be a pure
-   * function. As there may be 100,000 values in memory, they should be small.
+   * Returns the value that should be cached. Returns undefined if the object is not required. Must be a pure function.
+   * As there may be 100,000 values in memory, they should be small.
    */
   readonly project: (object: T) => P | undefined;
   readonly indexers?: Indexers<P>;

@@ -20,7 +20,7 @@ export type Call = {
   readonly accept?: string | undefined;
   readonly signal?: AbortSignal | undefined;
   /**
-   * The timeout for each attempt. This includes the time needed to connect. For a stream, it ends when the response has
+   * The timeout for each attempt. Includes the time needed to connect. For a stream, it ends when the response has
    * started. Defaults to 30 seconds.
    */
   readonly timeoutMs?: number | undefined;

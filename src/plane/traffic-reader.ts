@@ -3,9 +3,7 @@ import type { CountedReason } from '../core/routing/reasons.ts';
 
 /** Reads the producer counts. Read-only. */
 export interface TrafficReader {
-  /**
-   * Returns the series of a producer without any gaps. The last bucket is the current one. This uses a single command.
-   */
+  /** Returns the series of a producer without any gaps. The last bucket is the current one. Uses a single command. */
   readonly readSeries: (tenant: string, history: History, nowMs: number) => Promise<readonly Bucket[]>;
   /**
    * The number of times that subscribed integrations did not receive an event of a queue, by reason and UTC hour of the

@@ -12,7 +12,7 @@ export interface Probe {
 }
 
 export interface Probed {
-  /** The number of group keys that it contains. This includes unexpected keys. */
+  /** The number of group keys that it contains. Includes unexpected keys. */
   readonly size: number;
   /** Out of the requested ones. */
   readonly missing: readonly string[];

@@ -19,7 +19,7 @@ export interface SlotPatch {
   readonly ops: readonly PatchOp[];
 }
 
-/** The tenant state in Redis. This includes its routes and the slots that are marked as ready. */
+/** The tenant state in Redis. Includes its routes and the slots that are marked as ready. */
 export interface StoredRoutes {
   readonly routes: TenantRoutes;
   readonly ready: ReadonlySet<string>;
@@ -243,8 +243,8 @@ function* planTenant({ held, isWritten }: Standing, have: TenantRoutes, want: Te
 }
 
 /**
- * Returns the writes required to change the record from its current state to `want`. This function is pure. This will
- * never remove anything. A queue or subscription without an object is closed and kept.
+ * Returns the writes required to change the record from its current state to `want`. This function is pure. It never
+ * removes anything. A queue or subscription without an object is closed and kept.
  */
 export function planRoutes(have: StoredRoutes, wanted: TenantRoutes): RoutesPlan {
   return finish(planSteps(have, wanted));

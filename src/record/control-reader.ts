@@ -61,7 +61,7 @@ interface Names {
   readonly integrations: ReadonlyMap<string, ReadonlySet<string>>;
 }
 
-/** This uses the tenant's index and previously known names because the index may be lost. */
+/** Uses the tenant's index and previously known names because the index may be lost. */
 function* namesOf(index: Fields, known: readonly TenantRoutes[]): Steps<Names> {
   const queues = new Set<string>();
   const integrations = new Map<string, Set<string>>();

@@ -48,8 +48,8 @@ export interface RoutesChange {
  */
 export interface ControlRecord {
   /**
-   * Claims the fencing epoch. This should be called when the controller has become the leader. If this Redis belongs to
-   * a different cluster, its name is returned as `other`. `store` is the random id of this Redis, which exists for as
+   * Claims the fencing epoch. Should be called when the controller has become the leader. If this Redis belongs to a
+   * different cluster, its name is returned as `other`. `store` is the random id of this Redis, which exists for as
    * long as its data.
    *
    * @throws RedisFormatError if the data has another format
@@ -71,8 +71,8 @@ export interface ControlRecord {
    */
   readonly publishRootKey: (fence: number, rootKey: string) => Promise<void>;
   /**
-   * Raises the fence for all data of this tenant before reading the data. This ensures that an older leader can't write
-   * in between. The names in `known` are read even if the index of the tenant does not contain them.
+   * Raises the fence for all data of this tenant before reading the data, which ensures that an older leader can't
+   * write in between. The names in `known` are read even if the index of the tenant does not contain them.
    */
   readonly readTenant: (tenant: string, fence: number, known?: readonly TenantRoutes[]) => Promise<StoredRoutes>;
   readonly patch: (fence: number, patches: readonly SlotPatch[]) => Promise<void>;
@@ -98,11 +98,11 @@ export interface ControlRecord {
   readonly forgetInbox: (fence: number, tenant: string, inbox: InboxRef) => Promise<void>;
 }
 
-/** Used by the controller to access Redis. This includes the record and the stream parts. */
+/** Used by the controller to access Redis. Includes the record and the stream parts. */
 export interface ControlStore extends Omit<ControlRecord, 'forgetQueue' | 'forgetInbox'> {
   /**
-   * Writes a change to all affected stream parts. This must be called before `patch` writes the change, and no
-   * activation of this tenant may be written at the same time.
+   * Writes a change to all affected stream parts. Must be called before `patch` writes the change, and no activation of
+   * this tenant may be written at the same time.
    */
   readonly applyParts: (change: RoutesChange) => Promise<void>;
   /**

@@ -40,8 +40,8 @@ export interface ControlSweep {
   /** A tenant that has an empty index. */
   readonly purgeTenant: (fence: number, tenant: string, nowMs: number, look: boolean) => Promise<boolean>;
   /**
-   * A part in the list that does not have a stream. This includes the remaining data of its generations. Closes it
-   * first and removes it like a stream.
+   * A part in the list that does not have a stream. Includes the remaining data of its generations. Closes it first and
+   * removes it like a stream.
    *
    * @param look if true, only returns whether it has to be closed, or can be removed
    */

@@ -6,7 +6,7 @@ const PAGE = 1_000;
 const MOST_READS = 3;
 
 /**
- * Reads a hash of any size, one page at a time. This includes all fields that exist the whole time, even if there are
+ * Reads a hash of any size, one page at a time. Includes all fields that exist the whole time, even if there are
  * concurrent changes to others, which may or may not be included. A cursor is only valid for the master that has
  * returned it. After a failover, fields would be missing. If the number of fields is not the expected one, this starts
  * again.

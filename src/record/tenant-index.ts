@@ -14,7 +14,7 @@ export function indexOf(routes: Parts): Fields {
   return index;
 }
 
-/** The subscriptions of each queue. This includes all subscriptions that are not closed even if a Block covers them. */
+/** The subscriptions of each queue. Includes all subscriptions that are not closed even if a Block covers them. */
 export function subscribersOf(routes: Parts): Record<string, Fields> {
   // This must not have a prototype: `constructor` is a good name for a queue.
   const byQueue: Record<string, Fields> = Object.create(null);

@@ -6,7 +6,7 @@ import { type KeysVersion, keysVersionOf } from './keys-version.ts';
 export interface MarkerWatch {
   /**
    * Returns true if we are allowed to use the data. After a reconnect, this is false until the data has been checked.
-   * This does not apply to a Redis Cluster.
+   * Does not apply to a Redis Cluster.
    */
   readonly isUsable: () => boolean;
   /** Returns the reason why the data must not be used. Undefined if this is not known yet. */
@@ -14,8 +14,8 @@ export interface MarkerWatch {
   /** Returns the error of the last check if the data could not be read. */
   readonly failure: () => Error | undefined;
   /**
-   * Returns the error of the last check, if several checks in a row have failed without a response. This also happens
-   * if Redis hangs, or in a Redis Cluster that is down, although the connections are open.
+   * Returns the error of the last check, if several checks in a row have failed without a response. Also happens if
+   * Redis hangs, or in a Redis Cluster that is down, although the connections are open.
    */
   readonly silence: () => Error | undefined;
   /** Returns the version of the ingress keys when the data was last checked. Undefined if this is not known. */

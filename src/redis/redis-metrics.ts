@@ -74,10 +74,7 @@ export async function readRedisMemory(redis: Pick<RedisClient, 'callAll'>): Prom
   };
 }
 
-/**
- * Registers metrics that are read for each scrape. This includes the connection state, and one `INFO` for each
- * master.
- */
+/** Registers metrics that are read for each scrape. Includes the connection state, and one `INFO` for each master. */
 export function registerRedisGauges(
   registry: Registry,
   redis: Pick<RedisClient, 'commandsSent' | 'isReady' | 'onReconnect' | 'callAll'>,

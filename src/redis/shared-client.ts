@@ -12,7 +12,7 @@ const COMMAND_MICROS = 20;
 export type TakeTurn = (master: string, kind: string) => Promise<(micros: number | undefined) => void> | undefined;
 
 /**
- * Returns a client whose calls wait for their turn, and whose scripts are timed by Redis. This does not apply to `run`,
+ * Returns a client whose calls wait for their turn, and whose scripts are timed by Redis. Does not apply to `run`,
  * because its scripts don't read a stream's events.
  */
 export function shareTime(redis: RedisClient, takeTurn: TakeTurn): RedisClient {

@@ -19,7 +19,7 @@ export interface OpsServer {
 /**
  * Serves `/metrics` (in Prometheus text format), `/healthz` (200 while the process is running), and `/readyz` (200 if
  * its roles have worked and their settings are valid, 503 otherwise). The response of `/readyz` always lists all
- * impairments, one per line. This does not depend on the status.
+ * impairments, one per line. Does not depend on the status.
  *
  * @param host IP address to listen at. If undefined, it listens on all addresses
  */

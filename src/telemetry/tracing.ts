@@ -28,7 +28,7 @@ export interface Span {
 /** Creates spans. Callers have `undefined` instead if tracing is off. */
 export interface Tracing {
   readonly start: (name: string, span: SpanStart) => Span;
-  /** Exports all finished spans. This takes a few seconds at most. */
+  /** Exports all finished spans. Takes a few seconds at most. */
   readonly stop: () => Promise<void>;
 }
 

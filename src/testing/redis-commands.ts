@@ -98,7 +98,7 @@ export function scriptText(script: string): string {
 /** The names of commands in quotes. Some of them are passed to scripts as arguments. */
 const QUOTED = new RegExp(`'(${Object.keys(KEY_ACCESS).join('|')})'`, 'g');
 
-/** Returns all commands sent to Redis by these files, in uppercase. This includes commands used in scripts. */
+/** Returns all commands sent to Redis by these files, in uppercase. Includes commands used in scripts. */
 export function commandsOf(files: Iterable<string>): ReadonlySet<string> {
   const all = [...files];
   const commands = new Set<string>();

@@ -7,8 +7,8 @@ interface Lock {
 
 /**
  * Creates a set of locks by key. A lock can have either a single exclusive holder or any number of shared holders.
- * Locks are granted in the order in which they were requested. This means that later shared holders can't starve an
- * exclusive holder that is already waiting. Locks for different keys are independent.
+ * Locks are granted in the order in which they were requested, so later shared holders can't starve an exclusive holder
+ * that is already waiting. Locks for different keys are independent.
  */
 export function createLocks() {
   const locks = new Map<string, Lock>();

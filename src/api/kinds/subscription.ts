@@ -13,8 +13,8 @@ const rootKeyId = () =>
     .regex(/^[A-Za-z0-9_-]{10}$/);
 
 /**
- * Allows adding an id to a secret without an id. This uses `has` instead of `orValue` because comparing strings of
- * unknown length would exceed the cost limit of the API server.
+ * Allows adding an id to a secret without an id. Uses `has` instead of `orValue` because comparing strings of unknown
+ * length would exceed the cost limit of the API server.
  */
 const isKept = (field: string) =>
   `(!has(oldSelf.status.signing.${field}) || (has(self.status.signing.${field}) && self.status.signing.${field} == oldSelf.status.signing.${field}))`;

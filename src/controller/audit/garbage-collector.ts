@@ -13,7 +13,7 @@ export interface GarbageCollectorDeps extends OrphanTenantsDeps {
 }
 
 /**
- * Removes orphaned data from Redis. Data is orphaned if its object was deleted without a cleanup. This happens if the
+ * Removes orphaned data from Redis. Data is orphaned if its object was deleted without a cleanup, which happens if the
  * finalizer was removed during an outage, or if the object never had a finalizer. Queues with undelivered events and
  * inboxes within their retention period are not removed. For safety, an orphan is only removed if it was found in two
  * passes, and if the caches match the quorum.
@@ -111,7 +111,7 @@ function createAttempts() {
 }
 
 /**
- * Returns the workspace names by their id (`ten_…`). This includes all workspaces which exist, contain objects, or are
+ * Returns the workspace names by their id (`ten_…`). Includes all workspaces which exist, contain objects, or are
  * referenced by an object.
  */
 function namesById({ caches, tenants }: Pick<GarbageCollectorDeps, 'caches' | 'tenants'>): Map<string, string> {

@@ -35,8 +35,8 @@ export function createGateProbe(store: Pick<ControlAudit, 'probe'>, onMissing: O
 
   return {
     /**
-     * Sets the expected group keys of an integration. This must be called exactly once for each integration, including
-     * all of its group keys.
+     * Sets the expected group keys of an integration. Must be called exactly once for each integration, including all
+     * of its group keys.
      */
     async expect(integration: string, groupKeys: Iterable<string>): Promise<void> {
       let slice: string[] = [];

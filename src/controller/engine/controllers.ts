@@ -1,7 +1,7 @@
 import type { Controller } from './keyed-controller.ts';
 
 /**
- * Contains the controllers of this process by name. This allows components to enqueue work for another controller
+ * Contains the controllers of this process by name, which allows components to enqueue work for another controller
  * without a reference to this controller. Keys are dropped if the controller has not been added yet. Dropping them is
  * safe because every controller enqueues all of its keys when starting.
  */

@@ -17,7 +17,7 @@ type Regarding = {
 
 export type EventRecorder = {
   /**
-   * Adds an Event to the queue without waiting until the Event has been sent. This never throws, but the Event may be
+   * Adds an Event to the queue without waiting until the Event has been sent. Never throws, but the Event may be
    * dropped.
    */
   readonly record: (object: Regarding, note: EventNote) => void;

@@ -16,7 +16,7 @@ const BUCKETS = [1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1, 10, 100, 1_0
 
 /**
  * Registers the `workqueue_*` metrics under the names and labels used by controller-runtime so that existing dashboards
- * will work. This must only be called once for each registry. The returned function creates the metrics for one queue.
+ * will work. Must only be called once for each registry. The returned function creates the metrics for one queue.
  */
 export function createQueueMetrics(registry: Registry): (name: string) => QueueMetrics {
   const labelNames = ['name', 'controller'] as const;

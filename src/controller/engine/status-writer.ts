@@ -140,7 +140,7 @@ async function put<Status extends CommonStatus>(
 }
 
 /**
- * Returns true if the second version is older than the first one. This can happen if etcd is restored from a backup.
+ * Returns true if the second version is older than the first one, which can happen if etcd is restored from a backup.
  */
 function wentBack(old: AnyObject, current: AnyObject): boolean {
   const order = compareResourceVersions(current.metadata.resourceVersion, old.metadata.resourceVersion);

@@ -11,8 +11,8 @@ import type { Cached, Caches } from '../caches/caches.ts';
 import type { IsRecentlyGone } from './recently-gone.ts';
 
 /**
- * Collects the data required for compiling the routes of the workspace `name` from the caches. This includes all
- * objects that are in the caches at the time of this call, even if they change before the last piece.
+ * Collects the data required for compiling the routes of the workspace `name` from the caches. Includes all objects
+ * that are in the caches at the time of this call, even if they change before the last piece.
  */
 export function gatherTenant(
   caches: Caches,

@@ -54,7 +54,7 @@ export function createTenants(deps: TenantsDeps) {
     /** Returns true if this leader has closed routes of the paused tenant. If so, Redis will accept its writes. */
     isClosing: (name: string) => tenants.get(name)?.closing !== undefined,
     between,
-    /** Removes the data of an object from Redis. This works in the same way as `between`. */
+    /** Removes the data of an object from Redis. Works in the same way as `between`. */
     async remove(name: string, uid: string, drop: Drop, leaves?: Leaves): Promise<void> {
       await between(name, drop, leaves);
       removed.add(uid);

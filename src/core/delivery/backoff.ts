@@ -29,7 +29,7 @@ const MAX_JITTER = 0.2;
 /**
  * Returns the time of the next attempt, or `'dead'` after the last step of the schedule.
  *
- * @param failures number of failed attempts so far, including this one. This must be at least 1
+ * @param failures number of failed attempts so far, including this one. Must be at least 1
  * @param randomUnit from 0 (inclusive) to 1 (exclusive), given by the caller
  * @param retryAfterMs the endpoint's Retry-After, which can only lengthen the wait, up to 10 h
  * @returns `dueAtMs` as a whole number of milliseconds since the epoch

@@ -27,7 +27,7 @@ export interface DeliveryState {
   readonly youngestDeadMs: number | undefined;
   /** The first dead letter in the most recent hour that had any dead letters. */
   readonly firstDead: { readonly ms: number; readonly ref: string } | undefined;
-  /** This can be `0`, `1+`, `10+`, and so on. */
+  /** Can be `0`, `1+`, `10+`, and so on. */
   readonly backlog: string;
 }
 

@@ -1,6 +1,6 @@
 /**
- * Addresses that endpoints can't use unless the operator has allowed their network. This includes every address that is
- * not globally reachable according to the IANA special-purpose registries, as well as IPv6 addresses containing an IPv4
+ * Addresses that endpoints can't use unless the operator has allowed their network. Includes every address that is not
+ * globally reachable according to the IANA special-purpose registries, as well as IPv6 addresses containing an IPv4
  * address.
  *
  * Sources: IANA IPv4 and IPv6 Special-Purpose Address Registries (RFC 6890, RFC 8190), IANA IPv6 address space.

@@ -59,8 +59,8 @@ interface DeliveryPlan {
  * Returns all attempts of a delivery, in order.
  *
  * @param retryMs the endpoint's delays after the 1st, 2nd, … failed attempt, in ms
- * @param jitterOf returns the share of jitter after the n-th failed attempt, from 0 to 1. This should be the same as in
- * the run
+ * @param jitterOf returns the share of jitter after the n-th failed attempt, from 0 to 1. Should be the same as in the
+ *   run
  */
 export function planDelivery(
   simulation: Simulation,

@@ -5,8 +5,8 @@ export type History = (typeof HISTORIES)[number];
 const MINUTE_MS = 60_000;
 
 /**
- * The ring of buckets that is used to store a series. This includes its letter in Redis, the bucket width, and the
- * number of buckets kept in Redis.
+ * The ring of buckets that is used to store a series. Includes its letter in Redis, the bucket width, and the number of
+ * buckets kept in Redis.
  */
 interface Ring {
   readonly letter: 'm' | 'q' | 'h';

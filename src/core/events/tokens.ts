@@ -33,8 +33,8 @@ export interface Shortage {
 }
 
 /**
- * A waiting queue sends several requests within this time. This means that an older shortage has ended unless there are
- * no tokens left.
+ * A waiting queue sends several requests within this time, so an older shortage has ended unless there are no tokens
+ * left.
  */
 const SHORTAGE_LASTS_MS = 90_000;
 

@@ -1,4 +1,4 @@
-/** Describes a problem code. This includes the HTTP status, the title, and the required change. */
+/** Describes a problem code. Includes the HTTP status, the title, and the required change. */
 export interface ProblemKind {
   readonly status: number;
   readonly title: string;

@@ -28,7 +28,7 @@ const refused = (reason: NotRoutedReason): GateVerdict => ({ wouldRoute: false, 
 
 /**
  * Evaluates the gate for an event. The reason closest to the integration's own state takes precedence. If the group key
- * of an event is not active, the event will not be delivered to the integration. This also applies while its
+ * of an event is not active, the event will not be delivered to the integration. The same applies while its
  * subscription is held.
  */
 export function judgeGate({ groupKey = '', integration, activated, subscription }: GateFacts): GateVerdict {

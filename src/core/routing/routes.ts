@@ -27,7 +27,7 @@ export interface TenantRoutes {
 }
 
 export interface QueueRoute {
-  /** Generation from the stream's UID. This prevents a re-created stream from seeing data of the old one. */
+  /** Generation from the stream's UID, which prevents a re-created stream from seeing data of the old one. */
   readonly gen: string;
   readonly state: 'open' | 'closing';
   readonly retentionMs: number;

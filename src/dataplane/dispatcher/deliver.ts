@@ -15,8 +15,8 @@ import type { OpenSubscription } from './subscription.ts';
  */
 export const POISON_LAPSES = 5;
 /**
- * If the request for a claim has not been sent after this time, the claim is released. This means that deactivations
- * and blocks may take up to one second to become effective.
+ * If the request for a claim has not been sent after this time, the claim is released, so deactivations and blocks may
+ * take up to one second to become effective.
  */
 const CLAIM_TO_WIRE_MS = 1_000;
 

@@ -43,7 +43,7 @@ export interface AttemptResult {
   readonly latencyMs: number;
   /** The first bytes of the body (up to 16 KiB). */
   readonly responseBody: Buffer;
-  /** True if the body is incomplete. This happens if it is too long, or if the connection was closed. */
+  /** True if the body is incomplete, which happens if it is too long, or if the connection was closed. */
   readonly truncated: boolean;
   /** Set if nothing was sent because of `maySend`. There is no outcome. */
   readonly isUnsent?: true;

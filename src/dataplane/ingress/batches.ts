@@ -53,9 +53,9 @@ const UNAVAILABLE: IngestAnswer = { answer: 'UNAVAILABLE' };
 /**
  * Creates the batches for all queues. For each queue, there is at most one call in flight. If more events arrive in the
  * meantime, they are included in the next call. At the start of a busy period, the first call is deferred to the end of
- * the current event loop turn. This means that requests which were read together can also be stored together, without
- * needing a timer. If the store has left some events for later, they are the first ones in the next call. Different
- * queues don't affect each other.
+ * the current event loop turn, so requests which were read together can also be stored together, without needing a
+ * timer. If the store has left some events for later, they are the first ones in the next call. Different queues don't
+ * affect each other.
  *
  * If a call does not end in time, the queue is silent. All of its events get a response immediately (the result is
  * unknown), and new ones are refused, except for one at a time, until a call ends in time.

@@ -28,7 +28,7 @@ export interface IngressMetrics {
    * disconnected before the response was sent.
    */
   readonly countRequest: (status: number, durationMs: number) => void;
-  /** Counts a request which was refused by a limit. This can also be a limit of the sandbox. */
+  /** Counts a request which was refused by a limit. Also used for limits of the sandbox. */
   readonly countLimited: (limit: SenderLimit) => void;
   readonly countEvent: (result: EventResult) => void;
   readonly countMemoryRefusal: (reason: (typeof MEMORY_REFUSALS)[number]) => void;

@@ -33,7 +33,7 @@ export interface IngressLimits extends HttpLimits {
   readonly memoryLookMs: number;
   /**
    * If this fraction of maxmemory is used, the response for events of accounts that are above their share of it is 429,
-   * starting with the largest accounts. This only applies to the streams of this master.
+   * starting with the largest accounts. Only applies to the streams of this master.
    */
   readonly memoryPressureRatio: number;
   /**

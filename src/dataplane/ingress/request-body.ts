@@ -11,8 +11,8 @@ export interface Holding {
 }
 
 /**
- * ByteBudget limits the number of bytes that can be held at the same time across several requests. This includes bodies
- * that are still arriving.
+ * ByteBudget limits the number of bytes that can be held at the same time across several requests. Includes bodies that
+ * are still arriving.
  */
 export interface ByteBudget {
   /** Begins to hold bytes for an event of the stream. */

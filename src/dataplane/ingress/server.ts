@@ -143,7 +143,7 @@ export function createIngress(options: IngressOptions): Ingress {
       await memory.start();
       return server.listen(port, host);
     },
-    /** This also waits until all of the events that are in flight have been stored. */
+    /** Also waits until all of the events that are in flight have been stored. */
     async close() {
       memory.stop();
       await server.close();

@@ -2,8 +2,8 @@ import type { ElapsedClock } from '../../time/elapsed-clock.ts';
 
 /**
  * Estimates the clock of a part (using TIME of its Redis). The time in a reply lies between sending the call and
- * receiving the reply. The latest send time gives the earliest possible time of a message. This ensures that the age of
- * a message is never underestimated, even if all of the replies are late.
+ * receiving the reply. The latest send time gives the earliest possible time of a message, which ensures that the age
+ * of a message is never underestimated, even if all of the replies are late.
  */
 export interface PartClock {
   /** Notes an exchange: sent and received by our clock, ms, and the part's time between. */

@@ -31,7 +31,7 @@ export interface Watch {
 /**
  * If this process does not have any claims for a part, it watches the other dispatchers that have claims. Otherwise, a
  * crash of those dispatchers would not be noticed. It checks at the time when the first of them could have expired, and
- * stops when none of them have any claims. This means that an idle part does not cause any commands.
+ * stops when none of them have any claims, so an idle part does not cause any commands.
  */
 export function createWatch({ look, part, name, nowMs, holds, onLost, onDue }: WatchDeps): Watch {
   let timer: NodeJS.Timeout | undefined;

@@ -2,9 +2,8 @@
 const HIDDEN = '…';
 
 /**
- * Returns the attempt headers in a form that can be shown to a producer. The order is preserved. Signatures are
- * hidden because they would be valid for the partner endpoint. This also applies to values of headers set by the
- * partner.
+ * Returns the attempt headers in a form that can be shown to a producer. The order is preserved. Signatures are hidden
+ * because they would be valid for the partner endpoint. The same applies to values of headers set by the partner.
  *
  * @param lines the headers as lines of a request
  * @param ofEndpoint names of headers set by the endpoint owner, in any case

@@ -51,7 +51,7 @@ export function traceFields(traceparent: string | undefined): { readonly traceId
 
 const ID_KINDS = ['CatalogStream', 'Package', 'Integration', 'Subscription', 'Account'] as const;
 
-/** Returns an object's public id. This only works for kinds whose id is derived from the name. */
+/** Returns an object's public id. Only works for kinds whose id is derived from the name. */
 function publicIdOf({ kind, namespace = '', name }: AuditedObject): { readonly publicId?: string } {
   if (kind === 'Workspace') return { publicId: tenantId(name) };
   const known = ID_KINDS.find(each => each === kind);

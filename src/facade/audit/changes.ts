@@ -40,8 +40,8 @@ function difference(list: unknown, other: unknown): unknown {
 }
 
 /**
- * Returns a change in the format used for audit lines. This includes all different fields of the spec, before and after
- * the change. Lists only contain the items that differ. Null means that an object does not exist.
+ * Returns a change in the format used for audit lines. Includes all different fields of the spec, before and after the
+ * change. Lists only contain the items that differ. Null means that an object does not exist.
  */
 export function describeChange({ kind, before, after }: Change, redact: Redact): object | undefined {
   const { name, namespace } = (after ?? before)?.metadata ?? {};

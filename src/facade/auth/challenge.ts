@@ -5,7 +5,7 @@ import { FAULTS, type TokenFault } from './token-fault.ts';
 
 const CHALLENGE = 'Bearer realm="sluice"';
 
-/** Returns the challenge for missing credentials. This must not contain an error (RFC 6750, section 3.1). */
+/** Returns the challenge for missing credentials. Must not contain an error (RFC 6750, section 3.1). */
 export function refuseMissing(): Refusal {
   return new Refusal('missing_token', { headers: { 'www-authenticate': CHALLENGE } });
 }

@@ -3,7 +3,7 @@ import type { KeySet } from './issuer-documents.ts';
 
 /** KeyLimits specifies the time for which keys are used, and the interval at which they are read. */
 export interface KeyLimits {
-  /** The age at which keys are refreshed, in milliseconds. This happens in the background unless it is late. */
+  /** The age at which keys are refreshed, in milliseconds. The refresh happens in the background unless it is late. */
   readonly refreshMs: number;
   /**
    * The age in milliseconds at which we stop using keys. Limits the time for which a withdrawn key is still trusted

@@ -47,7 +47,7 @@ export function ownerKeysOf({ issuer, subject, groups, client }: Identity): read
 }
 
 /**
- * Returns the role of an identity for a workspace. This includes the owners of the workspace's Account. An `Owner` is
+ * Returns the role of an identity for a workspace. Includes the owners of the workspace's Account. An `Owner` is
  * allowed to do everything. An `Admin` is allowed to do the same, except for changing the owners. A `Viewer` is only
  * allowed to read, but not to read secrets and keys. Undefined if the identity does not have a role.
  */

@@ -42,9 +42,9 @@ export type TokenFault = keyof typeof FAULTS;
 const TYPES = ['jwt', 'at+jwt'];
 
 /**
- * Returns the first fault that can be detected without a key (if there is one). This ensures that guessing a token does
- * not cause a request to the issuer. The verification library checks these rules too, except for the maximum age and
- * `cnf`.
+ * Returns the first fault that can be detected without a key (if there is one), which ensures that guessing a token
+ * does not cause a request to the issuer. The verification library checks these rules too, except for the maximum age
+ * and `cnf`.
  */
 export function findFault(token: UnverifiedToken, rules: TokenRules, nowSeconds: number): TokenFault | undefined {
   const { header, claims } = token;

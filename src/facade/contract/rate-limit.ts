@@ -24,7 +24,7 @@ export type CallLimit = (typeof CALL_LIMITS)[number];
 declare module 'fastify' {
   interface FastifyContextConfig {
     /**
-     * The number of points charged for a call of the route. Defaults to 1. This also applies to paths without a route.
+     * The number of points charged for a call of the route. Defaults to 1. The same applies to paths without a route.
      */
     readonly cost?: CallCost;
   }

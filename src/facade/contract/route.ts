@@ -72,7 +72,7 @@ export type Call<A extends Access, Path extends string, Q, B> = Reached[A] & {
   readonly ifMatch: string | undefined;
   /**
    * Random text that is the same for each attempt to perform this call, if the route stores responses and an
-   * `Idempotency-Key` was sent. Anything created by the call should be derived from this text. This way, an interrupted
+   * `Idempotency-Key` was sent. Anything created by the call should be derived from this text, so that an interrupted
    * call is completed when it is repeated.
    */
   readonly seed: string | undefined;

@@ -68,7 +68,7 @@ export interface Caches {
  * The duration of each watch. If there are no changes, the end of a watch shows that the API server is still reachable.
  */
 const WATCH_TIMEOUT_SECONDS = 14;
-/** A connection without data for this long is considered dead. This must be longer than the duration of each watch. */
+/** A connection without data for this long is considered dead. Must be longer than the duration of each watch. */
 const DEAD_AFTER_MS = 25_000;
 /** A cache that has not received any data for this time might be stale and is no longer used for responses. */
 const MUST_HEAR_WITHIN_MS = 30_000;

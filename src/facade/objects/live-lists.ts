@@ -32,8 +32,8 @@ interface LiveListOptions {
 
 /**
  * Creates lists that can be used if a decision must not depend on the caches. A call never uses a list that was started
- * earlier. If a list is already running, all calls that arrive in the meantime share the next one. This means that
- * there's at most one list running per kind, namespace, and selection.
+ * earlier. If a list is already running, all calls that arrive in the meantime share the next one, so there's at most
+ * one list running per kind, namespace, and selection.
  */
 export function createLiveLists({ client, keep }: LiveListOptions): ListLive {
   const flight = createSingleFlight<readonly object[]>();

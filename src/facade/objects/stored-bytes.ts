@@ -9,8 +9,8 @@ import { useShareOf } from './redis-shares.ts';
 const STREAMS_AT_ONCE = 100;
 
 /**
- * Returns a function that reads the number of bytes that the events of an account use in Redis. This takes one command
- * for each stream, so concurrent calls for an account share the next reading.
+ * Returns a function that reads the number of bytes that the events of an account use in Redis. Takes one command for
+ * each stream, so concurrent calls for an account share the next reading.
  */
 export function createStoredBytes({
   caches,

@@ -23,7 +23,8 @@ const LATER_MS = 600_000;
 /** PolicyWatch checks whether the shipped admission policies apply to this role's service account. */
 export interface PolicyWatch {
   /**
-   * Checks the policies until `stop` is aborted. This happens every 10 minutes, or every minute if they are missing.
+   * Checks the policies until `stop` is aborted. Repeats the check every 10 minutes, or every minute if the policies
+   * are missing.
    */
   readonly run: (stop: AbortSignal) => Promise<void>;
 }

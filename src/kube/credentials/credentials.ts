@@ -45,7 +45,7 @@ export type Credentials = {
    */
   readonly namespace: string | undefined;
   readonly access: () => Promise<Access>;
-  /** Reads the kubeconfig again, including all referenced files. This should be called when the response was a 401. */
+  /** Reads the kubeconfig again, including all referenced files. Should be called when the response was a 401. */
   readonly renew: () => void;
   /** Returns the number of TLS connections opened so far. Used for metrics and tests. */
   readonly connectionsOpened: () => number;

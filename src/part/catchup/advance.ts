@@ -20,8 +20,8 @@ export type AdvanceAnswer =
 
 /**
  * Continues routing for a part that is held back, or for subscriptions that are behind. Each call processes up to 256
- * events or 64 references (up to 512 if a single event has them). This can be called by several processes. The calls
- * are run one after the other.
+ * events or 64 references (up to 512 if a single event has them). Can be called by several processes. The calls are run
+ * one after the other.
  */
 export type Advance = (part: Part) => Promise<AdvanceAnswer>;
 

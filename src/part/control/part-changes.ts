@@ -104,7 +104,7 @@ function* activationChanges(
   return changes;
 }
 
-/** Returns the state that is stored for a part after `wanted` has been written. This does not include activations. */
+/** Returns the state that is stored for a part after `wanted` has been written. Does not include activations. */
 export function storedAs({ part, meta, slots }: WantedPart): StoredPart {
   return {
     meta: { ...meta, gen: part.gen, ready: '1' },

@@ -51,7 +51,7 @@ export interface PartWriter {
    * @throws FencedError if a newer controller leads
    */
   readonly change: (part: Part, fence: number, changes: readonly GateChange[]) => Promise<number>;
-  /** Removes a part and everything it contains. This can also be a part of an earlier generation. */
+  /** Removes a part and everything it contains. The part can also be of an earlier generation. */
   readonly remove: (part: Part, fence: number, nowMs: number) => Promise<void>;
 }
 

@@ -24,7 +24,7 @@ export type MetaField =
 
 /** A single change to a part's control data. */
 export type GateChange =
-  /** Starts a new generation. This must be the first of the changes. */
+  /** Starts a new generation. Must be the first of the changes. */
   | { readonly kind: 'begin' }
   | { readonly kind: 'meta'; readonly field: MetaField; readonly value: string }
   /** The activations are complete and can be used for routing. */

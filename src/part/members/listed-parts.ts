@@ -33,7 +33,7 @@ async function* scanList(
   } while (cursor !== '0');
 }
 
-/** Reads the list of all parts. This contains the generation of each part, by its name. */
+/** Reads the list of all parts. Contains the generation of each part, by its name. */
 export async function readParts(redis: Pick<RedisClient, 'call'>): Promise<Map<string, string>> {
   const parts = new Map<string, string>();
   for await (const page of scanList(redis)) for (const [name, gen] of page) parts.set(name, gen);

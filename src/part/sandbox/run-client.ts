@@ -9,8 +9,8 @@ const NOTE = readNamedScript(new URL('run-note.lua', import.meta.url));
 const READING = new Set(['hexists', 'hget', 'hkeys', 'hlen', 'hmget', 'hvals', 'xrange', 'zcard', 'zrange']);
 
 /**
- * Wraps a script so that the expiry of its keys is set in the same step in which they are written. This ensures that no
- * keys are left after a crash. Keys with the right expiry are left alone, so read-only scripts cause no disk sync in
+ * Wraps a script so that the expiry of its keys is set in the same step in which they are written, which ensures that
+ * no keys are left after a crash. Keys with the right expiry are left alone, so read-only scripts cause no disk sync in
  * Redis.
  */
 const ENDING_BEFORE = 'local endsMs = tonumber(table.remove(ARGV)) local function body() ';

@@ -74,7 +74,7 @@ export interface SandboxStore {
   readonly readRoom: (tenant: string, run: string) => Promise<number>;
 }
 
-/** Returns the ref of an event that the run already has. This only reads, so the keys of the run keep their expiry. */
+/** Returns the ref of an event that the run already has. Only reads, so the keys of the run keep their expiry. */
 async function findStored(
   redis: PartClient,
   nowMs: () => number,

@@ -103,8 +103,8 @@ function wantedOf(
 }
 
 /**
- * Records all subscriptions that are new to the run. This must be done before their slots are used. It returns the
- * slots that have been recorded.
+ * Records all subscriptions that are new to the run. Must be done before their slots are used. It returns the slots
+ * that have been recorded.
  */
 async function noteMembers(stream: RunStream, slots: ReadonlyMap<string, SubscriptionRow>): Promise<string[]> {
   const { redis, ofRun, tenant, queue } = stream;
@@ -222,7 +222,7 @@ async function takeOver(stream: RunStream, groupKeys: readonly string[], slots: 
 }
 
 /**
- * Copies the current state of production for a group key to the part of the run. This ensures that the next event is
+ * Copies the current state of production for a group key to the part of the run, which ensures that the next event is
  * routed in the same way. Only reads from production. If control data is missing in production, this returns false.
  */
 export function takeOverKey(stream: RunStream, groupKey: string): Promise<boolean> {

@@ -35,7 +35,7 @@ export interface Space {
    * does not matter if a process stops in between.
    */
   readonly grow: (part: Part, bytes: number, nowMs: number) => Promise<SpaceAnswer>;
-  /** Records the stored bytes of a part in its account. This way, the space can't be used by other parts. */
+  /** Records the stored bytes of a part in its account, so that the space can't be used by other parts. */
   readonly register: (part: Part, nowMs: number) => Promise<void>;
 }
 

@@ -3,7 +3,7 @@ const CAUSES = { g: 'gone', f: 'failing' } as const;
 
 /**
  * Uses the data that was written by `claims/health.lua` to return the endpoint health, in the format of
- * `parseEndpointHealth`. This does not include the claim that is used for a probe. If it can't be read, this returns
+ * `parseEndpointHealth`. Does not include the claim that is used for a probe. If it can't be read, this returns
  * undefined.
  */
 export function healthText(text: string): string | undefined {

@@ -10,7 +10,7 @@ export interface PartRemoval {
   /** Adds the part counts to its account and to the series, so that they are not lost. */
   readonly settle: (part: Part, nowMs: number) => Promise<void>;
   /**
-   * Removes a part and everything it contains. This can also be a part of an earlier generation.
+   * Removes a part and everything it contains. The part can also be of an earlier generation.
    *
    * @throws FencedError if a newer controller leads
    */

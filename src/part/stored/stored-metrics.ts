@@ -14,7 +14,7 @@ function largestWorkspaces(stored: readonly StoredEvents[]): readonly (readonly 
 
 /**
  * Registers a metric for the stored bytes of the largest workspaces, and for the total. If a workspace is not one of
- * the largest any more, its series is removed with the next sample. This ensures that there are never more than ten.
+ * the largest any more, its series is removed with the next sample, which ensures that there are never more than ten.
  */
 export function registerStoredMetrics(
   registry: Registry,

@@ -7,7 +7,7 @@ const SURVEY = readNamedScript(new URL('survey.lua', import.meta.url));
 /** The pending work of a part. All times are in milliseconds of the part's clock. */
 export interface WorkOfPart {
   readonly nowMs: number;
-  /** The number of deliveries that are waiting or in progress. This includes subscriptions that are paused. */
+  /** The number of deliveries that are waiting or in progress. Includes subscriptions that are paused. */
   readonly open: number;
   /** Something may be sent, now or later. */
   readonly isWaiting: boolean;

@@ -24,8 +24,8 @@ export interface PartDrain {
    */
   readonly unrouted: number;
   /**
-   * The number of deliveries that are open. This does not include those to deleted subscriptions, because they are only
-   * kept as records.
+   * The number of deliveries that are open. Does not include those to deleted subscriptions, because they are only kept
+   * as records.
    */
   readonly open: number;
 }
@@ -34,7 +34,7 @@ export interface Drain {
   /** All 0 if the part was removed. */
   readonly read: (part: Part) => Promise<PartDrain>;
   /**
-   * Removes a part and everything it contains. This includes old generations. You need to report its tokens and counts
+   * Removes a part and everything it contains. Includes old generations. You need to report its tokens and counts
    * first. Can be repeated.
    */
   readonly remove: (part: Part, fence: number, nowMs: number) => Promise<'OK' | 'FENCED'>;

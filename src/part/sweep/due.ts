@@ -30,7 +30,7 @@ export interface Due {
 
 /** The progress of a single sweep. If it is lost, the next sweep starts over. */
 export interface SweepState {
-  /** Events are currently being removed. This should be continued until none of them are expired. */
+  /** Events are currently being removed. Should be continued until none of them are expired. */
   expiring?: boolean;
   /** The time at which there were no events that were too old. */
   expiredMs?: number;

@@ -4,8 +4,8 @@ import { type Part, partKeys } from '../keys.ts';
 
 const OLDEST = readNamedScript(new URL('oldest.lua', import.meta.url));
 /**
- * The number of subscriptions in each call, and the number of references that are read for each of them. This way, a
- * call only takes a few milliseconds.
+ * The number of subscriptions in each call, and the number of references that are read for each of them, so that a call
+ * only takes a few milliseconds.
  */
 const [SLOTS, REFERENCES] = [8, 200];
 /** The number of subscriptions in a call that only reads the log. */

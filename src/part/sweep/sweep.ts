@@ -44,9 +44,8 @@ export type SweepAnswer =
   | { readonly answer: 'GONE' };
 
 /**
- * Removes a single batch of obsolete data from a part. This includes expired events, ids and records that are not used
- * any more, and the remains of deleted subscriptions. Can be called concurrently, with a separate `state` for each
- * caller.
+ * Removes a single batch of obsolete data from a part. Includes expired events, ids and records that are not used any
+ * more, and the remains of deleted subscriptions. Can be called concurrently, with a separate `state` for each caller.
  */
 export type Sweep = (part: Part, state: SweepState) => Promise<SweepAnswer>;
 

@@ -58,7 +58,7 @@ const MOST_CALLS = 64;
 const MOVED = /^MOVED \d+ (.*):(\d+)$/;
 /** The number of times to follow a redirection without a delay. */
 const MOST_HOPS = 3;
-/** A failover also causes some failures. This takes about three seconds. */
+/** A failover, which takes about three seconds, also causes some failures. */
 const REPORTED_FAILURES = 5;
 
 function addressOf({ host, port }: RedisNode): string {

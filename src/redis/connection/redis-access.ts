@@ -17,18 +17,15 @@ export interface RedisAccess {
    */
   readonly options: () => AccessOptions;
   /**
-   * Ensures that a client reads its files again for each connection. This works because ioredis reads these options
-   * from its own object each time.
+   * Ensures that a client reads its files again for each connection. Works because ioredis reads these options from its
+   * own object each time.
    */
   readonly keepFresh: (options: object) => void;
 }
 
 const NAMES = ['username', 'password', 'tls', 'sentinelUsername', 'sentinelPassword', 'sentinelTLS'] as const;
 
-/**
- * A connection's options are read several times. This must be shorter than the shortest time between two
- * connections.
- */
+/** A connection's options are read several times. Must be shorter than the shortest time between two connections. */
 const FRESH_MS = 50;
 
 const NOTHING: RedisSecrets = {

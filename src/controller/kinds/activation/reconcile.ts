@@ -10,8 +10,8 @@ import { type Pair, parsePair } from './pair.ts';
 import { type ActivationStatusWriter, createPairStatuses } from './pair-statuses.ts';
 
 /**
- * Applies a single pair to Redis. This includes the stream parts and the record. Since clients will wait for the
- * statuses, we need to write them last.
+ * Applies a single pair to Redis. Includes the stream parts and the record. Since clients will wait for the statuses,
+ * we need to write them last.
  */
 export function reconcilePair(context: Context, writer: ActivationStatusWriter) {
   const { caches } = context;

@@ -76,8 +76,8 @@ export function removeRevoked({ caches, readPair, remove, wallMs }: RemovalDeps)
   let notBefore = new Map<string, number>();
 
   /**
-   * Returns true if this Activation may be removed. This only uses the cache, which contains the creation time and the
-   * time of the Effective condition, but not the time of the revocation.
+   * Returns true if this Activation may be removed. Only uses the cache, which contains the creation time and the time
+   * of the Effective condition, but not the time of the revocation.
    */
   function isCandidate(activation: Cached<'Activation'>, nowMs: number): boolean {
     const { metadata, spec, status } = activation;

@@ -11,7 +11,7 @@ type Integration = Pick<Cached<'Integration'>, 'metadata' | 'spec'>;
 export interface MailLimit {
   /**
    * Returns the reason for holding back an email, if this process knows that the account has sent all of its emails.
-   * This does not read any data, so 10,000 emails can wait.
+   * Does not read any data, so 10,000 emails can wait.
    */
   readonly known: (integration: Integration) => MailHold | undefined;
   /** Counts an email before it is sent or returns the reason why it has to wait. @throws FencedError */

@@ -14,7 +14,7 @@ import { planIntegration } from './plan.ts';
 
 /**
  * Returns true if the partner accepted the invitation through the REST API, and false if the producer granted access
- * directly. This requires reading the object from the API server once; afterwards, we can rely on the condition.
+ * directly. Requires reading the object from the API server once; afterwards, we can rely on the condition.
  */
 async function wasAccepted({ client }: Context, { metadata, spec, status }: Cached<'Integration'>): Promise<boolean> {
   const { InvitationAccepted, DirectGrant } = REASON.Integration.Accepted;
@@ -76,7 +76,7 @@ export function reconcileIntegration(context: Context & { readonly deliveries: P
   };
 }
 
-/** Returns true if the integration has ended. This takes effect even if the workspace is paused. */
+/** Returns true if the integration has ended. The end takes effect even if the workspace is paused. */
 export function isEnded({ spec }: Pick<Cached<'Integration'>, 'spec'>): boolean {
   return spec.revoked === true || spec.declined === true;
 }

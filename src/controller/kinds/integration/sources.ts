@@ -43,7 +43,7 @@ export function integrationSources(caches: Caches): readonly KeySource[] {
 const pausedBy = (workspace: AnyObject | undefined) => workspace?.metadata.annotations?.[PAUSED_ANNOTATION];
 
 /**
- * Returns the fields used to decide whether an invitation should be sent. This does not include the result of the last
+ * Returns the fields used to decide whether an invitation should be sent. Does not include the result of the last
  * attempt.
  */
 function invitationFields(integration: Cached<'Integration'> | undefined): string {

@@ -16,7 +16,7 @@ type SecretObject = AnyObject & {
 
 interface Known {
   readonly resourceVersion: string;
-  /** The values in the Secret, by key. This only includes keys used by a header. */
+  /** The values in the Secret, by key. Only includes keys used by a header. */
   readonly fields: ReadonlyMap<string, HeaderField>;
 }
 

@@ -13,8 +13,8 @@ import { createDeliveryShowing } from './delivery-status/delivery-showing.ts';
 import { createEndpointHealths, keysConcerned } from './endpoint-healths.ts';
 
 /**
- * Creates the services that read information about subscriptions from the data plane. This includes backlogs,
- * endpoints, and deliveries.
+ * Creates the services that read information about subscriptions from the data plane. Includes backlogs, endpoints, and
+ * deliveries.
  */
 export function createSubscriptionServices(deps: {
   readonly caches: Caches;

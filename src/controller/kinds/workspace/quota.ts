@@ -13,8 +13,8 @@ export type Quota = Readonly<Record<string, string>>;
 /** WorkspaceQuotas writes quotas into the workspace namespaces. */
 export interface WorkspaceQuotas {
   /**
-   * Writes the quota unless this process has already written the same quota. This never rejects, because the workspace
-   * can also work without a quota.
+   * Writes the quota unless this process has already written the same quota. Never rejects, because the workspace can
+   * also work without a quota.
    *
    * @param limits limits of this workspace, which the default quota overrides
    */

@@ -108,8 +108,8 @@ export function reconcileWorkspace(context: WorkspaceContext) {
 }
 
 /**
- * Waits until the ingress keys that were removed from a paused workspace are closed. This requires the keys in Secrets
- * to be known.
+ * Waits until the ingress keys that were removed from a paused workspace are closed. Requires the keys in Secrets to be
+ * known.
  */
 export function closeWorkspace({ secretAccess, tenants }: Pick<Context, 'secretAccess' | 'tenants'>) {
   return async (workspace: Cached<'Workspace'>): Promise<void> => {

@@ -86,8 +86,8 @@ function reasonOf(error: unknown): ConnectFailure {
  * Creates a connector that opens a TCP connection before starting TLS on top. We need two steps for this, because
  * `tls.connect` does not support a block list. The block list is checked against the address the socket actually
  * connects to, and therefore covers every spelling of an address, every DNS answer, and names that resolve differently
- * the second time. Addresses that are refused are also removed during the lookup. This way, it is still possible to use
- * a name if it has other addresses.
+ * the second time. Addresses that are refused are also removed during the lookup, so that it is still possible to use a
+ * name if it has other addresses.
  *
  * @param connectTimeoutMs limit for name lookup, TCP, and TLS together
  */

@@ -20,7 +20,7 @@ const LOOKUP_MS = 4_500;
 /** The time to wait for the other address family once there are addresses of the preferred one (RFC 8305, 3). */
 const OTHER_FAMILY_MS = 500;
 const CONFIG_MS = 10_000;
-/** This must be shorter than the delay of the first retry. */
+/** Must be shorter than the delay of the first retry. */
 const FAILURE_MS = 3_000;
 const FAILURES_MAX = 10_000;
 
@@ -106,11 +106,11 @@ async function withinTime<T>(lookup: Promise<T>): Promise<T> {
 
 /**
  * Creates a resolver which does not need any threads. If a name server is not responding, `dns.lookup` will block one
- * of the four threads in the pool. This means that the names of a single partner could delay all of the others. For the
- * same reason we can't use it as a fallback for unknown names: their name servers might stop answering as well. The
- * hosts file, the search domains, and the order of address families are used in the same way as in `dns.lookup`.
- * However, we always try the name without a search domain first, regardless of the value of `ndots`. If a lookup fails,
- * this is cached for 3 s. The addresses are never cached.
+ * of the four threads in the pool, so the names of a single partner could delay all of the others. For the same reason
+ * we can't use it as a fallback for unknown names: their name servers might stop answering as well. The hosts file, the
+ * search domains, and the order of address families are used in the same way as in `dns.lookup`. However, we always try
+ * the name without a search domain first, regardless of the value of `ndots`. If a lookup fails, this is cached for 3
+ * s. The addresses are never cached.
  *
  * @param readConfig returns the machine configuration. Called no more than once every 10 s, after which the name
  *   servers are updated as well

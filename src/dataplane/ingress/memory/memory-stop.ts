@@ -26,7 +26,7 @@ export type MemoryRefusal = 'full' | OverShare;
 /**
  * MemoryStop decides whether new events must wait because a Redis master is almost full. We need to keep some memory
  * free for routing: without it, no queue can drain (rule 8 of the data plane). If an account stores more than its
- * share, it has to wait earlier. This ensures that it can't take this memory from other accounts.
+ * share, it has to wait earlier, which ensures that it can't take this memory from other accounts.
  */
 export interface MemoryStop {
   /** Returns true if there was a master that should not accept new events when it was last checked. */

@@ -89,8 +89,7 @@ async function deliverAll(t: PartTenant): Promise<void> {
 }
 
 /**
- * The result. This includes what happened to each event for each integration, the order of the deliveries, and the
- * counts.
+ * The result. Includes what happened to each event for each integration, the order of the deliveries, and the counts.
  */
 export async function readOutcome(redis: PartClient, part: Part, t: PartTenant, ids: ReadonlyMap<string, string>) {
   const keys = partKeys(part);

@@ -90,7 +90,7 @@ export function createSandbox(redis: RedisClient, limits?: SandboxLimits) {
 
 export type Sandbox = ReturnType<typeof createSandbox>;
 
-/** Returns all keys and values in Redis that contain the tenant. This does not include its sandbox. For tests only. */
+/** Returns all keys and values in Redis that contain the tenant. Does not include its sandbox. For tests only. */
 export async function dumpProduction(redis: RedisClient, t: Sandbox['t']): Promise<Map<string, unknown>> {
   const unique = t.tenant.slice('ten_'.length);
   const found = (await redis.callAll('KEYS', `*${unique}*`)).flat() as string[];

@@ -39,7 +39,7 @@ export function pairOf({ spec }: ActivationObject): string {
 }
 
 /**
- * Returns `Revoked` if at least one object of the pair is revoked. This means that a pair can always be closed.
+ * Returns `Revoked` if at least one object of the pair is revoked, so a pair can always be closed.
  *
  * @param pair must contain at least one object
  */

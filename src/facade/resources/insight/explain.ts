@@ -17,7 +17,7 @@ import { chooseIntegrations, chooseStream, StreamChoice, StreamName, streamName 
 /** The reason code for an event that is not routed or has to wait. */
 export const Reason = z.enum([...NOT_ROUTED, ...HELD]);
 
-/** Readable name, shown next to the id. This must not contain the invited e-mail address. */
+/** Readable name, shown next to the id. Must not contain the invited e-mail address. */
 export const IntegrationName = z.string().meta({
   description: "The name of the Integration within the producer's namespace.",
   example: 'globex',

@@ -90,7 +90,7 @@ const CatalogEntry = ListedCatalogEntry.extend({
     .meta({ description: 'The payload schema exactly as it was provided, or null if the stream has no schema.' }),
 }).meta({ id: 'CatalogEntry' });
 
-/** Returns the stream status. This uses the terminology of the specification. */
+/** Returns the stream status. Uses the terminology of the specification. */
 function streamStatus({ spec }: Pick<Cached<'CatalogStream'>, 'spec'>): z.output<typeof StreamState> {
   return spec.public === true ? 'Published' : 'Deprecated';
 }
