@@ -125,9 +125,10 @@ const RULES: Readonly<Record<string, Rule>> = {
     packages: 'fastify @fastify/express express-oauth2-jwt-bearer',
   },
   'facade/audit': { rooms: 'api core/ids time telemetry facade/auth' },
+  'facade/caches': { rooms: 'api api/kinds core/ids core/problems time telemetry http kube facade/auth' },
   'facade/objects': {
     rooms: `
-      facade/audit
+      facade/audit facade/caches
       api api/kinds core/ids core/delivery core/problems core/limits core/events core/routing time telemetry http
       kube plane accounts idempotency record facade/auth
     `,
@@ -184,8 +185,8 @@ const RULES: Readonly<Record<string, Rule>> = {
   roles: {
     rooms: `
       core/ids core/limits core/delivery time telemetry tls http mail kube redis/connection redis plane hints accounts series
-      idempotency record part part/* config controller facade/auth facade/audit facade/objects facade/resources facade
-      dataplane/* dataplane
+      idempotency record part part/* config controller facade/auth facade/audit facade/caches facade/objects facade/resources
+      facade dataplane/* dataplane
     `,
   },
 };

@@ -29,7 +29,7 @@ import { event, QUEUE, START_MS } from '../record/testing/tenant.ts';
 import { connectRedis, type RedisClient } from '../redis/client.ts';
 import { tenantKeys } from '../redis/keys.ts';
 import { createLogger } from '../telemetry/log.ts';
-import type { Cached } from './objects/cached.ts';
+import type { Cached } from './caches/cached.ts';
 import { gateOfObjects, integrationRoute } from './objects/gate-of-objects.ts';
 import { factsInForce, factsWanted, shortageOf } from './resources/insight/explain.ts';
 

@@ -12,9 +12,9 @@ import { ROUTE_PRICES } from '../../test/support/facade/route-prices.ts';
 import { createManualClock } from '../../test/support/manual-clock.ts';
 import type { KubeClient } from '../kube/client.ts';
 import { createLogger } from '../telemetry/log.ts';
+import { createCaches } from './caches/caches.ts';
 import { BYTES_PER_POINT } from './contract/rate-limit.ts';
 import { bodyLimitOf } from './contract/route.ts';
-import { createCaches } from './objects/caches.ts';
 import { ROUTES } from './routes.ts';
 
 /** Enough for a busy machine. */

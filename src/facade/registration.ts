@@ -8,6 +8,7 @@ import type { AuditTrail } from './audit/audit-trail.ts';
 import { type Change, collectChanges } from './audit/changes.ts';
 import { refuseScope } from './auth/challenge.ts';
 import { callerKey, type Identity, identityOf } from './auth/identity.ts';
+import { payForLookups } from './caches/lookups.ts';
 import type { RateLimit } from './contract/rate-limit.ts';
 import { type AnyCall, accountOf, type Inside, reach } from './contract/reach.ts';
 import { idempotencyKeyOf, keyedCallOf, performOnce } from './contract/repeated-calls.ts';
@@ -17,7 +18,6 @@ import { isPathParameter, validate, validatePath } from './contract/validate.ts'
 import { messageOfUnknown } from './contract/validation-messages.ts';
 import { createWaiter, createWaitingCalls, type WaitingCalls } from './contract/waiting-calls.ts';
 import type { Facade } from './objects/facade.ts';
-import { payForLookups } from './objects/lookups.ts';
 import { useShareOf } from './objects/redis-shares.ts';
 import type { RunningCalls } from './running-calls.ts';
 

@@ -1,6 +1,6 @@
 import { tenantId } from '../core/ids/ids.ts';
+import type { Caches } from '../facade/caches/caches.ts';
 import type { DataPlaneOperations } from '../facade/counted-operations.ts';
-import type { Caches } from '../facade/objects/caches.ts';
 import { integrationRoute } from '../facade/objects/gate-of-objects.ts';
 import type { RedisShares } from '../facade/objects/redis-shares.ts';
 import { createPartGateReader, type StreamsOfIntegration } from '../part/fate/gate-reader.ts';

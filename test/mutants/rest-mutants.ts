@@ -1,6 +1,7 @@
 import type { Mutant } from './mutant.ts';
 
 const CONTRACT = 'src/facade/contract/';
+const CACHES = 'src/facade/caches/';
 const OBJECTS = 'src/facade/objects/';
 const SANDBOX = 'src/dataplane/ingress/sandbox/';
 const RESOURCES = 'src/facade/resources/';
@@ -102,7 +103,7 @@ export const REST_MUTANTS: readonly Mutant[] = [
       'return applied',
     ],
   ]),
-  ...restMutantsOf(`${OBJECTS}kube-failures.ts`, `${OBJECTS}kube-failures.test.ts`, [
+  ...restMutantsOf(`${CACHES}kube-failures.ts`, `${CACHES}kube-failures.test.ts`, [
     ['an item of a list has no pointer', 'field.split(/[.[\\]]/)', 'field.split(/[.]/)'],
   ]),
   ...restMutantsOf(`${RESOURCES}insight/explain.ts`, `${RESOURCES}insight/explain.test.ts`, [

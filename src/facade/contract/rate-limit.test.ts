@@ -14,7 +14,7 @@ import {
 import { exchange, type RawAnswer } from '../../../test/support/facade/raw-exchange.ts';
 import { publicId } from '../../core/ids/ids.ts';
 import { Refusal } from '../../http/refusal.ts';
-import { chargeLookup } from '../objects/lookups.ts';
+import { chargeLookup } from '../caches/lookups.ts';
 import { cursorOf } from './page.ts';
 import { quotaOf } from './rate-limit.ts';
 

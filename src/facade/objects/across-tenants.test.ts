@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import type { ProblemCode } from '../../core/problems/problems.ts';
 import { Refusal } from '../../http/refusal.ts';
+import { fieldManaged } from '../caches/kube-failures.ts';
 import { acrossTenants } from './across-tenants.ts';
-import { fieldManaged } from './kube-failures.ts';
 
 const answerOf = (error: unknown) => acrossTenants(() => Promise.reject(error)).catch((refused: unknown) => refused);
 

@@ -2,9 +2,9 @@ import { expect, test } from 'vitest';
 import { FINALIZER } from '../../api/well-known.ts';
 import { publicId, tenantId } from '../../core/ids/ids.ts';
 import { judgeGate } from '../../core/routing/gate-verdict.ts';
+import type { Cached } from '../caches/cached.ts';
+import type { Caches } from '../caches/caches.ts';
 import { factsInForce } from '../resources/insight/explain.ts';
-import type { Cached } from './cached.ts';
-import type { Caches } from './caches.ts';
 import { gateOfObjects } from './gate-of-objects.ts';
 
 const object = (namespace: string, name: string, spec: object, more: object = {}) => ({

@@ -13,8 +13,8 @@ import {
   snapshotOfSubscription,
 } from '../../core/routing/snapshot-of.ts';
 import type { SubscriptionVerdict } from '../../core/routing/subscription-route.ts';
-import type { Cached } from './cached.ts';
-import type { Caches } from './caches.ts';
+import type { Cached } from '../caches/cached.ts';
+import type { Caches } from '../caches/caches.ts';
 import type { OwnedTenant } from './ownership.ts';
 
 /** Returns the integration state used for routing. */

@@ -5,7 +5,7 @@ import type { KindName } from '../../api/kinds/kinds.ts';
 import { Refusal } from '../../http/refusal.ts';
 import type { ChangeHandler } from '../../kube/reflected.ts';
 import { sleep } from '../../time/clock.ts';
-import type { Caches } from './caches.ts';
+import type { Caches } from '../caches/caches.ts';
 import { createLimitGuard } from './limit-guard.ts';
 
 /** The number of rounds. `make test-limits` uses 1,000. */

@@ -3,7 +3,7 @@ import { createManualClock } from '../../../test/support/manual-clock.ts';
 import type { KindName } from '../../api/kinds/kinds.ts';
 import { Refusal } from '../../http/refusal.ts';
 import type { ChangeHandler } from '../../kube/reflected.ts';
-import type { Caches } from './caches.ts';
+import type { Caches } from '../caches/caches.ts';
 import { createLimitGuard } from './limit-guard.ts';
 
 const WORKSPACES = ['shop', 'shop-2'];

@@ -17,8 +17,8 @@ import { keyOf, type ObjectName } from '../../kube/object.ts';
 import type { Reflector } from '../../kube/reflector.ts';
 import type { Clock } from '../../time/clock.ts';
 import { createLocks } from '../../time/locks.ts';
-import type { Cached } from './cached.ts';
-import type { Caches } from './caches.ts';
+import type { Cached } from '../caches/cached.ts';
+import type { Caches } from '../caches/caches.ts';
 
 /** LimitGuard compares the usage of an account to its limits. */
 export interface LimitGuard {

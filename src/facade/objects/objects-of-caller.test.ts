@@ -5,10 +5,10 @@ import { publicId } from '../../core/ids/ids.ts';
 import { receivingWorkspaceName } from '../../core/ids/invitation-names.ts';
 import { createStore, type Indexers } from '../../kube/store.ts';
 import type { Identity } from '../auth/identity.ts';
+import { INDEXES } from '../caches/indexes.ts';
 import { PARTNER_INTEGRATION_ROUTES } from '../resources/subscriptions/partner-integrations.ts';
 import { ACCOUNT_ROUTES } from '../resources/workspaces/accounts.ts';
 import { WORKSPACE_ROUTES } from '../resources/workspaces/workspaces.ts';
-import { INDEXES } from './indexes.ts';
 
 const ISSUER = 'https://login.example';
 const OTHERS = 1_000;

@@ -1,7 +1,7 @@
 import type { Identity } from '../auth/identity.ts';
 import { mayActFor, mayActForAccount, ownerKeysOf, type Role } from '../auth/ownership.ts';
-import type { Cached } from './cached.ts';
-import type { Caches } from './caches.ts';
+import type { Cached } from '../caches/cached.ts';
+import type { Caches } from '../caches/caches.ts';
 
 /** Object, and the role that the caller has for it. */
 type WithRole<T> = readonly [object: T, role: Role];

@@ -1,6 +1,6 @@
 import { type Refusal, refuseBecause } from '../../http/refusal.ts';
-import type { Cached } from './cached.ts';
-import type { Caches } from './caches.ts';
+import type { Cached } from '../caches/cached.ts';
+import type { Caches } from '../caches/caches.ts';
 
 /** Kinds in a producer workspace whose public id is a hash of the name. */
 type OwnedKind = 'CatalogStream' | 'Package' | 'Integration';

@@ -4,7 +4,7 @@ import type { Owner } from '../../api/owner.ts';
 import { publicId, tenantId } from '../../core/ids/ids.ts';
 import { Refusal } from '../../http/refusal.ts';
 import type { Identity } from '../auth/identity.ts';
-import type { Caches } from './caches.ts';
+import type { Caches } from '../caches/caches.ts';
 import { createOwnership } from './ownership.ts';
 
 const ISSUER = 'https://login.example';

@@ -3,9 +3,9 @@ import { publicId, tenantId } from '../../core/ids/ids.ts';
 import { Refusal } from '../../http/refusal.ts';
 import type { Identity } from '../auth/identity.ts';
 import { mayActFor, mayActForAccount, type Role } from '../auth/ownership.ts';
-import type { Cached } from './cached.ts';
-import type { Caches } from './caches.ts';
-import { spaceOf } from './indexes.ts';
+import type { Cached } from '../caches/cached.ts';
+import type { Caches } from '../caches/caches.ts';
+import { spaceOf } from '../caches/indexes.ts';
 
 /** Replaces an id with an id that does not exist. */
 const NO_ID = '-';

@@ -1,6 +1,6 @@
 import { PAUSED_ANNOTATION } from '../../api/well-known.ts';
 import { Refusal } from '../../http/refusal.ts';
-import type { Cached } from './cached.ts';
+import type { Cached } from '../caches/cached.ts';
 
 /**
  * Refuses changes in a paused workspace, where only calls that close a resource take effect.

@@ -3,8 +3,8 @@ import { createManualClock } from '../../../test/support/manual-clock.ts';
 import { Refusal } from '../../http/refusal.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { KubeError } from '../../kube/kube-error.ts';
-import type { Cached } from './cached.ts';
-import type { Caches } from './caches.ts';
+import type { Cached } from '../caches/cached.ts';
+import type { Caches } from '../caches/caches.ts';
 import { createResourceWriter } from './resource-writer.ts';
 
 const ACTIVATION = { integration: 'globex', groupKey: 'a' };

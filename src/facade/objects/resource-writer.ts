@@ -10,10 +10,10 @@ import type { ObjectName } from '../../kube/object.ts';
 import { type Clock, sleep } from '../../time/clock.ts';
 import { createLocks } from '../../time/locks.ts';
 import { noteChange } from '../audit/changes.ts';
-import { type Cached, RESOURCES } from './cached.ts';
-import type { Caches } from './caches.ts';
+import { type Cached, RESOURCES } from '../caches/cached.ts';
+import type { Caches } from '../caches/caches.ts';
+import { callLimits, fieldManaged, kubeRefusal } from '../caches/kube-failures.ts';
 import { conflictingFields, conflictingFieldsWithin } from './field-conflicts.ts';
-import { callLimits, fieldManaged, kubeRefusal } from './kube-failures.ts';
 import type { LimitGuard } from './limit-guard.ts';
 import { createWaits, type WaitFor } from './wait.ts';
 

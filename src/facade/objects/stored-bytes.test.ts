@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { tenantId } from '../../core/ids/ids.ts';
-import type { Caches } from './caches.ts';
+import type { Caches } from '../caches/caches.ts';
 import { createStoredBytes } from './stored-bytes.ts';
 
 const STREAMS = 150;

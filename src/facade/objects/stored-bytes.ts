@@ -1,7 +1,7 @@
 import { tenantId } from '../../core/ids/ids.ts';
 import type { RoutingReader } from '../../plane/routing-reader.ts';
 import { createSingleFlight } from '../../time/single-flight.ts';
-import type { Caches } from './caches.ts';
+import type { Caches } from '../caches/caches.ts';
 import { fromRedis } from './redis-failures.ts';
 import { useShareOf } from './redis-shares.ts';
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { createManualClock } from '../../../test/support/manual-clock.ts';
-import type { Cached } from './cached.ts';
-import type { Caches } from './caches.ts';
+import type { Cached } from '../caches/cached.ts';
+import type { Caches } from '../caches/caches.ts';
 import { createWaits } from './wait.ts';
 
 type Block = Cached<'Block'>;

@@ -5,8 +5,8 @@ import { PAUSED_ANNOTATION } from '../../api/well-known.ts';
 import { Refusal } from '../../http/refusal.ts';
 import { keyOf } from '../../kube/object.ts';
 import type { Clock } from '../../time/clock.ts';
-import type { Cached } from './cached.ts';
-import type { Caches } from './caches.ts';
+import type { Cached } from '../caches/cached.ts';
+import type { Caches } from '../caches/caches.ts';
 
 /** The maximum time a call waits for the controller. */
 const WAIT_MS = 5_000;

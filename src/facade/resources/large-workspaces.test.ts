@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
 import { publicId } from '../../core/ids/ids.ts';
 import { createStore } from '../../kube/store.ts';
+import { INDEXES, publicIdOf } from '../caches/indexes.ts';
 import type { Route } from '../contract/route.ts';
-import { INDEXES, publicIdOf } from '../objects/indexes.ts';
 import { ACTIVATION_ROUTES } from './activations/activations.ts';
 import { BLOCK_ROUTES } from './blocks/blocks.ts';
 import { PULL_ROUTES } from './inbox/pulling.ts';

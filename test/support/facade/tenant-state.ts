@@ -2,7 +2,7 @@ import * as fc from 'fast-check';
 import type { KindName } from '../../../src/api/kinds/kinds.ts';
 import { FINALIZER } from '../../../src/api/well-known.ts';
 import { activationId, publicId } from '../../../src/core/ids/ids.ts';
-import type { Caches } from '../../../src/facade/objects/caches.ts';
+import type { Caches } from '../../../src/facade/caches/caches.ts';
 import { START_MS } from '../../../src/record/testing/tenant.ts';
 
 export const PARTNERS = ['p0', 'p1', 'p2'] as const;

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import type { KindName } from '../../../src/api/kinds/kinds.ts';
 import { activationId, blockId, publicId, tenantId } from '../../../src/core/ids/ids.ts';
-import { type Caches, createCaches } from '../../../src/facade/objects/caches.ts';
-import { payForLookups } from '../../../src/facade/objects/lookups.ts';
+import { type Caches, createCaches } from '../../../src/facade/caches/caches.ts';
+import { payForLookups } from '../../../src/facade/caches/lookups.ts';
 import type { AnyObject, ObjectName } from '../../../src/kube/object.ts';
 import { createLogger } from '../../../src/telemetry/log.ts';
 import { systemClock } from '../../../src/time/clock.ts';

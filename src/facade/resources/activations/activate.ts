@@ -5,7 +5,7 @@ import { integrationStatus, routeState } from '../../../core/routing/integration
 import { Refusal, refuseBecause } from '../../../http/refusal.ts';
 import type { ObjectName } from '../../../kube/object.ts';
 import { sleep } from '../../../time/clock.ts';
-import type { Cached } from '../../objects/cached.ts';
+import type { Cached } from '../../caches/cached.ts';
 import type { Facade } from '../../objects/facade.ts';
 import { isLimit } from '../../objects/limit-guard.ts';
 import { unknownObject } from '../../objects/owned-objects.ts';

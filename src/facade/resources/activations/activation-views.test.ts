@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { activationId, publicId } from '../../../core/ids/ids.ts';
-import type { Cached } from '../../objects/cached.ts';
+import type { Cached } from '../../caches/cached.ts';
 import { ActivationEntry, activationEntry, judgeActivation, pairOf } from './activation-views.ts';
 
 const lastTransitionTime = '2026-01-01T00:00:00Z';

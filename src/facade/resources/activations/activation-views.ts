@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { activationId, publicId } from '../../../core/ids/ids.ts';
+import type { Cached } from '../../caches/cached.ts';
 import { publicIdField } from '../../contract/fields.ts';
-import type { Cached } from '../../objects/cached.ts';
 import { conditionFor } from '../../objects/wait.ts';
 
 const ActivationState = z.enum(['Active', 'Revoked']).meta({

@@ -3,7 +3,7 @@ import { activationId } from '../../../core/ids/ids.ts';
 import { activationObjectName } from '../../../core/ids/object-names.ts';
 import { Refusal } from '../../../http/refusal.ts';
 import { sleep } from '../../../time/clock.ts';
-import type { Cached } from '../../objects/cached.ts';
+import type { Cached } from '../../caches/cached.ts';
 import type { Facade } from '../../objects/facade.ts';
 import type { OwnedTenant } from '../../objects/ownership.ts';
 import { conditionFor } from '../../objects/wait.ts';

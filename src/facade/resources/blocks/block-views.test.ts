@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { blockId, publicId } from '../../../core/ids/ids.ts';
-import type { Cached } from '../../objects/cached.ts';
+import type { Cached } from '../../caches/cached.ts';
 import { BlockEntry, blockEntry, groupBlocks, namesInBlocks } from './block-views.ts';
 
 const ORDERS = { kind: 'CatalogStream', name: 'orders' } as const;

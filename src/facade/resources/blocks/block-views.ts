@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import type { BlockSpec } from '../../../api/kinds/block.ts';
 import { blockId, publicId } from '../../../core/ids/ids.ts';
+import type { Cached } from '../../caches/cached.ts';
 import { publicIdField } from '../../contract/fields.ts';
-import type { Cached } from '../../objects/cached.ts';
 
 export const BlockEntry = z
   .object({

@@ -5,7 +5,7 @@ import { Refusal } from '../../../http/refusal.ts';
 import type { Permission } from '../../../plane/inbox-reader.ts';
 import type { InboxRef } from '../../../plane/inbox-ref.ts';
 import type { ReplayRefusal } from '../../../plane/replay-prices.ts';
-import type { Cached } from '../../objects/cached.ts';
+import type { Cached } from '../../caches/cached.ts';
 import type { Facade } from '../../objects/facade.ts';
 import { isGrantedTo, type OwnedIntegration } from '../../objects/ownership.ts';
 import { coveringInCaches } from '../subscriptions/live-coverage.ts';

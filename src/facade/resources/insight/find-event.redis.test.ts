@@ -9,7 +9,7 @@ import { inboxRefOf } from '../../../part/inbox/ref-names.ts';
 import { inboxMember } from '../../../plane/inbox-ref.ts';
 import { connectRedis, type RedisClient } from '../../../redis/client.ts';
 import { createLogger } from '../../../telemetry/log.ts';
-import type { Cached } from '../../objects/cached.ts';
+import type { Cached } from '../../caches/cached.ts';
 import type { Facade } from '../../objects/facade.ts';
 import type { OwnedTenant } from '../../objects/ownership.ts';
 import { findEvent } from './find-event.ts';

@@ -2,7 +2,7 @@ import { parsePublicEventId } from '../../../core/ids/public-event-id.ts';
 import { isAfter } from '../../../core/ids/refs.ts';
 import { Refusal } from '../../../http/refusal.ts';
 import type { FoundEvent } from '../../../plane/routing-reader.ts';
-import type { Cached } from '../../objects/cached.ts';
+import type { Cached } from '../../caches/cached.ts';
 import type { Facade } from '../../objects/facade.ts';
 import type { OwnedTenant } from '../../objects/ownership.ts';
 import { fromRedis } from '../../objects/redis-failures.ts';

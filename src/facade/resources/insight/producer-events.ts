@@ -6,13 +6,13 @@ import { dispositionOf, type EventDisposition } from '../../../core/routing/even
 import { type GateVerdict, judgeGate } from '../../../core/routing/gate-verdict.ts';
 import type { HeldReason } from '../../../core/routing/reasons.ts';
 import type { InboxRef } from '../../../plane/inbox-ref.ts';
+import type { Cached } from '../../caches/cached.ts';
+import { publicIdOf } from '../../caches/indexes.ts';
 import { publicIdField } from '../../contract/fields.ts';
 import { type ListName, PageQuery, pageOf, paginate } from '../../contract/page.ts';
 import { type AdditionalPoints, defineRoute } from '../../contract/route.ts';
-import type { Cached } from '../../objects/cached.ts';
 import type { Facade } from '../../objects/facade.ts';
 import { gateOfObjects, integrationRoute } from '../../objects/gate-of-objects.ts';
-import { publicIdOf } from '../../objects/indexes.ts';
 import { fromRedis } from '../../objects/redis-failures.ts';
 import { chooseIntegrations, chooseStream, StreamChoice, StreamName, streamName } from '../streams/stream-choice.ts';
 import { IntegrationName, Reason, shortage } from './explain.ts';

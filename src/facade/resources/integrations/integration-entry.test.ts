@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { integrationStatus } from '../../../core/routing/integration-state.ts';
-import type { Cached } from '../../objects/cached.ts';
+import type { Cached } from '../../caches/cached.ts';
 import {
   IntegrationEntry,
   InvitedIntegration,

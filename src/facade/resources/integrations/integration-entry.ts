@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { publicId, tenantId } from '../../../core/ids/ids.ts';
 import { integrationStatus } from '../../../core/routing/integration-state.ts';
+import type { Cached } from '../../caches/cached.ts';
 import { publicIdField } from '../../contract/fields.ts';
-import type { Cached } from '../../objects/cached.ts';
 
 /** Integration fields that determine its state. */
 type Stated = Pick<Cached<'Integration'>, 'spec' | 'status'>;

@@ -1,6 +1,6 @@
 import { FIELD_MANAGER } from '../../../api/well-known.ts';
 import { addressKey, invitedIntegrationName } from '../../../core/ids/invitation-names.ts';
-import type { Cached } from '../../objects/cached.ts';
+import type { Cached } from '../../caches/cached.ts';
 import type { Facade } from '../../objects/facade.ts';
 import type { OwnedTenant } from '../../objects/ownership.ts';
 import { isOpen } from './integration-entry.ts';

@@ -6,8 +6,8 @@ import { FREE_ACCOUNT_PATTERN, freeAccountName } from '../../../core/ids/invitat
 import { Refusal } from '../../../http/refusal.ts';
 import type { Identity } from '../../auth/identity.ts';
 import { mayActForAccount, ownerKey } from '../../auth/ownership.ts';
+import type { Cached } from '../../caches/cached.ts';
 import { requireRole } from '../../contract/roles.ts';
-import type { Cached } from '../../objects/cached.ts';
 import type { Facade } from '../../objects/facade.ts';
 
 /** Returns true if this entry directly makes the caller an Owner. Groups are not taken into account. */

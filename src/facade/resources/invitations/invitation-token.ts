@@ -6,7 +6,7 @@ import type { IntegrationState } from '../../../core/routing/integration-state.t
 import { integrationStatus } from '../../../core/routing/integration-state.ts';
 import { Refusal } from '../../../http/refusal.ts';
 import type { Identity } from '../../auth/identity.ts';
-import type { Cached } from '../../objects/cached.ts';
+import type { Cached } from '../../caches/cached.ts';
 import type { Facade } from '../../objects/facade.ts';
 import { assertNotPaused } from '../../objects/paused.ts';
 

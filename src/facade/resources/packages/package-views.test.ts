@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { publicId } from '../../../core/ids/ids.ts';
-import type { Cached } from '../../objects/cached.ts';
+import type { Cached } from '../../caches/cached.ts';
 import {
   createdPackage,
   isAsCreated,

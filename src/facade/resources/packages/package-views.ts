@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { publicId } from '../../../core/ids/ids.ts';
+import type { Cached } from '../../caches/cached.ts';
 import { publicIdField } from '../../contract/fields.ts';
-import type { Cached } from '../../objects/cached.ts';
 
 const PackageState = z.enum(['Active', 'Archived']).meta({
   description: "The package's status. Archived packages cannot be given new streams, blocks, or names.",

@@ -4,9 +4,9 @@ import { FIELD_MANAGER } from '../../../api/well-known.ts';
 import { slugOf } from '../../../core/ids/slug.ts';
 import { Refusal } from '../../../http/refusal.ts';
 import type { ObjectName } from '../../../kube/object.ts';
+import type { Cached } from '../../caches/cached.ts';
 import { PageQuery, pageOf, paginate } from '../../contract/page.ts';
 import { defineRoute } from '../../contract/route.ts';
-import type { Cached } from '../../objects/cached.ts';
 import type { Facade } from '../../objects/facade.ts';
 import { findOwned, unknownObject } from '../../objects/owned-objects.ts';
 import {

@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { publicId } from '../../../core/ids/ids.ts';
 import { Refusal } from '../../../http/refusal.ts';
+import type { Cached } from '../../caches/cached.ts';
 import { publicIdField } from '../../contract/fields.ts';
-import type { Cached } from '../../objects/cached.ts';
 import type { Facade } from '../../objects/facade.ts';
 import { findOwned } from '../../objects/owned-objects.ts';
 

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { expect, test } from 'vitest';
 import { turnsOf } from '../../../../test/support/event-loop-turns.ts';
-import type { Cached } from '../../objects/cached.ts';
+import type { Cached } from '../../caches/cached.ts';
 import { listedBytes, listedEntry, pageOfStreams } from './streams.ts';
 
 test('a list entry contains the size and the hash of the payload schema, and not the schema', () => {

@@ -6,10 +6,10 @@ import { publicId, tenantId } from '../../../core/ids/ids.ts';
 import { slugOf } from '../../../core/ids/slug.ts';
 import { refuseBecause } from '../../../http/refusal.ts';
 import { inSlices, type Steps } from '../../../time/slices.ts';
+import type { Cached } from '../../caches/cached.ts';
 import { publicIdField } from '../../contract/fields.ts';
 import { type ListName, PageQuery, pageOf, paginatePrepared } from '../../contract/page.ts';
 import { defineRoute } from '../../contract/route.ts';
-import type { Cached } from '../../objects/cached.ts';
 import { findOwned } from '../../objects/owned-objects.ts';
 
 const spec = CatalogStreamSpec.shape;

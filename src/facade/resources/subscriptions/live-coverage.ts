@@ -1,7 +1,7 @@
 import { publicId } from '../../../core/ids/ids.ts';
 import { coverage } from '../../../core/routing/coverage.ts';
-import type { Cached } from '../../objects/cached.ts';
-import type { Caches } from '../../objects/caches.ts';
+import type { Cached } from '../../caches/cached.ts';
+import type { Caches } from '../../caches/caches.ts';
 import type { OwnedIntegration } from '../../objects/ownership.ts';
 
 /** If more packages than this are blocked for the integration, all packages are listed instead of reading each. */

@@ -4,7 +4,7 @@ import { FIELD_MANAGER } from '../../../api/well-known.ts';
 import { sealedWith } from '../../../core/delivery/seal.ts';
 import { ownedPart } from '../../../kube/managed-fields.ts';
 import { sleep } from '../../../time/clock.ts';
-import type { Cached } from '../../objects/cached.ts';
+import type { Cached } from '../../caches/cached.ts';
 import type { Facade } from '../../objects/facade.ts';
 import { sealsOf } from './subscription-request.ts';
 

@@ -3,7 +3,7 @@ import type { SubscriptionStatus } from '../../../api/kinds/subscription.ts';
 import { createKeyRing } from '../../../core/delivery/key-ring.ts';
 import { signingSecret } from '../../../core/delivery/signing-secret.ts';
 import { publicId } from '../../../core/ids/ids.ts';
-import type { Cached } from '../../objects/cached.ts';
+import type { Cached } from '../../caches/cached.ts';
 import { secretsOf } from './signing-secrets.ts';
 
 const NOW_MS = 1_800_000_000_000;

@@ -6,8 +6,8 @@ import { ROTATION_OVERLAP_MS, signingSecret, signingVersions } from '../../../co
 import { publicId } from '../../../core/ids/ids.ts';
 import { Refusal } from '../../../http/refusal.ts';
 import { ownedPart } from '../../../kube/managed-fields.ts';
+import type { Cached } from '../../caches/cached.ts';
 import { defineRoute } from '../../contract/route.ts';
-import type { Cached } from '../../objects/cached.ts';
 import type { Facade } from '../../objects/facade.ts';
 import type { OwnedIntegration } from '../../objects/ownership.ts';
 import { assertActive } from '../integrations/active-integration.ts';

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import type { KindName } from '../../../api/kinds/kinds.ts';
 import { createHeaderSeals } from '../../../core/delivery/header-seal.ts';
 import { keyRingOf } from '../../../core/delivery/key-ring.ts';
-import type { Cached } from '../../objects/cached.ts';
+import type { Cached } from '../../caches/cached.ts';
 import type { Facade } from '../../objects/facade.ts';
 import type { OwnedIntegration } from '../../objects/ownership.ts';
 import { subscribe } from './subscribe.ts';

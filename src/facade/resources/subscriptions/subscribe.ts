@@ -4,7 +4,7 @@ import { publicId } from '../../../core/ids/ids.ts';
 import { subscriptionObjectName } from '../../../core/ids/object-names.ts';
 import { integrationStatus } from '../../../core/routing/integration-state.ts';
 import { Refusal } from '../../../http/refusal.ts';
-import type { Cached } from '../../objects/cached.ts';
+import type { Cached } from '../../caches/cached.ts';
 import type { Facade } from '../../objects/facade.ts';
 import type { OwnedIntegration } from '../../objects/ownership.ts';
 import { assertActive } from '../integrations/active-integration.ts';

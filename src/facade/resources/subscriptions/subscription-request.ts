@@ -6,7 +6,7 @@ import { publicId } from '../../../core/ids/ids.ts';
 import type { ProblemError } from '../../../core/problems/problem.ts';
 import { Refusal } from '../../../http/refusal.ts';
 import type { ObjectName } from '../../../kube/object.ts';
-import type { Cached } from '../../objects/cached.ts';
+import type { Cached } from '../../caches/cached.ts';
 import type { EndpointChange, EndpointRequest } from './subscription-views.ts';
 
 /** Subscription as sent in a request. */

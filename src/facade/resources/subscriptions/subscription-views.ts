@@ -3,8 +3,8 @@ import { CONDITION, REASON } from '../../../api/condition-reasons.ts';
 import { DeliveryStatus } from '../../../api/delivery-status.ts';
 import { ENDPOINT_DEFAULTS, Endpoint, EndpointHeader } from '../../../api/endpoint.ts';
 import { publicId } from '../../../core/ids/ids.ts';
+import type { Cached } from '../../caches/cached.ts';
 import { publicIdField } from '../../contract/fields.ts';
-import type { Cached } from '../../objects/cached.ts';
 
 const endpoint = Endpoint.shape;
 const header = EndpointHeader.shape;

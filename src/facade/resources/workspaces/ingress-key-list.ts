@@ -2,9 +2,9 @@ import type { IngressKey } from '../../../api/kinds/workspace.ts';
 import { FIELD_MANAGER } from '../../../api/well-known.ts';
 import { Refusal } from '../../../http/refusal.ts';
 import { managersOfItem } from '../../../kube/managed-fields.ts';
-import type { Cached } from '../../objects/cached.ts';
+import type { Cached } from '../../caches/cached.ts';
+import { fieldManaged } from '../../caches/kube-failures.ts';
 import type { Facade } from '../../objects/facade.ts';
-import { fieldManaged } from '../../objects/kube-failures.ts';
 
 const MOST_KEYS = 16;
 const MANAGER = FIELD_MANAGER.facadeKeys;

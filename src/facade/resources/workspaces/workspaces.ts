@@ -3,11 +3,11 @@ import { FIELD_MANAGER } from '../../../api/well-known.ts';
 import { publicId, tenantId } from '../../../core/ids/ids.ts';
 import { Refusal } from '../../../http/refusal.ts';
 import type { Role } from '../../auth/ownership.ts';
+import type { Cached } from '../../caches/cached.ts';
 import { publicIdField } from '../../contract/fields.ts';
 import { PageQuery, pageOf, paginate } from '../../contract/page.ts';
 import { ROLE_MEANINGS, RoleField } from '../../contract/roles.ts';
 import { defineRoute } from '../../contract/route.ts';
-import type { Cached } from '../../objects/cached.ts';
 import { workspacesOf } from '../../objects/objects-of-caller.ts';
 
 const EnableProducer = z

@@ -9,10 +9,10 @@ import { connect } from '../../kube/client.ts';
 import { errorFromStatus } from '../../kube/kube-error.ts';
 import { createLogger } from '../../telemetry/log.ts';
 import { systemClock } from '../../time/clock.ts';
+import { createResourceWriter } from '../objects/resource-writer.ts';
 import { createCaches } from './caches.ts';
 import { kubeRefusal } from './kube-failures.ts';
 import { createLiveLists } from './live-lists.ts';
-import { createResourceWriter } from './resource-writer.ts';
 
 const answer = (status: number, reason: string, message: string, causes: object[] = []) =>
   kubeRefusal(errorFromStatus('PATCH /x', status, { kind: 'Status', reason, message, details: { causes } }));
