@@ -160,10 +160,15 @@ const RULES: Readonly<Record<string, Rule>> = {
   'dataplane/dispatcher': {
     rooms: 'api core/delivery core/events telemetry http plane hints accounts dataplane dataplane/dispatcher/http',
   },
+  'dataplane/parts/claims': {
+    rooms: `
+      core/ids core/delivery core/events telemetry redis part part/log part/gate part/claims part/inbox dataplane/dispatcher
+    `,
+  },
   'dataplane/parts': {
     rooms: `
-      core/ids core/delivery core/events time telemetry redis/connection redis plane series part part/log part/catchup
-      part/sweep part/stored part/tokens part/gate part/claims part/inbox part/members dataplane/dispatcher
+      time telemetry redis/connection redis plane series part part/log part/catchup part/sweep part/stored part/tokens
+      part/claims part/members dataplane/dispatcher dataplane/parts/claims
     `,
   },
   'dataplane/sandbox': {

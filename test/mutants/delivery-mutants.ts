@@ -4,6 +4,7 @@ const CORE = 'src/core/delivery/';
 const DISPATCHER = 'src/dataplane/dispatcher/';
 const DELIVER = `${DISPATCHER}deliver`;
 const PARTS = 'src/dataplane/parts/';
+const CLAIMS = `${PARTS}claims/`;
 const NETWORK = `${CORE}network`;
 
 type Change = readonly [name: string, from: string, to: string];
@@ -40,18 +41,18 @@ export const DELIVERY_MUTANTS: readonly Mutant[] = [
     ['an event is sent although its claim was taken over', ' || deps.holdsClaims?.() === false', ''],
     ['a test event disables an endpoint', "result.outcome === 'disabled' && !isTest", "result.outcome === 'disabled'"],
   ]),
-  ...deliveryMutantsOf(`${DISPATCHER}subscription.ts`, `${PARTS}opened-slots.test.ts`, [
+  ...deliveryMutantsOf(`${DISPATCHER}subscription.ts`, `${CLAIMS}opened-slots.test.ts`, [
     [
       'the previous signature is never removed',
       'signing.length > 1 ? (rotatedAtMs ?? 0) + ROTATION_OVERLAP_MS : Number.POSITIVE_INFINITY',
       'Number.POSITIVE_INFINITY',
     ],
   ]),
-  ...deliveryMutantsOf(`${PARTS}opened-slots.ts`, `${PARTS}opened-slots.test.ts`, [
+  ...deliveryMutantsOf(`${CLAIMS}opened-slots.ts`, `${CLAIMS}opened-slots.test.ts`, [
     ['the previous secret is used after its overlap', ' && wallMs() < known.subscription.validUntilMs', ''],
     ['events are sent to the endpoint of another slot', ' || slotOf(owner.subscription, owner.inc) !== slot', ''],
   ]),
-  ...deliveryMutantsOf(`${PARTS}slot-queues.ts`, `${PARTS}slot-queues.test.ts`, [
+  ...deliveryMutantsOf(`${CLAIMS}slot-queues.ts`, `${CLAIMS}slot-queues.test.ts`, [
     [
       'a busy subscription uses the previous secret after its overlap',
       '      if (deps.wallMs() >= opened.subscription.validUntilMs) return askToOpen(slot);\n',
@@ -62,7 +63,7 @@ export const DELIVERY_MUTANTS: readonly Mutant[] = [
     ['a subscription sends all of its events before others', 'work(slot, 1)', 'work(slot)'],
     ['a held subscription is sent events', "      if (opened.row.send !== 'open') return giveBackAll(slot);\n", ''],
   ]),
-  ...deliveryMutantsOf(`${PARTS}claim-book.ts`, `${PARTS}claim-book.test.ts`, [
+  ...deliveryMutantsOf(`${CLAIMS}claim-book.ts`, `${CLAIMS}claim-book.test.ts`, [
     ['a result that could not be written is lost', 'ended = [...writing, ...ended];', 'ended = [...ended];'],
   ]),
   ...deliveryMutantsOf(`${PARTS}push-count.ts`, `${PARTS}push-count.test.ts`, [
@@ -89,7 +90,7 @@ export const DELIVERY_MUTANTS: readonly Mutant[] = [
       "for (const sha256 of secretKeys) keys[sha256] ??= '';",
     ],
   ]),
-  ...deliveryMutantsOf(`${PARTS}slot-queues.ts`, `${PARTS}slot-queues.test.ts`, [
+  ...deliveryMutantsOf(`${CLAIMS}slot-queues.ts`, `${CLAIMS}slot-queues.test.ts`, [
     ['a subscription that could not be opened once is never opened again', '    slot.version = undefined;\n', ''],
   ]),
   ...deliveryMutantsOf('src/part/claims/evict.lua', 'src/part/owner/recovery.redis.test.ts', [

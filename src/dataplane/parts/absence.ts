@@ -1,4 +1,4 @@
-import type { ClaimBook } from './claim-book.ts';
+import type { ClaimBook } from './claims/claim-book.ts';
 import type { RoomShare } from './room.ts';
 
 /** The interval for checking a removed part, in case the message about its return was lost. */

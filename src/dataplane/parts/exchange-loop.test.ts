@@ -1,9 +1,9 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import type { Exchange, ExchangeAnswer } from '../../part/claims/exchange.ts';
 import type { Claim } from '../../part/claims/message.ts';
-import { createClaimBook } from './claim-book.ts';
+import { createClaimBook } from './claims/claim-book.ts';
+import type { HeldClaim } from './claims/held-claim.ts';
 import { createExchangeLoop } from './exchange-loop.ts';
-import type { HeldClaim } from './held-claim.ts';
 import type { PartWorkerDeps } from './part-worker-deps.ts';
 import { createPushCount } from './push-count.ts';
 import { createRoom, type RoomShare } from './room.ts';

@@ -3,7 +3,7 @@ import type { ExchangeAnswer } from '../../part/claims/exchange.ts';
 import type { Part } from '../../part/keys.ts';
 import { backoffMs } from '../../time/backoff.ts';
 import { createAbsence } from './absence.ts';
-import type { ClaimBook } from './claim-book.ts';
+import type { ClaimBook } from './claims/claim-book.ts';
 import type { PartWorkerDeps } from './part-worker-deps.ts';
 import type { PushCount } from './push-count.ts';
 import { createPushSearch } from './push-search.ts';

@@ -9,7 +9,7 @@ import type { DeliveryNews } from '../../plane/delivery-news.ts';
 import type { PushConnection } from '../../redis/connection/push-connection.ts';
 import type { PacedStarts } from '../../time/paced-starts.ts';
 import type { DeliverDeps } from '../dispatcher/deliver.ts';
-import type { SlotOpening } from './opened-slots.ts';
+import type { SlotOpening } from './claims/opened-slots.ts';
 import type { PartTally } from './part-metrics.ts';
 import type { Room } from './room.ts';
 import type { Activity } from './upkeep.ts';

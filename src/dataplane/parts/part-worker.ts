@@ -4,17 +4,17 @@ import { type Part, partKeys } from '../../part/keys.ts';
 import { createElapsedClock } from '../../time/elapsed-clock.ts';
 import { startSpreadInterval } from '../../time/spread-interval.ts';
 import { createAdvancing } from './advancing.ts';
-import { createAttempt } from './attempt.ts';
 import { createBodyShare, createReadBody } from './body-reader.ts';
-import { createClaimBook } from './claim-book.ts';
+import { createAttempt } from './claims/attempt.ts';
+import { createClaimBook } from './claims/claim-book.ts';
+import type { HeldClaim } from './claims/held-claim.ts';
+import { createIsReplaced, createOpenSlots, type OpenedSlot } from './claims/opened-slots.ts';
+import { createSlotQueues, released } from './claims/slot-queues.ts';
 import { createExchangeLoop } from './exchange-loop.ts';
-import type { HeldClaim } from './held-claim.ts';
-import { createIsReplaced, createOpenSlots, type OpenedSlot } from './opened-slots.ts';
 import { createPartClock } from './part-clock.ts';
 import type { ReturnCause } from './part-metrics.ts';
 import type { PartWorkerDeps } from './part-worker-deps.ts';
 import { createPushCount } from './push-count.ts';
-import { createSlotQueues, released } from './slot-queues.ts';
 import { createWatch, READY_MS } from './watch.ts';
 
 /**

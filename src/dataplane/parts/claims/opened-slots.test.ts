@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest';
-import { createKeyRing } from '../../core/delivery/key-ring.ts';
-import { ROTATION_OVERLAP_MS } from '../../core/delivery/signing-secret.ts';
-import { sealSlotEndpoint } from '../../core/delivery/slot-endpoint.ts';
-import { rowText } from '../../part/gate/subscription-row.ts';
-import { type Part, partKeys, slotOf } from '../../part/keys.ts';
-import type { Logger } from '../../telemetry/log.ts';
+import { createKeyRing } from '../../../core/delivery/key-ring.ts';
+import { ROTATION_OVERLAP_MS } from '../../../core/delivery/signing-secret.ts';
+import { sealSlotEndpoint } from '../../../core/delivery/slot-endpoint.ts';
+import { rowText } from '../../../part/gate/subscription-row.ts';
+import { type Part, partKeys, slotOf } from '../../../part/keys.ts';
+import type { Logger } from '../../../telemetry/log.ts';
 import { createOpenSlots } from './opened-slots.ts';
 
 const PART: Part = { tenant: 'ten_a', queue: 'orders', gen: 'g', number: 0 };

@@ -1,11 +1,11 @@
-import type { KeyRing } from '../../core/delivery/key-ring.ts';
-import { parseSlotEndpoint } from '../../core/delivery/slot-endpoint.ts';
-import { parseRow, type SubscriptionRow } from '../../part/gate/subscription-row.ts';
-import { type Part, partKeys, slotOf } from '../../part/keys.ts';
-import type { RedisClient } from '../../redis/client.ts';
-import { createLimitedLog } from '../../telemetry/limited-log.ts';
-import type { Logger } from '../../telemetry/log.ts';
-import { type OpenSubscription, openSubscription } from '../dispatcher/subscription.ts';
+import type { KeyRing } from '../../../core/delivery/key-ring.ts';
+import { parseSlotEndpoint } from '../../../core/delivery/slot-endpoint.ts';
+import { parseRow, type SubscriptionRow } from '../../../part/gate/subscription-row.ts';
+import { type Part, partKeys, slotOf } from '../../../part/keys.ts';
+import type { RedisClient } from '../../../redis/client.ts';
+import { createLimitedLog } from '../../../telemetry/limited-log.ts';
+import type { Logger } from '../../../telemetry/log.ts';
+import { type OpenSubscription, openSubscription } from '../../dispatcher/subscription.ts';
 
 /** A subscription of a part, read from its row and its sealed endpoint. */
 export interface OpenedSlot {

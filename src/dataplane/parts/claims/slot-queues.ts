@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Completion } from '../../part/claims/exchange.ts';
+import type { Completion } from '../../../part/claims/exchange.ts';
 import type { HeldClaim } from './held-claim.ts';
 import type { OpenedSlot, OpenSlots } from './opened-slots.ts';
 

@@ -1,5 +1,5 @@
-import type { Completion } from '../../part/claims/exchange.ts';
-import { isAlone } from '../../part/claims/message.ts';
+import type { Completion } from '../../../part/claims/exchange.ts';
+import { isAlone } from '../../../part/claims/message.ts';
 import type { HeldClaim } from './held-claim.ts';
 
 /** This number of completions is written immediately, even if nothing is waiting for them. */

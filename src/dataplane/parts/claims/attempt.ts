@@ -1,12 +1,12 @@
-import { type EventMeta, parseEventMeta } from '../../core/events/event-meta.ts';
-import { isTestRef, testEvent } from '../../core/events/test-event.ts';
-import { refMs } from '../../core/ids/refs.ts';
-import type { Completion } from '../../part/claims/exchange.ts';
-import { inboxRefOf } from '../../part/inbox/ref-names.ts';
-import type { Part } from '../../part/keys.ts';
-import { eventIdOf } from '../../part/log/event-id.ts';
-import { type DeliverDeps, deliver, type StoredEvent } from '../dispatcher/deliver.ts';
-import { eventHeaders } from '../dispatcher/headers.ts';
+import { type EventMeta, parseEventMeta } from '../../../core/events/event-meta.ts';
+import { isTestRef, testEvent } from '../../../core/events/test-event.ts';
+import { refMs } from '../../../core/ids/refs.ts';
+import type { Completion } from '../../../part/claims/exchange.ts';
+import { inboxRefOf } from '../../../part/inbox/ref-names.ts';
+import type { Part } from '../../../part/keys.ts';
+import { eventIdOf } from '../../../part/log/event-id.ts';
+import { type DeliverDeps, deliver, type StoredEvent } from '../../dispatcher/deliver.ts';
+import { eventHeaders } from '../../dispatcher/headers.ts';
 import type { HeldClaim, HeldEvent, KnownEvent } from './held-claim.ts';
 import type { OpenedSlot } from './opened-slots.ts';
 

@@ -1,7 +1,7 @@
 import { getHeapSpaceStatistics, setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { expect, test } from 'vitest';
-import type { Claim } from '../../part/claims/message.ts';
+import type { Claim } from '../../../part/claims/message.ts';
 import { createClaimBook } from './claim-book.ts';
 import type { HeldClaim } from './held-claim.ts';
 

@@ -1,6 +1,6 @@
-import type { EventMeta } from '../../core/events/event-meta.ts';
-import type { Claim, ClaimedEvent } from '../../part/claims/message.ts';
-import type { EventHeaders } from '../dispatcher/headers.ts';
+import type { EventMeta } from '../../../core/events/event-meta.ts';
+import type { Claim, ClaimedEvent } from '../../../part/claims/message.ts';
+import type { EventHeaders } from '../../dispatcher/headers.ts';
 
 /** The data of an event that is shared by all of its subscriptions. */
 export interface KnownEvent {

@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { expect, test, vi } from 'vitest';
-import type { Completion } from '../../part/claims/exchange.ts';
+import type { Completion } from '../../../part/claims/exchange.ts';
 import type { HeldClaim } from './held-claim.ts';
 import type { OpenedSlot } from './opened-slots.ts';
 import { createSlotQueues } from './slot-queues.ts';
