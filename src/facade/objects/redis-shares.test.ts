@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { createManualClock } from '../../../test/support/manual-clock.ts';
 import { Refusal } from '../../http/refusal.ts';
@@ -103,4 +104,45 @@ test('closing changes are never refused and never wait', async () => {
   change({ closes: true, scripts: 10 });
   await clock.advance(0);
   expect(changed()).toBe(102);
+});
+
+test('an account only starts a few reads in each turn of the event loop, at once or after waiting', async () => {
+  const timers: (() => void)[] = [];
+  const setTimer = (run: () => void) => {
+    timers.push(run);
+    return () => {};
+  };
+  const shares = createRedisShares({ nowMs: () => 0, setTimer }, () => {});
+  let turn = 0;
+  let hasEnded = false;
+  const count = () => {
+    turn++;
+    if (!hasEnded) setImmediate(count);
+  };
+  setImmediate(count);
+  const startedIn: Record<'evil' | 'good', number[]> = { evil: [], good: [] };
+  const read = (account: 'evil' | 'good', reads: number) =>
+    useShareOf({ account }, () =>
+      Promise.all(
+        Array.from({ length: reads }, async () => {
+          const end = await shares.reading(MASTER, 'find-event');
+          startedIn[account].push(turn);
+          end?.(1_000);
+        }),
+      ),
+    );
+  const calls = [read('evil', 60), read('evil', 61), read('good', 3)];
+  while (startedIn.evil.length < 101) await nextTurn();
+  expect(startedIn.good).toEqual([0, 0, 0]);
+  expect(startedIn.evil).toEqual(Array.from({ length: 101 }, (_, n) => Math.floor(n / 8)));
+
+  // The event loop was busy, so that the waiting times of all other reads have ended.
+  await nextTurn();
+  const firstTurn = turn;
+  for (const run of timers) run();
+  await Promise.all(calls);
+  hasEnded = true;
+  expect(startedIn.evil.slice(101).map(each => each - firstTurn)).toEqual(
+    Array.from({ length: 20 }, (_, n) => Math.floor(n / 8)),
+  );
 });
