@@ -27,6 +27,22 @@ export const SHARE_MUTANTS: readonly Mutant[] = [
       `${INGRESS}sender-limits.test.ts`,
     ],
   ]),
+  ...mutantsOf(`${INGRESS}request-body.ts`, [
+    [
+      'a body begins to arrive without room for its end',
+      'holding.take(taken)',
+      'holding.take(0)',
+      `${INGRESS}request-body.test.ts`,
+    ],
+  ]),
+  ...mutantsOf('src/kube/namespace-watch.ts', [
+    [
+      'a new leader lists all namespaces at once',
+      'const LISTS_AT_ONCE = 12',
+      'const LISTS_AT_ONCE = 10_000',
+      'src/kube/namespaced-views.test.ts',
+    ],
+  ]),
   ...mutantsOf(`${INGRESS}memory/memory-shares.ts`, [
     [
       'an account within its share is refused',
@@ -100,6 +116,12 @@ export const SHARE_MUTANTS: readonly Mutant[] = [
       'isStopping ? 0 : room.limit(holds, want)',
       'isStopping ? 0 : 4_608',
       'src/dataplane/parts/shared-trouble.redis.test.ts',
+    ],
+    [
+      'a part does not use the room that others have left during its exchange',
+      'isStopping || claimed < limit - holds + written ? want : undefined',
+      'want',
+      'src/dataplane/parts/exchange-loop.test.ts',
     ],
   ]),
   ...mutantsOf(`${FACADE}contract/rate-limit.ts`, [
