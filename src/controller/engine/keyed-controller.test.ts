@@ -97,6 +97,21 @@ describe('keyed controller', () => {
     await running;
   });
 
+  it('shares the turns of the event loop with other controllers', async () => {
+    let processed = 0;
+    const all = [1, 2, 3].map(() => start({ workers: 4, reconcile: async () => void processed++ }));
+    for (const { controller } of all) for (let i = 0; i < 1_000; i++) controller.enqueue(`key-${i}`);
+    let most = 0;
+    for (let last = 0; processed < 3_000; last = processed) {
+      await new Promise(setImmediate);
+      most = Math.max(most, processed - last);
+    }
+    // This can include the end of one turn and the beginning of the next one. Separately, they would process 768.
+    expect(most).toBeLessThan(600);
+    for (const { stop } of all) stop.abort();
+    await Promise.all(all.map(({ running }) => running));
+  });
+
   it('only determines the keys of a change when they are added', async () => {
     const reflected = createReflected<AnyObject>({ project: object => object, log: createLogger({ level: 'silent' }) });
     let determined = 0;

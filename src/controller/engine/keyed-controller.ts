@@ -32,7 +32,7 @@ export type KeySource = {
   readonly keys: () => Iterable<string>;
 };
 
-/** The number of keys that a controller processes before its workers let the event loop perform everything else. */
+/** The maximum number of keys that all controllers process in a single turn of the event loop. */
 const KEYS_PER_TURN = 256;
 
 /** The number of keys that are added immediately. */
@@ -160,21 +160,24 @@ function createFailureLog({ nowMs }: Clock) {
 }
 
 /**
- * Returns a function that all workers call after each key. A reconciliation that has nothing to write does not wait for
+ * Creates a function that all workers call after each key. A reconciliation that has nothing to write does not wait for
  * anything else.
  */
 function createPauses(): () => Promise<void> {
-  let processed = 0;
-  let pause: Promise<void> | undefined;
+  let turn: { readonly over: Promise<void>; keys: number } | undefined;
   return async () => {
-    if (++processed < KEYS_PER_TURN) return;
-    pause ??= nextTurn().then(() => {
-      processed = 0;
-      pause = undefined;
-    });
-    await pause;
+    turn ??= {
+      over: nextTurn().then(() => {
+        turn = undefined;
+      }),
+      keys: 0,
+    };
+    if (++turn.keys >= KEYS_PER_TURN) await turn.over;
   };
 }
+
+/** All controllers take turns, because they share an event loop. */
+const letOthersRun = createPauses();
 
 /**
  * Creates a controller that reconciles keys. Failed reconciliations are retried. A key can be any string, such as
@@ -185,7 +188,6 @@ export function createKeyedController(options: KeyedControllerOptions): Controll
   const { name, clock, metrics, sources = [], workers = 1, retry, isDeletion } = options;
   const base = options.log.child({ controller: name });
   const logFailure = createFailureLog(clock);
-  const letOthersRun = createPauses();
   let queue: WorkQueue | undefined;
 
   /** Reconciles a key a single time. If requested by the result, the key is enqueued again. */
