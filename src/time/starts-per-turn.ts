@@ -35,7 +35,10 @@ export function createStartsPerTurn(
   return {
     take(owner) {
       const queue = waiting.get(owner);
-      if (queue === undefined && (started.get(owner) ?? 0) < most) return void count(owner, 1);
+      if (queue === undefined && (started.get(owner) ?? 0) < most) {
+        count(owner, 1);
+        return undefined;
+      }
       return new Promise(resolve => {
         if (queue === undefined) waiting.set(owner, [resolve]);
         else queue.push(resolve);
