@@ -59,10 +59,7 @@ export function createTenants(deps: TenantsDeps) {
       await between(name, drop, leaves);
       removed.add(uid);
     },
-    /**
-     * Returns true if `remove` has been called for the object. In this case, the object must not be added to the routes
-     * again.
-     */
+    /** Returns true if `remove` has been called for the object, so that it is not added to the routes again. */
     isRemoved,
     names: (): string[] => [...tenants.keys()],
     compiled: (name: string) => tenants.get(name)?.compiled,

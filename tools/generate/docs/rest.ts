@@ -42,6 +42,12 @@ export function renderOpenApi(): string {
 
 const bullets = (lines: readonly string[]) => lines.map(line => `- ${line}`).join('\n');
 
+const PRICES = [
+  '**Most calls** cost 1 point. Calls that read or change many objects or events cost 5 points. Calls that may need to read thousands of them cost 10 points. Listing, skipping, recovering, and replaying many events costs more. You can find the price in the description of each call.',
+  '**Bodies**: A call costs at least 1 point for every 128 KiB of its body. A body without `Content-Length` costs as much as the largest body that the call accepts.',
+  '**Unknown ids**: A call to a workspace, account, or receiving integration that is unknown or belongs to somebody else costs 20 more points. Each unknown stream key, and each unknown id of a package, stream, integration, or subscription, also costs 20 more points.',
+];
+
 /** Renders docs/rest.md: every call of `/waas`, by tag. */
 export function renderRest(): string {
   const document = describeRoutes(ROUTES, VERSION);
@@ -91,11 +97,7 @@ export function renderRest(): string {
       ],
     ),
     'A call has this price:',
-    bullets([
-      '**Most calls** cost 1 point. Calls that read or change many objects or events cost 5 points. Calls that may need to read thousands of them cost 10 points. Listing, skipping, recovering, and replaying many events costs more. You can find the price in the description of each call.',
-      '**Bodies**: A call costs at least 1 point for every 128 KiB of its body. A body without `Content-Length` costs as much as the largest body that the call accepts.',
-      '**Unknown ids**: A call to a workspace, account, or receiving integration that is unknown or belongs to somebody else costs 20 more points. Each unknown stream key, and each unknown id of a package, stream, integration, or subscription, also costs 20 more points.',
-    ]),
+    bullets(PRICES),
     "Calls count for the account of the workspace (or of the integration's receiving workspace). Points are added back at a constant rate.",
     'If your token is valid, you can find your limits in two headers of the response (as in draft-ietf-httpapi-ratelimit-headers):',
     table(
