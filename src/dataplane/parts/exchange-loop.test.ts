@@ -32,14 +32,14 @@ afterEach(() => {
 });
 
 /** Starts a loop whose exchanges are answered by the test. */
-function start(room: RoomShare = createRoom(100).join('ten_a')) {
+function start(room: RoomShare = createRoom(100).join('ten_a'), answer = ANSWER) {
   const book = createClaimBook();
   const answers: (() => void)[] = [];
   const calls: { readonly ended: number; readonly most: number; readonly limit: number }[] = [];
   const exchange: Exchange = (_part, { limit }, completions, most) =>
     new Promise(resolve => {
       calls.push({ ended: completions.length, most, limit });
-      answers.push(() => resolve(ANSWER));
+      answers.push(() => resolve(answer));
     });
   const monotonicMs = () => Date.now();
   const loop = createExchangeLoop({
@@ -141,4 +141,24 @@ test('an exchange that had no room for another claim is repeated if others have 
   answers[1]?.();
   await vi.advanceTimersByTimeAsync(7);
   expect(calls).toHaveLength(2);
+});
+
+test('it is also repeated if its room was only used by pushes that were not read yet', async () => {
+  const room = createRoom(70);
+  const [share, other] = [room.join('ten_a'), room.join('ten_a')];
+  const { loop, book, calls, answers, held } = start(share, { ...ANSWER, pushed: 1 });
+  const claims = Array.from({ length: 31 }, (_, i): HeldClaim => ({ ...held, claim: { ...held.claim, lane: `${i}` } }));
+  for (const each of claims) book.take(each);
+  share.take(31);
+  other.reserve(4);
+  for (const each of claims.slice(0, 5)) {
+    book.end(each, { lane: each.claim.lane, ref: '1', outcome: 'delivered', reason: '200', latencyMs: 1 });
+  }
+  loop.completed();
+  await vi.advanceTimersByTimeAsync(7);
+  expect(calls).toMatchObject([{ ended: 5, limit: 27 }]);
+  other.give(0);
+  answers[0]?.();
+  await vi.advanceTimersByTimeAsync(7);
+  expect(calls).toMatchObject([{}, { ended: 0, limit: 31 }]);
 });

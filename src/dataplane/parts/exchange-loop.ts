@@ -225,8 +225,8 @@ export function createExchangeLoop(options: {
     if (answer.more && !isStopping) isWanted = true;
     if (answer.answer !== 'OK') wantLater();
     options.onAnswer(answer, sentMs);
-    const claimed = answer.events.reduce((sum, { claims }) => sum + claims.length, 0);
-    room.give(written, isStopping || claimed < limit - holds + written ? want : undefined);
+    const takenOrUnread = answer.events.reduce((sum, { claims }) => sum + claims.length, answer.pushed - seen.pushed);
+    room.give(written, isStopping || takenOrUnread < limit - holds + written ? want : undefined);
     if (stopping !== undefined && isStopping && !stopping.isToldOf) {
       stopping.isToldOf = true;
       reclaimWanted = true;
