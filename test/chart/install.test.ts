@@ -204,7 +204,7 @@ describe('a release under another name and namespace', () => {
     };
     const before = await uid();
     const ended = target.helm(['uninstall', 'blue', '--namespace=events'], { kubeconfig: target.cluster.kubeconfig });
-    await expect.poll(uid, { timeout: 30_000 }).not.toMatch(new RegExp(`^(${before})?$`));
+    await expect.poll(uid, { timeout: 30_000, interval: 250 }).not.toMatch(new RegExp(`^(${before})?$`));
     const time = new Date().toISOString().replace(/\.\d+Z$/, 'Z');
     const conditions = outcome === 'Failed' ? ['FailureTarget', 'Failed'] : ['SuccessCriteriaMet', 'Complete'];
     const status = {

@@ -14,6 +14,9 @@ import { outputOf } from './support/helm.ts';
 import { type InstalledRights, installRights, linesOf, listRights } from './support/rights.ts';
 import { VALUE_SETS } from './support/value-sets.ts';
 
+/** A policy is in effect after a second. Each try is a command. */
+const SOON = { timeout: 20_000, interval: 250 };
+
 interface Account {
   readonly role: string;
   /** Cluster-wide permissions, and permissions that are only granted in the release namespace. */
@@ -88,7 +91,7 @@ describe.each(Object.entries(ACCOUNTS))('%s: kubectl auth can-i --list', (name, 
     };
     const denied = expect.stringContaining(`ValidatingAdmissionPolicy '${release}-tenant-bindings'`);
     const inRelease = () => bind('tenant-view', release);
-    await expect.poll(inRelease, { timeout: 20_000 }).toMatchObject({ code: 1, stderr: denied });
+    await expect.poll(inRelease, SOON).toMatchObject({ code: 1, stderr: denied });
     for (const role of ['tenant-edit', 'tenant-secrets', 'tenant-view']) {
       expect(await bind(role, 'kube-system')).toMatchObject({ code: 1, stderr: denied });
       expect(await bind(role, workspace)).toMatchObject({ code: 0 });
@@ -111,7 +114,7 @@ describe.each(Object.entries(ACCOUNTS))('%s: kubectl auth can-i --list', (name, 
     const forged = () => create('eve', namespace, { name: 'sluice-controller', labels });
     // Each release in the cluster has such a policy, and it applies to all of them.
     const denied = expect.stringMatching(/ValidatingAdmissionPolicy '[\w-]+-leases'/);
-    await expect.poll(forged, { timeout: 20_000 }).toMatchObject({ code: 1, stderr: denied });
+    await expect.poll(forged, SOON).toMatchObject({ code: 1, stderr: denied });
     expect(await create('eve', namespace, { name: 'sluice-controller' })).toMatchObject({ code: 0 });
     expect(await create('eve', namespace, { name: 'other', labels })).toMatchObject({ code: 0 });
     const [{ role } = { role: '' }] = accounts;

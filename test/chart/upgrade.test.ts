@@ -40,7 +40,7 @@ test('only an installation searches the cluster for other installations, unless 
     });
   // The authorizer learns of the binding by a watch.
   const upgrade = () => run('upgrade', 'sluice', CHART, '--namespace=events');
-  await expect.poll(upgrade, { timeout: 20_000 }).toMatchObject({ code: 0 });
+  await expect.poll(upgrade, { timeout: 20_000, interval: 500 }).toMatchObject({ code: 0 });
   const install = ['install', 'green', CHART, '--namespace=green-system', '--set=instance=green,crds.enabled=false'];
   expect((await run(...install)).stderr).toContain('cannot list resource "clusterrolebindings"');
   expect(await run(...install, '--set=instanceCheck=false')).toMatchObject({ code: 0 });

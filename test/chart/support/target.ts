@@ -39,7 +39,9 @@ export async function openTarget(options: Parameters<typeof startCluster>[0] = {
     kubectl: async (...args) => outputOf(await cluster.kubectl(args)),
     refusalOf,
     isRefused: async account =>
-      expect.poll(() => refusalOf(account), { timeout: 20_000 }).toContain('can only create accounts with the plan'),
+      expect
+        .poll(() => refusalOf(account), { timeout: 20_000, interval: 250 })
+        .toContain('can only create accounts with the plan'),
     stop: async () => {
       await cluster.stop();
       await folder.remove();

@@ -97,7 +97,8 @@ export async function redisCommand(
   name: string,
   ...args: (string | number | Buffer)[]
 ): Promise<unknown> {
-  const client = new Redis(port, '127.0.0.1', { lazyConnect: true, retryStrategy: () => null });
+  const options = { lazyConnect: true, retryStrategy: () => null, disableClientInfo: true };
+  const client = new Redis(port, '127.0.0.1', options);
   // connect() has already reported the refused connection.
   client.on('error', () => {});
   try {

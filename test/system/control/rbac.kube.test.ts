@@ -273,7 +273,9 @@ describe('sluice-admin', () => {
     try {
       expect(await kubectl(['apply', '-f', '-'], { stdin: policy })).toMatchObject({ code: 0 });
       const isRefused = async () => (await create('redis-operator', `--as=${PLATFORM}`)).stderr;
-      await expect.poll(isRefused, { timeout: 45_000 }).toContain('the name of a Workspace must start with ws-');
+      await expect
+        .poll(isRefused, { timeout: 45_000, interval: 250 })
+        .toContain('the name of a Workspace must start with ws-');
       expect(await create('ws-acme', `--as=${PLATFORM}`)).toMatchObject({ code: 0 });
       expect(await create('redis-operator')).toMatchObject({ code: 0 });
     } finally {

@@ -15,6 +15,9 @@ import { kubectl } from '../support/world.ts';
  */
 const REPAIRED_WITHIN_MS = 200_000;
 
+/** The pause between two looks at the control state. Each of them sends 30 commands on connections of their own. */
+const EVERY_MS = 1_000;
+
 const TENANT = tenantId(PRODUCER);
 const KEYS = {
   t: tenantKeys(TENANT),
@@ -94,7 +97,7 @@ async function waitForPasses(count: number): Promise<void> {
   const before = await passes();
   await eventually('the audits are completed', async () => (await passes()) > before + count, {
     withinMs: (count + 1) * REPAIRED_WITHIN_MS,
-    everyMs: 500,
+    everyMs: EVERY_MS,
   });
 }
 
@@ -148,7 +151,7 @@ it.each([
   const { tookMs } = await eventually(
     'the control state is repaired',
     async () => JSON.stringify(await dump()) === JSON.stringify(before),
-    { withinMs: REPAIRED_WITHIN_MS, everyMs: 200 },
+    { withinMs: REPAIRED_WITHIN_MS, everyMs: EVERY_MS },
   );
   console.log(`${damages.length} kinds of damage: repaired after ${Math.round(tookMs)} ms`);
   // An audit in progress may already have checked this data before it was damaged.
@@ -173,7 +176,7 @@ it('repairs all kinds of damage of a part and of the list of parts', async () =>
   await redis('HDEL', keys, 'red');
   await redis('HSET', keys, 'black', `${slot}${'0'.repeat(15)}`);
   const isWhole = async () => JSON.stringify(await dump()) === JSON.stringify(before);
-  const repaired = { withinMs: REPAIRED_WITHIN_MS, everyMs: 200 };
+  const repaired = { withinMs: REPAIRED_WITHIN_MS, everyMs: EVERY_MS };
   await eventually('the control state is repaired', isWhole, repaired);
   for (const [at, what] of kinds.entries()) {
     await eventually(`${what} is counted`, async () => (await counted(what)) > (counts[at] as number));
@@ -190,7 +193,7 @@ it('repairs the loss of a whole slot even if no event uses it', async () => {
   for (const key of lost) await redis('DEL', key);
   await eventually('the slot is repaired', async () => JSON.stringify(await dump()) === JSON.stringify(before), {
     withinMs: REPAIRED_WITHIN_MS,
-    everyMs: 200,
+    everyMs: EVERY_MS,
   });
   await isDelivered('after-the-slot', 'green', ['ada', 'bob']);
 });

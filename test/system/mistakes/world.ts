@@ -1,5 +1,4 @@
 import { KINDS } from '../../../src/api/kinds/kinds.ts';
-import { connect } from '../../../src/kube/client.ts';
 import type { AnyObject } from '../../../src/kube/object.ts';
 import { resourceOf, SECRETS } from '../../../src/kube/resource.ts';
 import type { Cluster } from '../../support/kubernetes/cluster.ts';
@@ -7,6 +6,7 @@ import type { Sluice } from '../../support/sluice.ts';
 import { makeSpecimens, type Specimens } from '../rest/contract/specimens.ts';
 import { type FacadeWorld, openFacadeWorld } from '../rest/support/facade-world.ts';
 import { createRestClient, type RestClient } from '../support/rest-client.ts';
+import { clientOf } from '../support/shared-client.ts';
 
 /** A producer and a partner with one object of each kind, and an owner of both who makes mistakes. */
 export interface MistakesWorld {
@@ -32,16 +32,12 @@ export async function openMistakesWorld(): Promise<MistakesWorld> {
   return { world, sluice, specimens, ada, token, key: 'the-ingress-key-of-mine', state };
 }
 
-async function readState({ kubeconfig }: Cluster): Promise<string> {
-  const client = connect({ kubeconfig });
-  try {
-    const lists = [...Object.values(KINDS).map(resourceOf), SECRETS].map(async resource => {
-      const describe = ({ metadata, spec }: AnyObject & { readonly spec?: object }) =>
-        `${resource.kind} ${metadata.namespace}/${metadata.name} ${JSON.stringify(spec)}`;
-      return (await client.list(resource, describe)).items;
-    });
-    return (await Promise.all(lists)).flat().toSorted().join('\n');
-  } finally {
-    await client.close();
-  }
+async function readState(cluster: Cluster): Promise<string> {
+  const client = clientOf(cluster);
+  const lists = [...Object.values(KINDS).map(resourceOf), SECRETS].map(async resource => {
+    const describe = ({ metadata, spec }: AnyObject & { readonly spec?: object }) =>
+      `${resource.kind} ${metadata.namespace}/${metadata.name} ${JSON.stringify(spec)}`;
+    return (await client.list(resource, describe)).items;
+  });
+  return (await Promise.all(lists)).flat().toSorted().join('\n');
 }

@@ -1,7 +1,6 @@
 import { KINDS, type KindName } from '../../../src/api/kinds/kinds.ts';
 import { RINGS, seriesOf, slotsOf, type Traffic, windowOf } from '../../../src/core/events/series.ts';
 import { generationOf, publicId, tenantId } from '../../../src/core/ids/ids.ts';
-import { connect } from '../../../src/kube/client.ts';
 import { resourceOf } from '../../../src/kube/resource.ts';
 import { readPart } from '../../../src/part/inbox/find-part.ts';
 import { createPartInboxReader } from '../../../src/part/inbox/inbox-reader.ts';
@@ -15,6 +14,7 @@ import type { Cluster } from '../../support/kubernetes/cluster.ts';
 import type { RedisServer } from '../../support/redis/server.ts';
 import type { Sample } from './publisher.ts';
 import type { Receiver } from './receiver.ts';
+import { clientOf } from './shared-client.ts';
 
 /** All lists are empty if there are no errors. */
 interface Faults {
@@ -93,14 +93,9 @@ interface Found {
 }
 
 async function find(cluster: Cluster, kind: KindName, namespace: string, name: string): Promise<Found> {
-  const client = connect({ kubeconfig: cluster.kubeconfig });
-  try {
-    const found = await client.get<Found>(resourceOf(KINDS[kind]), { namespace, name });
-    if (found === undefined) throw new Error(`there is no ${kind} ${namespace}/${name}`);
-    return found;
-  } finally {
-    await client.close();
-  }
+  const found = await clientOf(cluster).get<Found>(resourceOf(KINDS[kind]), { namespace, name });
+  if (found === undefined) throw new Error(`there is no ${kind} ${namespace}/${name}`);
+  return found;
 }
 
 const OPEN = ['pending', 'inflight', 'retrying'] as const;

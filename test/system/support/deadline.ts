@@ -1,9 +1,17 @@
 import { setTimeout as delay } from 'node:timers/promises';
 
 /**
+ * Returns the pause between two probes in milliseconds, which is 5% of the elapsed time within these limits. If it were
+ * always short, waiting for a minute would take more CPU time than the rest of a test.
+ */
+export function pauseFrom(leastMs: number, mostMs = 250): (elapsedMs: number) => number {
+  return elapsedMs => Math.min(mostMs, Math.max(leastMs, elapsedMs / 20));
+}
+
+/**
  * Repeats `probe` until it returns a value other than undefined or false. Returns this value and the elapsed time.
  * @param options.withinMs defaults to 60,000
- * @param options.everyMs pause between two probes, or a function of the elapsed time. Defaults to 50
+ * @param options.everyMs pause between two probes, or a function of the elapsed time. Defaults to `pauseFrom(50)`
  * @throws after `withinMs`, including `what` and the last error
  */
 export async function eventually<T>(
@@ -11,7 +19,7 @@ export async function eventually<T>(
   probe: () => Promise<T | undefined | false>,
   options: { readonly withinMs?: number; readonly everyMs?: number | ((elapsedMs: number) => number) } = {},
 ): Promise<{ readonly value: T; readonly tookMs: number }> {
-  const { withinMs = 60_000, everyMs = 50 } = options;
+  const { withinMs = 60_000, everyMs = pauseFrom(50) } = options;
   const startedMs = performance.now();
   let last: unknown;
   for (;;) {

@@ -1,7 +1,7 @@
 import { KINDS } from '../../../src/api/kinds/kinds.ts';
-import { connect } from '../../../src/kube/client.ts';
 import { type Resource, resourceOf } from '../../../src/kube/resource.ts';
 import type { Cluster } from '../../support/kubernetes/cluster.ts';
+import { clientOf } from './shared-client.ts';
 
 /** All Sluice kinds. */
 export const OURS: readonly Resource[] = Object.values(KINDS).map(resourceOf);
@@ -25,18 +25,14 @@ export async function list<T extends Listed = Listed>(
   resources: readonly Resource[],
   namespace?: string,
 ): Promise<T[]> {
-  const client = connect({ kubeconfig: cluster.kubeconfig });
-  try {
-    const all: T[] = [];
-    // One after the other, because each concurrent request would open a connection.
-    for (const resource of resources) {
-      const withKind = (object: T) => ({ ...object, kind: resource.kind });
-      all.push(...(await client.list(resource, withKind, { namespace })).items);
-    }
-    return all;
-  } finally {
-    await client.close();
+  const client = clientOf(cluster);
+  const all: T[] = [];
+  // One after the other, because each concurrent request would open a connection.
+  for (const resource of resources) {
+    const withKind = (object: T) => ({ ...object, kind: resource.kind });
+    all.push(...(await client.list(resource, withKind, { namespace })).items);
   }
+  return all;
 }
 
 /** Returns a line for each object, such as `Package shop/all`. */

@@ -1,7 +1,7 @@
 import { KINDS, type KindName } from '../../../src/api/kinds/kinds.ts';
 import { connect } from '../../../src/kube/client.ts';
 import { EVENTS, type Resource, resourceOf } from '../../../src/kube/resource.ts';
-import { eventually } from './deadline.ts';
+import { eventually, pauseFrom } from './deadline.ts';
 
 interface Observed {
   readonly metadata: { readonly generation?: number; readonly resourceVersion: string; readonly uid: string };
@@ -57,12 +57,6 @@ const nameOf = (name: string, namespace: string | undefined) =>
   namespace === undefined ? { name } : { name, namespace };
 const ofKind = (kind: KindName): Resource => resourceOf(KINDS[kind]);
 
-/**
- * Returns the delay between two reads, which is 5% of the elapsed time (at most 50 ms). This avoids reading every 5 ms
- * for a minute.
- */
-const pauseMs = (elapsedMs: number) => Math.min(50, Math.max(5, elapsedMs / 20));
-
 export function observe(kubeconfig: string): Observer {
   const client = connect({ kubeconfig });
   const events = async () => {
@@ -90,7 +84,7 @@ export function observe(kubeconfig: string): Observer {
       let last = '';
       const probe = async () => (last = await conditionOf(kind, name, namespace, type)) === is;
       try {
-        return (await eventually('', probe, { withinMs, everyMs: pauseMs })).tookMs;
+        return (await eventually('', probe, { withinMs, everyMs: pauseFrom(5) })).tookMs;
       } catch (cause) {
         throw new Error(`${kind} ${name}: ${type} is '${last}' and not '${is}' after ${withinMs} ms`, { cause });
       }
@@ -99,7 +93,7 @@ export function observe(kubeconfig: string): Observer {
       (
         await eventually(`${what[0]} ${what[1]} is deleted`, async () => !(await exists(...what)), {
           withinMs,
-          everyMs: 10,
+          everyMs: pauseFrom(10),
         })
       ).tookMs,
     apply: async manifest => {

@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import { buffer } from 'node:stream/consumers';
 import { setTimeout as delay } from 'node:timers/promises';
-import { eventually } from './deadline.ts';
+import { eventually, pauseFrom } from './deadline.ts';
 
 /** An attempt, as received by the partner. */
 export interface Attempt {
@@ -140,7 +140,7 @@ export async function startReceiver(): Promise<Receiver> {
     arrival: (id, subscription, withinMs = 60_000) =>
       eventually(`${id} is delivered to ${subscription}`, async () => record.deliveredTo(subscription).has(id), {
         withinMs,
-        everyMs: 2,
+        everyMs: pauseFrom(2, 20),
       }),
     behave: next => {
       script = next;

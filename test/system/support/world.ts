@@ -2,10 +2,10 @@ import { createHash } from 'node:crypto';
 import { API_VERSION } from '../../../src/api/group-version.ts';
 import { KINDS, type KindName } from '../../../src/api/kinds/kinds.ts';
 import { INGRESS_KEY_SECRET_TYPE, WORKSPACE_LABEL } from '../../../src/api/well-known.ts';
-import { connect } from '../../../src/kube/client.ts';
 import { type Resource, resourceOf } from '../../../src/kube/resource.ts';
 import type { Cluster } from '../../support/kubernetes/cluster.ts';
 import { eventually } from './deadline.ts';
+import { clientOf } from './shared-client.ts';
 
 /** A Kubernetes object as a manifest. */
 export interface Manifest {
@@ -106,13 +106,9 @@ function resourceFor({ apiVersion, kind, metadata }: Manifest): Resource {
  * @throws if an object is refused
  */
 export async function apply(cluster: Cluster, manifests: readonly Manifest[]): Promise<void> {
-  const client = connect({ kubeconfig: cluster.kubeconfig });
-  try {
-    for (const manifest of manifests) {
-      await client.apply(resourceFor(manifest), manifest.metadata, manifest, { fieldManager: 'kubectl' });
-    }
-  } finally {
-    await client.close();
+  const client = clientOf(cluster);
+  for (const manifest of manifests) {
+    await client.apply(resourceFor(manifest), manifest.metadata, manifest, { fieldManager: 'kubectl' });
   }
 }
 
@@ -133,12 +129,7 @@ export async function read<T>(
   name: string,
   namespace: string | undefined,
 ): Promise<T | undefined> {
-  const client = connect({ kubeconfig: cluster.kubeconfig });
-  try {
-    return await client.get<T>(resourceCalled(kind), namespace === undefined ? { name } : { name, namespace });
-  } finally {
-    await client.close();
-  }
+  return clientOf(cluster).get<T>(resourceCalled(kind), namespace === undefined ? { name } : { name, namespace });
 }
 
 interface Conditioned {
@@ -174,7 +165,7 @@ export async function waitForAll(
         each.status === wanted &&
         (each.observedGeneration ?? Number.POSITIVE_INFINITY) >= (metadata.generation ?? 0),
     ) === true;
-  const client = connect({ kubeconfig: cluster.kubeconfig });
+  const client = clientOf(cluster);
   let missing: string[] = [];
   const probe = async () => {
     const found = (object: Conditioned) => ({ name: object.metadata.name, has: has(object) });
@@ -188,8 +179,6 @@ export async function waitForAll(
   } catch (cause) {
     const first = missing.slice(0, 10).join(', ');
     throw new Error(`${missing.length} objects are not ${condition}, such as ${first}`, { cause });
-  } finally {
-    await client.close();
   }
 }
 
