@@ -1,15 +1,12 @@
 import { existsSync, readFileSync } from 'node:fs';
-import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { gunzipSync } from 'node:zlib';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import packageJson from '../../package.json' with { type: 'json' };
 import { readElf } from '../../tools/image/debian/elf.ts';
-import { type TemporaryFolder, temporaryFolder } from '../support/temporary-folder.ts';
 import { type Build, ROOT } from './builds.ts';
-import { describeTree, digestOf, findPackages, listFiles, listLayer, unpackLayers } from './files.ts';
-import { type Architecture, describeImage, openLayout, type PlatformImage, readImages } from './image.ts';
-import type { Manifest, OciLayout } from './oci-layout.ts';
+import { describeTree, findPackages, listFiles, listLayer } from './files.ts';
+import { type Architecture, describeImage, useImages } from './image.ts';
+import type { Manifest } from './oci-layout.ts';
 
 const BUDGET_BYTES = 55_000_000;
 const SBOM = 'application/vnd.cyclonedx+json';
@@ -26,47 +23,9 @@ const EXPECTED = {
 
 const ARCHITECTURES = Object.keys(EXPECTED) as Architecture[];
 
-describeImage(([one, another]) => {
-  let folder: TemporaryFolder;
-  let layout: OciLayout;
-  let images: ReadonlyMap<Architecture, PlatformImage>;
-  const rootOf = (architecture: Architecture) => join(folder.path, architecture);
-  const imageOf = (architecture: Architecture) => images.get(architecture) as PlatformImage;
-
-  beforeAll(async () => {
-    folder = await temporaryFolder('image-content');
-    layout = openLayout(one);
-    images = new Map(readImages(layout).map(image => [image.architecture, image]));
-    for (const { architecture, layers } of images.values()) {
-      await mkdir(rootOf(architecture));
-      unpackLayers(layers, rootOf(architecture));
-    }
-  });
-  afterAll(() => folder.remove());
-
-  test('has the same digest regardless of the folder, umask, and time zone', () => {
-    const read = (build: Build) => readFileSync(join(build.folder, 'dist', 'image', 'index.json'), 'utf8');
-    expect(another.output).toBe(one.output);
-    expect(read(another)).toBe(read(one));
-    expect(one.output).toContain(`\nindex ${layout.entries[0]?.digest}\n`);
-  });
-
-  test('is an index of both platforms whose blobs match their descriptors', () => {
-    expect(layout.platforms().map(({ platform }) => platform)).toEqual(
-      ARCHITECTURES.map(architecture => ({ architecture, os: 'linux' })),
-    );
-    for (const architecture of ARCHITECTURES) {
-      const { manifest, config } = imageOf(architecture);
-      expect(config).toMatchObject({ architecture, os: 'linux', created: '2023-11-14T22:13:20Z' });
-      expect(config.rootfs.diff_ids).toEqual(manifest.layers.map(layer => digestOf(gunzipSync(layout.read(layer)))));
-    }
-    for (const descriptor of layout.entries.slice(1)) {
-      const { config, layers } = layout.readJson<Manifest>(descriptor);
-      for (const each of [config, ...layers]) layout.read(each);
-    }
-    expect(layout.unread()).toEqual([]);
-    expect(layout.entries[0]?.annotations).toEqual({ 'org.opencontainers.image.ref.name': packageJson.version });
-  });
+describeImage(builds => {
+  const [one] = builds;
+  const { rootOf, imageOf, layout } = useImages(builds);
 
   test.each(ARCHITECTURES)(
     'stays within its size limit on %s, and a release replaces less than 3.5 MB',
@@ -80,7 +39,7 @@ describeImage(([one, another]) => {
   );
 
   test('contains its labels and how to run it', () => {
-    for (const { config } of [...images.values()].map(image => image.config)) {
+    for (const { config } of ARCHITECTURES.map(architecture => imageOf(architecture).config)) {
       expect(config).toMatchObject({ User: '65532:65532', Entrypoint: ['/usr/bin/node', '/app/src/sluice.js'] });
       expect(config.Labels).toEqual({
         'org.opencontainers.image.title': 'Sluice',
@@ -181,12 +140,14 @@ describeImage(([one, another]) => {
     expect(found.length).toBeGreaterThan(100);
     expect(sbom.components.map(({ purl }) => purl).toSorted()).toEqual([...found, node].toSorted());
 
-    const digest = layout.platforms().find(({ platform }) => platform?.architecture === architecture)?.digest;
-    const attached = layout.entries
-      .filter(({ artifactType }) => artifactType === SBOM)
-      .map(descriptor => layout.readJson<Manifest>(descriptor))
+    const digest = layout()
+      .platforms()
+      .find(({ platform }) => platform?.architecture === architecture)?.digest;
+    const attached = layout()
+      .entries.filter(({ artifactType }) => artifactType === SBOM)
+      .map(descriptor => layout().readJson<Manifest>(descriptor))
       .find(({ subject }) => subject?.digest === digest);
-    expect(attached?.layers.map(layer => [layer.mediaType, layout.read(layer).toString()])).toEqual([[SBOM, text]]);
+    expect(attached?.layers.map(layer => [layer.mediaType, layout().read(layer).toString()])).toEqual([[SBOM, text]]);
   });
 
   test('matches the Dockerfile', () => {

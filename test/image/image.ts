@@ -1,6 +1,12 @@
+import { readFileSync } from 'node:fs';
+import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { describe, inject } from 'vitest';
+import { gunzipSync } from 'node:zlib';
+import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
+import packageJson from '../../package.json' with { type: 'json' };
+import { type TemporaryFolder, temporaryFolder } from '../support/temporary-folder.ts';
 import type { Build } from './builds.ts';
+import { digestOf, unpackLayers } from './files.ts';
 import { type ImageConfig, type Manifest, OciLayout } from './oci-layout.ts';
 
 export type Architecture = 'amd64' | 'arm64';
@@ -39,4 +45,56 @@ export function readImages(layout: OciLayout): PlatformImage[] {
       layers: manifest.layers.map(layer => layout.pathOf(layer)),
     };
   });
+}
+
+const ARCHITECTURES: readonly Architecture[] = ['amd64', 'arm64'];
+
+/**
+ * Unpacks the images of a layout before the tests and deletes them after them. Defines the tests that are the same for
+ * all layouts.
+ * @param name `image` or `redis-image`
+ */
+export function useImages([one, another]: readonly [Build, Build], name = 'image') {
+  let folder: TemporaryFolder;
+  let layout: OciLayout;
+  let images: ReadonlyMap<Architecture, PlatformImage>;
+  const rootOf = (architecture: Architecture) => join(folder.path, architecture);
+  const imageOf = (architecture: Architecture) => images.get(architecture) as PlatformImage;
+
+  beforeAll(async () => {
+    folder = await temporaryFolder(name);
+    layout = openLayout(one, name);
+    images = new Map(readImages(layout).map(image => [image.architecture, image]));
+    for (const { architecture, layers } of images.values()) {
+      await mkdir(rootOf(architecture));
+      unpackLayers(layers, rootOf(architecture));
+    }
+  });
+  afterAll(() => folder.remove());
+
+  test('has the same digest regardless of the folder, umask, and time zone', () => {
+    const read = (build: Build) => readFileSync(join(build.folder, 'dist', name, 'index.json'), 'utf8');
+    expect(another.output).toBe(one.output);
+    expect(read(another)).toBe(read(one));
+    expect(one.output).toContain(`\nindex ${layout.entries[0]?.digest}\n`);
+  });
+
+  test('is an index of both platforms whose blobs match their descriptors', () => {
+    expect(layout.platforms().map(({ platform }) => platform)).toEqual(
+      ARCHITECTURES.map(architecture => ({ architecture, os: 'linux' })),
+    );
+    for (const architecture of ARCHITECTURES) {
+      const { manifest, config } = imageOf(architecture);
+      expect(config).toMatchObject({ architecture, os: 'linux', created: '2023-11-14T22:13:20Z' });
+      expect(config.rootfs.diff_ids).toEqual(manifest.layers.map(layer => digestOf(gunzipSync(layout.read(layer)))));
+    }
+    for (const descriptor of layout.entries.slice(1)) {
+      const { config, layers } = layout.readJson<Manifest>(descriptor);
+      for (const each of [config, ...layers]) layout.read(each);
+    }
+    expect(layout.unread()).toEqual([]);
+    expect(layout.entries[0]?.annotations).toEqual({ 'org.opencontainers.image.ref.name': packageJson.version });
+  });
+
+  return { rootOf, imageOf, layout: () => layout, folder: () => folder.path };
 }

@@ -1,19 +1,14 @@
 import { chmodSync, readFileSync } from 'node:fs';
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { gunzipSync } from 'node:zlib';
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import packageJson from '../../package.json' with { type: 'json' };
+import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { readElf } from '../../tools/image/debian/elf.ts';
 import { waitUntilReady } from '../support/child-process.ts';
 import { freePort } from '../support/free-port.ts';
 import { redisCommand } from '../support/redis/server.ts';
-import { type TemporaryFolder, temporaryFolder } from '../support/temporary-folder.ts';
-import type { Build } from './builds.ts';
 import { type Container, findIsolation, type Isolation, runToEnd, startContainer } from './container.ts';
-import { describeTree, digestOf, findPackages, listFiles, listLayer, unpackLayers } from './files.ts';
-import { type Architecture, describeImage, openLayout, type PlatformImage, readImages } from './image.ts';
-import type { Manifest, OciLayout } from './oci-layout.ts';
+import { describeTree, findPackages, listFiles, listLayer } from './files.ts';
+import { type Architecture, describeImage, useImages } from './image.ts';
 
 const BUDGET_BYTES = 10_000_000;
 const READY_WITHIN_MS = 120_000;
@@ -23,44 +18,10 @@ const ARCHITECTURES = Object.keys(LIBRARIES) as Architecture[];
 const isolation = process.arch === 'x64' ? findIsolation() : undefined;
 const because = process.arch === 'x64' ? 'changing the root folder takes root' : 'this machine is not amd64';
 
-describeImage(([one, another]) => {
+describeImage(builds => {
   describe('of Redis', () => {
-    let folder: TemporaryFolder;
-    let layout: OciLayout;
-    let images: ReadonlyMap<Architecture, PlatformImage>;
-    const rootOf = (architecture: Architecture) => join(folder.path, architecture);
-    const imageOf = (architecture: Architecture) => images.get(architecture) as PlatformImage;
-
-    beforeAll(async () => {
-      folder = await temporaryFolder('redis-image');
-      layout = openLayout(one, 'redis-image');
-      images = new Map(readImages(layout).map(image => [image.architecture, image]));
-      for (const { architecture, layers } of images.values()) {
-        await mkdir(rootOf(architecture));
-        unpackLayers(layers, rootOf(architecture));
-      }
-    });
-    afterAll(() => folder.remove());
-
-    test('has the same digest regardless of the folder, umask, and time zone', () => {
-      const read = (build: Build) => readFileSync(join(build.folder, 'dist', 'redis-image', 'index.json'), 'utf8');
-      expect(read(another)).toBe(read(one));
-      expect(one.output).toContain(`\nindex ${layout.entries[0]?.digest}\n`);
-    });
-
-    test('is an index of both platforms whose blobs match their descriptors', () => {
-      expect(layout.platforms().map(({ platform }) => platform?.architecture)).toEqual(ARCHITECTURES);
-      for (const architecture of ARCHITECTURES) {
-        const { manifest, config } = imageOf(architecture);
-        expect(config.rootfs.diff_ids).toEqual(manifest.layers.map(layer => digestOf(gunzipSync(layout.read(layer)))));
-      }
-      for (const descriptor of layout.entries.slice(1)) {
-        const { config, layers } = layout.readJson<Manifest>(descriptor);
-        for (const each of [config, ...layers]) layout.read(each);
-      }
-      expect(layout.unread()).toEqual([]);
-      expect(layout.entries[0]?.annotations).toEqual({ 'org.opencontainers.image.ref.name': packageJson.version });
-    });
+    const [one] = builds;
+    const { rootOf, imageOf, folder } = useImages(builds, 'redis-image');
 
     test.each(ARCHITECTURES)('contains how to run it, and stays within its size limit on %s', architecture => {
       const { manifest, config } = imageOf(architecture);
@@ -132,7 +93,7 @@ describeImage(([one, another]) => {
         const running = startContainer(container, {
           args: [...settings, '--port', `${port}`, '--bind', '127.0.0.1'],
           user,
-          log: join(folder.path, `redis-${user}.log`),
+          log: join(folder(), `redis-${user}.log`),
           env: {},
         });
         onTestFinished(() => running.stop());
