@@ -1,56 +1,13 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { collectAudit } from '../../test/support/facade/collect-audit.ts';
-import { AUDIENCE, startIssuer, type TestIssuer } from '../../test/support/facade/issuer.ts';
-import { exchange, type RawAnswer } from '../../test/support/facade/raw-exchange.ts';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { JSON_BODY, problemOf, useFacadeServers } from '../../test/support/facade/facade-server.ts';
+import { exchange } from '../../test/support/facade/raw-exchange.ts';
 import { PROBLEMS } from '../core/problems/problems.ts';
-import { createLogger } from '../telemetry/log.ts';
-import { createRegistry } from '../telemetry/metrics.ts';
-import { systemClock } from '../time/clock.ts';
-import { createFacadeMetrics } from './facade-metrics.ts';
-import type { Facade } from './objects/facade.ts';
-import { createFacadeServer, type FacadeServer } from './server.ts';
 
-const log = createLogger({ level: 'silent' });
-const json = 'Content-Type: application/json';
-
-let issuer: TestIssuer;
-let server: FacadeServer;
+const { start, request } = useFacadeServers();
 let port: number;
 beforeAll(async () => {
-  issuer = await startIssuer();
-  const facade = {
-    log,
-    clock: systemClock,
-    caches: { assertCurrent: () => undefined },
-    ownership: {
-      integration: async (_identity: unknown, publicId: string) => ({ publicId, recipient: { role: 'Owner' } }),
-    },
-  } as unknown as Facade;
-  server = createFacadeServer({
-    facade,
-    authentication: { issuers: [issuer.url], audience: AUDIENCE, algorithms: ['RS256'], clockToleranceSeconds: 0, log },
-    metrics: createFacadeMetrics(createRegistry()),
-    audit: collectAudit().trail,
-    version: '0.0.0',
-    limits: { eventLoopDelayMs: 0 },
-  });
-  port = await server.listen(0, '127.0.0.1');
+  ({ port } = await start({ eventLoopDelayMs: 0 }));
 });
-afterAll(async () => {
-  await server.close();
-  await issuer.stop();
-});
-
-async function request(line: string, headers: readonly string[] = [], body = ''): Promise<string> {
-  const token = await issuer.sign({ sub: 'ada' });
-  const head = [`${line} HTTP/1.1`, 'Host: x', `Authorization: Bearer ${token}`, ...headers];
-  return `${head.join('\r\n')}\r\n\r\n${body}`;
-}
-
-function problemOf({ status, headers, body }: RawAnswer): string {
-  expect(headers['content-type']).toBe('application/problem+json');
-  return `${status} ${(JSON.parse(body) as { code: string }).code}`;
-}
 
 describe('a call to the wrong address', () => {
   test.each([
@@ -103,7 +60,7 @@ describe('a call to the wrong address', () => {
     const line =
       'POST /waas/integrations/int_0123456789abcdefghjk/events/evt_0123456789abcdefghjk000000000000000/replay';
     const body = '{"dryRun":true}';
-    const answer = await exchange(port, await request(line, [json, `Content-Length: ${body.length}`], body));
+    const answer = await exchange(port, await request(line, [JSON_BODY, `Content-Length: ${body.length}`], body));
     expect(problemOf(answer)).toBe('422 invalid_request');
     expect(answer.body).toContain('use POST /waas/integrations/{integration}/replay');
   });
