@@ -11,6 +11,8 @@ export type ReadHashes = (keys: readonly string[]) => Promise<ReadonlyMap<string
 
 /** The number of hashes read by each call. */
 const HASHES_AT_ONCE = 50;
+/** The number of fields that a call can read, as in `hashes.lua`. The hashes that don't fit are read by the next call. */
+const FIELDS_AT_ONCE = 1_000;
 
 /**
  * Splits the items into groups. Each group contains up to `most` items and is used for one script. In a Cluster, all
@@ -35,13 +37,18 @@ export function createHashReader(redis: RedisClient, pace: () => Promise<void> =
   return async keys => {
     const hashes = new Map<string, Fields>();
     for (const part of partsOf(redis, keys, key => key, HASHES_AT_ONCE)) {
-      await pace();
-      const replies = (await redis.run('hashes', part, [])) as (string[] | number)[];
-      for (const [i, key] of part.entries()) {
-        const reply = replies[i] as string[] | number;
-        // The index of a tenant can have 30,000 fields.
-        const isLarge = typeof reply === 'number';
-        hashes.set(key, isLarge ? Object.fromEntries(await readPages(redis, key, pace)) : fieldsOf(reply));
+      for (let left = part; left.length > 0; ) {
+        await pace();
+        const replies = (await redis.run('hashes', left, [])) as (string[] | number)[];
+        const later: string[] = [];
+        for (const [i, key] of left.entries()) {
+          const reply = replies[i] as string[] | number;
+          if (typeof reply !== 'number') hashes.set(key, fieldsOf(reply));
+          else if (reply <= FIELDS_AT_ONCE) later.push(key);
+          // The index of a tenant can have 30,000 fields.
+          else hashes.set(key, Object.fromEntries(await readPages(redis, key, pace)));
+        }
+        left = later;
       }
     }
     return hashes;

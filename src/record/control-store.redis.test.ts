@@ -439,5 +439,22 @@ onEachRedis(redis => {
       }
       expect(Math.max(...sizes)).toBeLessThan(2_000);
     });
+
+    test('hashes that do not fit into a call are read by the next one together', async () => {
+      const { tenant } = start();
+      const t = tenantKeys(tenant);
+      const streams = names('stream', 24);
+      await put(
+        t.index,
+        streams.map(queue => `q:${queue}`),
+      );
+      for (const queue of streams) await put(t.subs(queue), names('int_', 200));
+      const { client, sizes } = watching();
+      const { stored } = await createControlAudit(client, () => Promise.resolve()).readRoutes(tenant, []);
+      for (const queue of streams) expect(Object.keys(stored.hashes?.get(t.subs(queue)) ?? {})).toHaveLength(200);
+      expect(Math.max(...sizes)).toBeLessThanOrEqual(1_000);
+      // One call for the index, and five for 4,800 fields. In a Cluster, the streams themselves are in other slots.
+      expect(sizes.length).toBeLessThan(redis().cluster ? 6 + 24 + 1 : 8);
+    });
   });
 });
