@@ -188,7 +188,7 @@ describe('lost messages', () => {
 
   test('are searched for when it is its turn by a part without claims, and at once by a part that has some', async () => {
     const { world, sink, isEmpty } = await start();
-    const turns: (() => void)[] = [];
+    const turns: (() => void | Promise<void>)[] = [];
     let looks = 0;
     let reconnect = () => {};
     await world.startWorker('d1', deps => ({
@@ -215,7 +215,7 @@ describe('lost messages', () => {
     await world.send('g1');
     await isEmpty();
     const before = looks;
-    turns.pop()?.();
+    void turns.pop()?.();
     await vi.waitFor(() => expect(looks).toBe(before + 1), soon);
 
     const answers: (() => void)[] = [];
