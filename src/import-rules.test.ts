@@ -153,7 +153,7 @@ const RULES: Readonly<Record<string, Rule>> = {
   },
   'dataplane/ingress/sandbox': {
     rooms: `
-      api core/problems core/delivery core/events time telemetry part/sandbox dataplane/ingress
+      api core/ids core/problems core/delivery core/events time telemetry part/sandbox dataplane/ingress
     `,
   },
   'dataplane/dispatcher/http': { rooms: 'core/delivery time' },

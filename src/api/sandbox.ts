@@ -28,6 +28,8 @@ export const SandboxQuery = z.object({
   }),
 });
 
+export const MUST_BE_CURSOR = 'must be the nextCursor of the previous page of the same run';
+
 /** Query parameters for a run's report. */
 export const RunReportQuery = z.object({
   limit: queryInteger(/^([1-9]\d?|1\d\d|2[0-4]\d|250)$/, 'must be a number from 1 to 250', {
@@ -37,7 +39,7 @@ export const RunReportQuery = z.object({
   }),
   cursor: z
     .string()
-    .regex(/^[0-9a-z]{15}\.[a-z0-9-]{1,63}$/, 'must be the nextCursor of the previous page')
+    .regex(/^[A-Za-z0-9_-]{4}[0-9a-z]{15}\.[a-z0-9-]{1,63}$/, MUST_BE_CURSOR)
     .optional()
     .meta({
       description:

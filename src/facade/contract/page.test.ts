@@ -1,7 +1,8 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
+import { cursorOf } from '../../core/ids/list-cursor.ts';
 import { Refusal } from '../../http/refusal.ts';
-import { cursorOf, PageQuery, paginate, positionOf } from './page.ts';
+import { PageQuery, paginate, positionOf } from './page.ts';
 
 const keyOf = (item: string) => item;
 const LIST = ['letters', 'shop'] as const;

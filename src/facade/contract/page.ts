@@ -1,6 +1,6 @@
-import { createHash } from 'node:crypto';
 import { z } from 'zod';
 import { queryInteger } from '../../api/query-integer.ts';
+import { cursorOf, type ListName, positionIn } from '../../core/ids/list-cursor.ts';
 import { Refusal } from '../../http/refusal.ts';
 
 const MOST = 250;
@@ -38,32 +38,15 @@ export function pageOf<T extends z.ZodType>(item: T) {
 }
 
 /**
- * The name of a list, and the ids and keys that determine its items. Filters that only leave out items are not included,
- * so they can be changed between two pages.
- */
-export type ListName = readonly [name: string, ...values: (string | undefined)[]];
-
-/** The number of characters at the start of a cursor that identify its list. */
-const LIST_CHARACTERS = 4;
-
-function prefixOf(list: ListName): string {
-  return createHash('sha256').update(JSON.stringify(list)).digest('base64url').slice(0, LIST_CHARACTERS);
-}
-
-/** Returns the cursor of a position in a list. Null if there is no position. */
-export function cursorOf(list: ListName, position: string | undefined): string | null {
-  return position === undefined ? null : `${prefixOf(list)}${position}`;
-}
-
-/**
  * Returns the position of a cursor, or undefined if there is no cursor.
  *
  * @throws Refusal 400 `malformed_cursor` if the cursor belongs to another list
  */
 export function positionOf(list: ListName, cursor: string | undefined): string | undefined {
   if (cursor === undefined) return undefined;
-  if (!cursor.startsWith(prefixOf(list))) throw new Refusal('malformed_cursor');
-  return cursor.slice(LIST_CHARACTERS);
+  const position = positionIn(list, cursor);
+  if (position === undefined) throw new Refusal('malformed_cursor');
+  return position;
 }
 
 function keyOfPosition(position: string): string {

@@ -13,9 +13,9 @@ import {
 } from '../../../test/support/facade/facade-server.ts';
 import { exchange, type RawAnswer } from '../../../test/support/facade/raw-exchange.ts';
 import { publicId } from '../../core/ids/ids.ts';
+import { cursorOf } from '../../core/ids/list-cursor.ts';
 import { Refusal } from '../../http/refusal.ts';
 import { chargeLookup } from '../caches/lookups.ts';
-import { cursorOf } from './page.ts';
 import { quotaOf } from './rate-limit.ts';
 
 /** Enough for a busy machine. */

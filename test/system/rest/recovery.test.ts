@@ -1,7 +1,7 @@
 import { Webhook } from 'standardwebhooks';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { publicId } from '../../../src/core/ids/ids.ts';
-import { cursorOf } from '../../../src/facade/contract/page.ts';
+import { cursorOf } from '../../../src/core/ids/list-cursor.ts';
 import { eventually } from '../support/deadline.ts';
 import { makeSample } from '../support/publisher.ts';
 import type { Problem } from '../support/rest-client.ts';

@@ -1,4 +1,5 @@
-import { RunId, RunReportQuery } from '../../../api/sandbox.ts';
+import { MUST_BE_CURSOR, RunId, RunReportQuery } from '../../../api/sandbox.ts';
+import { cursorOf, type ListName, positionIn } from '../../../core/ids/list-cursor.ts';
 import { withDeadline } from '../../../time/deadline.ts';
 import type { NoTurn } from '../../../time/fair-turns.ts';
 import type { EventReply, EventRequest, KeyedRequest } from '../event-request.ts';
@@ -23,7 +24,9 @@ export function createRunReportRoute(
 
   async function answer(request: RunRequest, reply: EventReply, startedMs: number, page: RunPage): Promise<void> {
     const { tenant, run } = request.params;
-    const read = () => sandbox.report(tenant, run, page);
+    const list = listOf(request);
+    const cursor = page.cursor === undefined ? undefined : positionIn(list, page.cursor);
+    const read = () => sandbox.report(tenant, run, { ...page, cursor });
     let report: Awaited<ReturnType<typeof read>> | NoTurn;
     try {
       // The turn and the report can each take this long. A report that takes longer still has its turn.
@@ -35,7 +38,8 @@ export function createRunReportRoute(
     if (report === 'aborted') return answers.abandon(startedMs);
     if (report === 'full' || report === 'late') return answers.sendProblem(reply, startedMs, 'rate_limited', TOO_MANY);
     if (report === undefined) return answers.sendProblem(reply, startedMs, 'unknown_run');
-    answers.sendJson(reply, startedMs, 200, report);
+    const nextCursor = cursorOf(list, report.nextCursor ?? undefined);
+    answers.sendJson(reply, startedMs, 200, { ...report, nextCursor });
   }
 
   return (request, reply) => {
@@ -53,6 +57,11 @@ export function createRunReportRoute(
       .map(name => unknownParameter(name, known));
     for (const { path, message } of query.error?.issues ?? [])
       errors.push({ parameter: String(path[0]), detail: message });
+    for (const name of known)
+      if (searchParams.getAll(name).length > 1) errors.push({ parameter: name, detail: 'may be given once' });
+    const { cursor } = query.data ?? {};
+    if (cursor !== undefined && positionIn(listOf(request), cursor) === undefined)
+      errors.push({ parameter: 'cursor', detail: MUST_BE_CURSOR });
     if (errors.length > 0 || !query.success) {
       return answers.sendProblem(reply, startedMs, 'invalid_request', { errors });
     }
@@ -62,5 +71,8 @@ export function createRunReportRoute(
     });
   };
 }
+
+/** Returns the name of the list of events of a run. */
+const listOf = ({ params: { tenant, run } }: RunRequest): ListName => ['run', tenant, run];
 
 type RunPage = Parameters<SandboxRouteOptions['sandbox']['report']>[2];

@@ -1,5 +1,6 @@
 import { request as httpRequest } from 'node:http';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { cursorOf } from '../../../core/ids/list-cursor.ts';
 import type { SandboxOutcome } from '../../../part/sandbox/sandbox-store.ts';
 import { startIngress } from '../testing/ingress-harness.ts';
 import { QUEUE } from '../testing/memory-store.ts';
@@ -19,7 +20,8 @@ const desk: SandboxDesk = {
   },
   report: async (...args) => {
     reports.push(args);
-    return args[1] === 'known' ? ({ runId: 'known' } as Awaited<ReturnType<SandboxDesk['report']>>) : undefined;
+    const report = { runId: args[1], nextCursor: '000000000000001.orders' };
+    return args[1] === 'known' ? (report as Awaited<ReturnType<SandboxDesk['report']>>) : undefined;
   },
 };
 beforeEach(async () => {
@@ -207,10 +209,11 @@ describe('the report of a run', () => {
     run.send({ method: 'GET', path: path(name, query), headers });
 
   test('can be read using an ingress key of the workspace', async () => {
-    const answer = await get('known', '?limit=2&cursor=000000000000000.orders');
+    const cursorAt = (position: string) => cursorOf(['run', run.store.tenant, 'known'], position);
+    const answer = await get('known', `?limit=2&cursor=${cursorAt('000000000000000.orders')}`);
     expect([answer.status, answer.document, answer.headers['cache-control']]).toEqual([
       200,
-      { runId: 'known' },
+      { runId: 'known', nextCursor: cursorAt('000000000000001.orders') },
       'no-store',
     ]);
     expect(reports).toEqual([[run.store.tenant, 'known', { limit: 2, cursor: '000000000000000.orders' }]]);
@@ -247,6 +250,14 @@ describe('the report of a run', () => {
     });
     for (const query of ['?limit=0', '?limit=251', '?limit=x', '?cursor=x']) {
       expect([query, (await get('known', query)).status]).toEqual([query, 422]);
+    }
+    const ofAnother = cursorOf(['run', run.store.tenant, 'other'], '000000000000000.orders');
+    for (const [query, parameter, detail] of [
+      [`?cursor=${ofAnother}`, 'cursor', 'must be the nextCursor of the previous page of the same run'],
+      ['?limit=1&limit=2', 'limit', 'may be given once'],
+    ]) {
+      const { status, document } = await get('known', query);
+      expect([status, document]).toEqual([422, expect.objectContaining({ errors: [{ parameter, detail }] })]);
     }
     const another = await run.send({ method: 'GET', path: `/events/sandbox/ten_${'1'.repeat(20)}/runs/known` });
     expect(another.status).toBe(401);

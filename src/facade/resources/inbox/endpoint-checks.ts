@@ -1,8 +1,9 @@
 import { z } from 'zod';
+import { cursorOf, type ListName } from '../../../core/ids/list-cursor.ts';
 import { publicEventId } from '../../../core/ids/public-event-id.ts';
 import { Refusal } from '../../../http/refusal.ts';
 import { PATH_PARAMETERS } from '../../contract/fields.ts';
-import { cursorOf, type ListName, positionOf } from '../../contract/page.ts';
+import { positionOf } from '../../contract/page.ts';
 import { defineRoute } from '../../contract/route.ts';
 import { fromRedis } from '../../objects/redis-failures.ts';
 import { instant } from './events.ts';

@@ -1,8 +1,9 @@
 import { z } from 'zod';
 import { groupKey } from '../../../api/group-key.ts';
+import { cursorOf, type ListName } from '../../../core/ids/list-cursor.ts';
 import { Refusal, refuseBecause } from '../../../http/refusal.ts';
 import { PATH_PARAMETERS } from '../../contract/fields.ts';
-import { cursorOf, type ListName, positionOf } from '../../contract/page.ts';
+import { positionOf } from '../../contract/page.ts';
 import { defineRoute } from '../../contract/route.ts';
 import { fromRedis } from '../../objects/redis-failures.ts';
 import { openEvent } from './inbox-access.ts';

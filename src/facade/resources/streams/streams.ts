@@ -3,12 +3,13 @@ import { z } from 'zod';
 import { CatalogStreamSpec } from '../../../api/kinds/catalog-stream.ts';
 import { FIELD_MANAGER } from '../../../api/well-known.ts';
 import { publicId, tenantId } from '../../../core/ids/ids.ts';
+import type { ListName } from '../../../core/ids/list-cursor.ts';
 import { slugOf } from '../../../core/ids/slug.ts';
 import { refuseBecause } from '../../../http/refusal.ts';
 import { inSlices, type Steps } from '../../../time/slices.ts';
 import type { Cached } from '../../caches/cached.ts';
 import { publicIdField } from '../../contract/fields.ts';
-import { type ListName, PageQuery, pageOf, paginatePrepared } from '../../contract/page.ts';
+import { PageQuery, pageOf, paginatePrepared } from '../../contract/page.ts';
 import { defineRoute } from '../../contract/route.ts';
 import { findOwned } from '../../objects/owned-objects.ts';
 

@@ -1,9 +1,10 @@
 import { z } from 'zod';
 import { publicId } from '../../../core/ids/ids.ts';
+import type { ListName } from '../../../core/ids/list-cursor.ts';
 import type { Cached } from '../../caches/cached.ts';
 import type { Caches } from '../../caches/caches.ts';
 import { publicIdField } from '../../contract/fields.ts';
-import { type ListName, PageQuery, pageOf } from '../../contract/page.ts';
+import { PageQuery, pageOf } from '../../contract/page.ts';
 import { defineRoute } from '../../contract/route.ts';
 import type { Facade } from '../../objects/facade.ts';
 import { findOwned, unknownObject } from '../../objects/owned-objects.ts';
