@@ -120,7 +120,8 @@ export const RESOURCE_PROBLEMS = {
   integration_not_active: {
     status: 409,
     title: 'The integration is not active',
-    remedy: 'Accept the invitation first, or ask the producer to send a new invitation.',
+    remedy:
+      'If the invitation is pending, accept it. If the integration was declined or revoked, ask the producer for a new invitation.',
   },
   subscription_exists: {
     status: 409,
