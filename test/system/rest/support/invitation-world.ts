@@ -6,7 +6,7 @@ import { type MailServer, startMailServer } from '../../../support/mail/mail-ser
 import type { Sluice } from '../../../support/sluice.ts';
 import { eventually } from '../../support/deadline.ts';
 import type { Reply, RestClient } from '../../support/rest-client.ts';
-import { apply, kubectl } from '../../support/world.ts';
+import { apply, conditionOf, kubectl, read } from '../../support/world.ts';
 import { type FacadeWorld, makeTenants, openFacadeWorld } from './facade-world.ts';
 
 /** The response to an acceptance. */
@@ -106,15 +106,16 @@ export async function openInvitationWorld(facadeEnv: Readonly<Record<string, str
       return { id: body.publicId, name: entry.body.name, token };
     },
     inCluster,
-    specOf: async (kind, name, namespace = 'default') =>
-      JSON.parse(await inCluster(['get', kind, name, '-n', namespace, '-o', 'jsonpath={.spec}'])) as Record<
-        string,
-        unknown
-      >,
+    specOf: async (kind, name, namespace) => {
+      const object = await read<{ readonly spec: Readonly<Record<string, unknown>> }>(cluster, kind, name, namespace);
+      if (object === undefined) throw new Error(`there is no ${kind} ${name}`);
+      return object.spec;
+    },
     makeReceiver: async (integration, account) => {
       const name = receivingWorkspaceName('shop', integration, account);
       await apply(cluster, [{ apiVersion: API_VERSION, kind: 'Workspace', metadata: { name }, spec: { account } }]);
-      await inCluster(['wait', 'workspace', name, '--for=condition=Ready', '--timeout=120s']);
+      const isReady = async () => (await conditionOf(cluster, `workspace/${name}`, undefined)).startsWith('True/');
+      await eventually(`the workspace ${name} is ready`, isReady, { withinMs: 120_000 });
     },
     startFacade,
     mail,
