@@ -26,6 +26,8 @@ const FAILING_AFTER_MS = 10_000;
  * Other requests need connections too.
  */
 const LISTS_AT_ONCE = 12;
+/** The same, including those that take long. If a list had to wait for a connection, it would soon count as failed. */
+const MOST_LISTS = 15;
 
 /**
  * The time after which another list may start in place of one that gets no response, in milliseconds. Lists that wait
@@ -220,13 +222,9 @@ export type TakeTurn = (
  */
 export function createListTurns(clock: Pick<Clock, 'nowMs' | 'setTimer'>): TakeTurn {
   const patient = { mostWaiting: Number.POSITIVE_INFINITY, mostWaitMs: Number.POSITIVE_INFINITY };
-  const turns = createFairTurns({
-    places: LISTS_AT_ONCE,
-    holdMs: TURN_MS,
-    ...patient,
-    clock,
-    nextIteration: queueMicrotask,
-  });
+  const limit = (places: number, holdMs: number) =>
+    createFairTurns({ places, holdMs, ...patient, clock, nextIteration: queueMicrotask });
+  const [turns, requests] = [limit(LISTS_AT_ONCE, TURN_MS), limit(MOST_LISTS, TURN_WITHIN_MS)];
   let endedMs = Number.NEGATIVE_INFINITY;
   return async (signal, onStuck) => {
     const beganMs = clock.nowMs();
@@ -236,9 +234,12 @@ export function createListTurns(clock: Pick<Clock, 'nowMs' | 'setTimer'>): TakeT
       cancel = clock.setTimer(look, FAILING_AFTER_MS);
     };
     let cancel = clock.setTimer(look, FAILING_AFTER_MS);
-    const leave = await turns.take('', { isPatient: true, ...(signal === undefined ? {} : { signal }) });
+    const options = { isPatient: true, ...(signal === undefined ? {} : { signal }) };
+    const taken = [await requests.take('', options), await turns.take('', options)];
+    const leave = () => taken.filter(place => typeof place !== 'string').forEach(place => place());
     cancel();
-    if (typeof leave === 'string') throw signal?.reason;
+    if (signal?.aborted) leave();
+    signal?.throwIfAborted();
     return () => {
       endedMs = clock.nowMs();
       leave();

@@ -215,6 +215,19 @@ test('lists take turns, do not use all connections, and do not count as failing 
   await server.end();
 });
 
+test('lists that take long do not use all connections either, and do not count as failing', async () => {
+  const server = start(9_000);
+  for (const namespace of MANY) server.views.open(namespace);
+  server.ready.resolve();
+  const failing = new Set<string>();
+  for (let seconds = 0; seconds < 70; seconds++) {
+    await server.clock.advance(1_000);
+    for (const namespace of MANY) if (server.views.failure(namespace) !== undefined) failing.add(namespace);
+  }
+  expect([[...failing], server.red.hasSynced(), server.connections.most]).toEqual([[], true, 15]);
+  await server.end();
+});
+
 test('namespaces whose lists get no response do not count the others as failing', async () => {
   const server = start();
   for (const namespace of MANY.slice(0, 12)) server.silent.add(namespace);
