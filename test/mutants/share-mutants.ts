@@ -119,7 +119,7 @@ export const SHARE_MUTANTS: readonly Mutant[] = [
     ],
     [
       'a part does not use the room that others have left during its exchange',
-      'isStopping || claimed < limit - holds + written ? want : undefined',
+      'isStopping || takenOrUnread < limit - holds + written ? want : undefined',
       'want',
       'src/dataplane/parts/exchange-loop.test.ts',
     ],
