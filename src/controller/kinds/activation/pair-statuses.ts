@@ -13,7 +13,10 @@ type Activations = readonly Cached<'Activation'>[];
 
 export type ActivationStatusWriter = StatusWriter<Cached<'Activation'>['spec'], CommonStatus>;
 
-/** Creates the functions that write the statuses of all objects in a pair. Other kinds leave this to the engine. */
+/**
+ * Creates the functions that write the statuses of all objects in a pair. Other kinds leave this to the engine. The
+ * objects must contain the most recently written status.
+ */
 export function createPairStatuses(writer: ActivationStatusWriter, wallMs: () => number) {
   const references = createMissingReferences(wallMs);
   return {
@@ -31,7 +34,7 @@ export function createPairStatuses(writer: ActivationStatusWriter, wallMs: () =>
         .flatMap(({ metadata, spec }) => (spec.revoked === true ? [metadata.name] : []))
         .toSorted();
       for (const activation of activations) {
-        const { metadata, status } = writer.latest(activation);
+        const { metadata, status } = activation;
         const waiting = {
           key: keyOf(metadata),
           generation: metadata.generation ?? 0,
@@ -52,7 +55,7 @@ export function createPairStatuses(writer: ActivationStatusWriter, wallMs: () =>
     /** Updates the statuses to indicate that the workspace is paused. */
     async writePaused(activations: Activations, workspace: string, signal: AbortSignal): Promise<void> {
       for (const activation of activations) {
-        const outcome = planPaused(writer.latest(activation), workspace);
+        const outcome = planPaused(activation, workspace);
         await writer.write(activation, outcome.status ?? {}, outcome.conditions, signal);
       }
     },
@@ -64,7 +67,7 @@ export function createPairStatuses(writer: ActivationStatusWriter, wallMs: () =>
     async writeFailure(activations: Activations, error: unknown, { failures, signal, log }: Attempt): Promise<void> {
       if (signal.aborted || isStale(error)) return;
       for (const activation of activations) {
-        const { conditions, observedGeneration: _, ...fields } = writer.latest(activation).status ?? {};
+        const { conditions, observedGeneration: _, ...fields } = activation.status ?? {};
         const generation = activation.metadata.generation ?? 0;
         const report = reportFailure(error, { generation, conditions }, failures);
         if (report === undefined) continue;

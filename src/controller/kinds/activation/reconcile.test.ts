@@ -152,6 +152,41 @@ describe('a pair whose objects change while it waits for its turn', () => {
   });
 });
 
+test('a status is not written again if the cache receives it while the pair is applied again', async () => {
+  const activation = objectOf<'Activation'>('k', { integration: 'globex', groupKey: 'k' });
+  const workspace = objectOf<'Workspace'>('acme', { account: 'main' }, { namespace: undefined });
+  const integration = objectOf<'Integration'>('globex', { workspace: 'globex' });
+  const objects = { Activation: [activation], Workspace: [workspace], Integration: [integration] };
+  const { context } = createTestContext(objects);
+  const writes: Cached<'Activation'>[] = [];
+  const apply = async (_resource: object, _name: object, { status }: { status: CommonStatus }) => {
+    const metadata = { ...activation.metadata, resourceVersion: `${2 + writes.length}` };
+    writes.push({ ...activation, metadata, status } as Cached<'Activation'>);
+    return writes.at(-1);
+  };
+  const writer = createStatusWriter<Cached<'Activation'>['spec'], CommonStatus>({
+    client: { apply } as unknown as KubeClient,
+    resource: resourceOf('Activation'),
+    wallMs: () => 0,
+  });
+  let whileApplied = () => {};
+  const parts = {
+    control: { setActivation: async () => whileApplied() },
+    tenants: { isSynced: () => true, compiled: () => ({ routes: {} }) },
+    fence: () => 1,
+    shared: (_namespace: string, run: () => Promise<boolean>) => run(),
+  };
+  const reconcile = reconcilePair({ ...context, ...parts } as unknown as Context, writer);
+  await reconcile('acme/globex/k', attempt);
+  whileApplied = () => {
+    const [written] = writes as [Cached<'Activation'>];
+    (context.caches.Activation.store as Store<object>).set('acme/k', written);
+    expect(writer.takeEcho(activation, written)).toBe(true);
+  };
+  await reconcile('acme/globex/k', attempt);
+  expect(writes).toHaveLength(1);
+});
+
 describe('the status of a pair with several Activations', () => {
   /** Applies a pair whose first Activation was just deleted. Returns what was written for the others. */
   async function apply(setActivation: () => Promise<void>, failures: number) {

@@ -1,7 +1,7 @@
 import { publicId } from '../../../core/ids/ids.ts';
 import { integrationStatus } from '../../../core/routing/integration-state.ts';
 import { cacheBehind } from '../../../kube/kube-error.ts';
-import { pairKey } from '../../caches/caches.ts';
+import { type Cached, pairKey } from '../../caches/caches.ts';
 import { type Context, hasAdopted } from '../../context/context.ts';
 import { isPaused } from '../../context/paused.ts';
 import type { Attempt } from '../../engine/keyed-controller.ts';
@@ -20,8 +20,11 @@ export function reconcilePair(context: Context, writer: ActivationStatusWriter) 
     const { signal } = attempt;
     const pair = parsePair(key);
     const { namespace } = pair;
-    // Keep the objects used for this decision so that the statuses describe the same state.
-    const activations = caches.Activation.store.byIndex('pair', key);
+    // Keep the objects used for this decision so that the statuses describe the same state. Once the cache contains a
+    // status, the writer forgets it, so the objects must contain it from the start.
+    const activations = caches.Activation.store
+      .byIndex('pair', key)
+      .map(each => writer.latest(each) as Cached<'Activation'>);
     const integration = caches.Integration.store.get(`${namespace}/${pair.integration}`);
     // A pair is closed even if the workspace is paused. This includes pairs without any objects.
     if (isPaused(caches, namespace) && isOpen(activations) && integration !== undefined) {
