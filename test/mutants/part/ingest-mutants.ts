@@ -5,15 +5,25 @@ const PART = 'src/part/';
 /** Mutants of the scripts that store and route events, and of the gate. */
 export const INGEST_MUTANTS: readonly Mutant[] = [
   ...mutantsOf(`${PART}log/ingest.lua`, [
-    ['a paused subscription is routed', 'and not behind[slot]', ''],
+    ['a paused subscription is routed', 'and not behind[slot]', '', 'test/part/histories.redis.test.ts'],
     ['a closed subscription is routed', 'routeOf[slot] == 111 and', 'routeOf[slot] and'],
     ['new events overtake waiting events', 'waitingOf[slot] == NONE and flightOf', 'flightOf'],
     ['a push exceeds the limit of claims', ' and flightOf[slot] < limitOf[slot]', ''],
     ['claims are pushed to a removed dispatcher', 'r.untilMs > now and', ''],
     ['a duplicate is stored', "if hash ~= '' and known[hash] then", 'if false then'],
     ['a duplicate in the same batch is stored', '      known[hash] = ref\n', ''],
-    ['a part stores more than its account has granted', 'bytes + storedBytes + cost + extraCost > meta.space', 'false'],
-    ['a part without space is unlimited', "meta.storedMax and tonumber(meta.space or '0') or math.huge", 'math.huge'],
+    [
+      'a part stores more than its account has granted',
+      'bytes + storedBytes + cost + extraCost > meta.space',
+      'false',
+      'src/part/stored/open-limit.redis.test.ts',
+    ],
+    [
+      'a part without space is unlimited',
+      "meta.storedMax and tonumber(meta.space or '0') or math.huge",
+      'math.huge',
+      'src/part/stored/open-limit.redis.test.ts',
+    ],
     ['a reference is charged twice', 'spent = spent + tokens', 'spent = spent + 2 * tokens'],
     ['events are routed without tokens', 'or used + spent + tokens > granted', ''],
     ['incomplete activations are used for routing', "    hold, position = 'gates', tail", '    openLanes()'],
@@ -24,11 +34,17 @@ export const INGEST_MUTANTS: readonly Mutant[] = [
     ],
     ['a batch is not limited', 'if references > REFERENCES and i > 0 then', 'if false then'],
     ['the log does not contain the slots of an event', ", 'r', targets.packed, 'b'", ", 'r', '', 'b'"],
-    ['an event that waits for a subscription counts as not routed', ' and not targets.isWaitedFor', ''],
+    [
+      'an event that waits for a subscription counts as not routed',
+      ' and not targets.isWaitedFor',
+      '',
+      'test/part/histories.redis.test.ts',
+    ],
     [
       'a reason of an event is counted again later',
       '    if not hold then\n      if #targets',
       '    if true then\n      if #targets',
+      'src/part/reasons/reasons.redis.test.ts',
     ],
   ]),
   ...mutantsOf(`${PART}log/push.lua`, [
@@ -62,7 +78,12 @@ export const INGEST_MUTANTS: readonly Mutant[] = [
     ['a waiting lane is not marked when it has more events', "setState(lane, state .. '+')", ''],
   ]),
   ...mutantsOf(`${PART}lanes/message.lua`, [
-    ['the end of a body is lost', "    if rest ~= '' then pieces[#pieces + 1] = rest end\n", ''],
+    [
+      'the end of a body is lost',
+      "    if rest ~= '' then pieces[#pieces + 1] = rest end\n",
+      '',
+      'src/part/log/pushing.redis.test.ts',
+    ],
   ]),
   ...mutantsOf(`${PART}lanes/lanes.lua`, [
     ['a lane waits with an outdated first event', 'if #state > NO_HEAD then setState', 'if false then setState'],
