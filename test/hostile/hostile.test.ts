@@ -1,7 +1,6 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { Worker } from 'node:worker_threads';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { publicId, tenantId } from '../../src/core/ids/ids.ts';
 import type { OpenApiDocument } from '../../src/facade/openapi.ts';
@@ -25,6 +24,7 @@ import {
 import { createClient } from './client.ts';
 import { type Attacker, connectionFloods, type Flood, routeFloods, specialFloods } from './floods.ts';
 import type { Answers, Attack, NeighbourFigures, NeighbourSettings } from './messages.ts';
+import { pinToControl, pinToData } from './processors.ts';
 
 /**
  * One tenant floods each route of the facade, ingress, operations that are more expensive than expected, and
@@ -59,22 +59,19 @@ interface Pair {
 
 let world: FacadeWorld;
 let folder: TemporaryFolder;
-let neighbour: Worker;
+let neighbour: ChildProcess;
 let attacking: ChildProcess;
 let hanging: Server;
 const pairs: Pair[] = [];
 
-/** Sends a message to a worker or a process and returns its response. */
-function ask<T>(worker: Worker | ChildProcess, message: object | number): Promise<T> {
+/** Sends a message to a process and returns its response. */
+function ask<T>(child: ChildProcess, message: object | number): Promise<T> {
   return new Promise((resolve, reject) => {
-    worker.once('message', resolve);
-    worker.once('error', reject);
-    if (worker instanceof Worker) worker.postMessage(message);
-    else worker.send(message);
+    child.once('message', message => resolve(message as T));
+    child.once('error', reject);
+    child.send(message);
   });
 }
-
-const firstMessage = <T>(worker: Worker): Promise<T> => new Promise(resolve => worker.once('message', resolve));
 
 /** The URLs of the servers that are flooded. */
 interface Target {
@@ -84,8 +81,10 @@ interface Target {
 
 /** Creates the workspaces of the neighbor, which publishes events to a stream that is delivered to its own endpoint. */
 async function startNeighbour(target: Target): Promise<(target: Target) => Promise<void>> {
-  neighbour = new Worker(new URL('./neighbour.ts', import.meta.url));
-  const url = `http://127.0.0.1:${await firstMessage<number>(neighbour)}/`;
+  neighbour = fork(new URL('./neighbour.ts', import.meta.url), { detached: true });
+  const port = await new Promise(resolve => neighbour.once('message', resolve));
+  if (neighbour.pid !== undefined) pinToData(neighbour.pid);
+  const url = `http://127.0.0.1:${port}/`;
   const { cluster } = world.installation;
   const key = 'the-ingress-key-of-the-neighbour';
   await apply(cluster, [
@@ -108,7 +107,7 @@ async function startNeighbour(target: Target): Promise<(target: Target) => Promi
     stream: QUEUE,
   };
   async function move({ facade, ingress }: Target): Promise<void> {
-    neighbour.postMessage({ ...settings, facadeUrl: facade, ingressUrl: ingress } satisfies NeighbourSettings);
+    neighbour.send({ ...settings, facadeUrl: facade, ingressUrl: ingress } satisfies NeighbourSettings);
     await ask<NeighbourFigures>(neighbour, FLOOD_MS);
   }
   await move(target);
@@ -123,6 +122,7 @@ async function startSecure(folder: string): Promise<Target> {
     world.start({ role: 'facade', env: env('FACADE') }),
     world.start({ role: 'ingress', env: env('INGRESS') }),
   ]);
+  pinToData(ingress.pid);
   const secure = (url: string) => url.replace('http:', 'https:');
   return { facade: secure(facade.facadeUrl), ingress: secure(ingress.ingressUrl) };
 }
@@ -187,11 +187,13 @@ beforeAll(async () => {
   world = await openFacadeWorld();
   folder = await temporaryFolder('hostile');
   await world.start({ role: 'controller' });
-  const [facade, ingress] = await Promise.all([
+  const [facade, ingress, dispatcher] = await Promise.all([
     world.start({ role: 'facade', env: LIMITS }),
     world.start({ role: 'ingress', env: LIMITS }),
     world.start({ role: 'dispatcher' }),
   ]);
+  pinToControl();
+  for (const { pid } of [ingress, dispatcher, world.installation.redis]) pinToData(pid);
   let target: Target = { facade: facade.facadeUrl, ingress: ingress.ingressUrl };
   const moveNeighbour = await startNeighbour(target);
   attacking = fork(new URL('./attacker.ts', import.meta.url), { detached: true });
@@ -225,7 +227,7 @@ beforeAll(async () => {
 
 afterAll(async () => {
   attacking?.disconnect();
-  await neighbour?.terminate();
+  neighbour?.disconnect();
   hanging?.closeAllConnections();
   hanging?.close();
   await world?.stop();

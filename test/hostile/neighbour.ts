@@ -1,13 +1,12 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
-import { parentPort } from 'node:worker_threads';
 import { quantile } from '../bench/report/statistics.ts';
 import { createClient, createTally } from './client.ts';
 import type { FloodRequest, Latencies, NeighbourFigures, NeighbourSettings } from './messages.ts';
 
 /**
- * The worker thread of the tenant that must not be affected. It publishes events, reads, and makes changes at a
+ * The process of the tenant that must not be affected. It publishes events, reads, and makes changes at a
  * constant rate, receives its own deliveries, and measures them. Its first message contains the port of its endpoint.
  */
 
@@ -109,8 +108,9 @@ function createNeighbour(settings: NeighbourSettings) {
 }
 
 let measure: ReturnType<typeof createNeighbour> | undefined;
-parentPort?.on('message', (message: NeighbourSettings | number) => {
+process.on('message', (message: NeighbourSettings | number) => {
   if (typeof message === 'object') measure = createNeighbour(message);
-  else void measure?.(message).then(figures => parentPort?.postMessage(figures));
+  else void measure?.(message).then(figures => process.send?.(figures));
 });
-server.listen(0, '127.0.0.1', () => parentPort?.postMessage((server.address() as AddressInfo).port));
+process.on('disconnect', () => process.exit());
+server.listen(0, '127.0.0.1', () => process.send?.((server.address() as AddressInfo).port));
