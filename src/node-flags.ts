@@ -15,7 +15,7 @@ const HEAP_SHARE = 0.75;
 const MIB = 1_048_576;
 
 /**
- * Returns the Node flags required for a role that are missing. They must be set before Node runs any code.
+ * Returns the Node flags required for a role that are missing. The flags must be set before Node runs any code.
  *
  * - A small space for young objects saves memory. Ingress and dispatchers keep Node's default because they create many
  *   young objects: with 4 MiB, they would take 15 % more CPU time under load.

@@ -11,7 +11,7 @@ export interface ShutdownSteps {
 export interface Shutdown {
   /** On SIGTERM we drain first. SIGINT, or any second signal, skips the wait. */
   readonly onSignal: (signal: 'SIGTERM' | 'SIGINT') => void;
-  /** Returns the process health. It won't be ready after the first signal. */
+  /** Returns the process health. The process is no longer ready after the first signal. */
   readonly health: () => { readonly ready: boolean; readonly impairments: readonly { readonly message: string }[] };
 }
 
@@ -37,8 +37,8 @@ const STOP_WITHIN_MS = 20_000;
 
 /**
  * Creates the shutdown for a process. When a pod is terminating, each watcher of the API server takes its own time to
- * remove it from the Service, and until then requests keep coming in. The process therefore becomes unready right away,
- * but will continue to serve for `delayMs`.
+ * remove it from the Service, and until then requests keep coming in. For this reason, the process becomes unready
+ * right away but continues to serve for `delayMs`.
  */
 export function createShutdown(
   { drain, stop, giveUp }: ShutdownSteps,

@@ -25,6 +25,6 @@ if (text !== undefined) {
   if (flags.length > 0) execve?.(execPath, [execPath, ...execArgv, ...flags, import.meta.filename, ...argv]);
   listenToSignals();
   await import('./main.ts');
-  // Writes the lines buffered by Node in `bin/sluice`. Otherwise, they would be lost if the process is killed.
+  // Writes the lines that Node buffers in `bin/sluice`, so that they are not lost if the process is killed.
   flushCompileCache();
 }

@@ -7,20 +7,20 @@
 const EVERY_KIND = {
   Ready: {
     RedisUnavailable:
-      'False: This generation has not been applied, because Redis is unavailable or has lost its data. The controller retries. Objects that have been applied stay Ready during an outage. See also the DataPlaneReachable condition of the Workspace.',
+      'False: The controller has not applied this generation because Redis is unavailable or has lost its data. It retries. Objects that were applied before the outage stay Ready. See also the DataPlaneReachable condition of the Workspace.',
     WorkspacePaused:
-      'The sluice.dev/paused annotation pauses the workspace. Events continue to flow, and this change is applied when the annotation is removed.',
+      'The sluice.dev/paused annotation pauses the workspace. Events continue to flow. The controller applies this change when you remove the annotation.',
     WaitingForWorkspace:
       'Unknown, False: No Workspace owns this namespace. Changes from Unknown to False after five minutes.',
     SecretsForbidden:
-      'False: The controller is not allowed to read the Secrets in this namespace, so it only applies changes that close routes or gates. Only possible if it reads Secrets by namespace (SLUICE_SECRETS_ROLE).',
+      'False: The controller is not allowed to read the Secrets in this namespace, so it only applies changes that close routes or gates. This can only happen if it reads Secrets by namespace (SLUICE_SECRETS_ROLE).',
     ReconcileFailed:
       'Reconciliation failed due to an unexpected error. The controller retries it with exponential backoff.',
   },
   Reconciling: {
-    Progressing: 'This generation is currently being processed.',
-    Retrying: 'The last reconciliation failed, and the controller will retry it.',
-    Draining: 'The object is being deleted, and the controller is waiting for its queue to become empty.',
+    Progressing: 'The controller is processing this generation.',
+    Retrying: 'The last reconciliation failed. The controller will retry it.',
+    Draining: 'The object is being deleted. The controller is waiting until its queue is empty.',
   },
   Stalled: {
     WaitingForWorkspace:
@@ -43,10 +43,10 @@ export const CONDITION_MEANING = {
         'False: The stream is being deleted. New events are rejected while the remaining events in its queue are delivered.',
     },
     Published: {
-      Published: 'True: The stream is listed in the catalog and can be subscribed to.',
+      Published: 'True: The catalog lists the stream, and partners can subscribe to it.',
       Deprecated:
-        "False: The stream is no longer listed in the catalog and cannot be subscribed to. This doesn't affect ingress or existing subscriptions.",
-      WaitingForWorkspace: 'Unknown: Not listed in any catalog, since no Workspace owns this namespace.',
+        'False: The catalog does not list the stream, and partners cannot subscribe to it. Ingress still accepts its events, and existing subscriptions continue to work.',
+      WaitingForWorkspace: 'Unknown: No catalog lists the stream because no Workspace owns this namespace.',
     },
   },
   Package: {
@@ -67,7 +67,7 @@ export const CONDITION_MEANING = {
     Ready: {
       ...EVERY_KIND.Ready,
       Pending:
-        'True: The integration has been applied but the invitation has not been accepted yet. Events are not routed until the invitation has been accepted.',
+        'True: The integration has been applied, but the partner has not accepted the invitation yet. Until then, no events are routed to the partner.',
       Active:
         "True: The integration has been applied and is active. Events with activated group keys are routed to the receiving workspace's Subscriptions, if there are any.",
       Closed: 'True: The integration has been applied. It is closed because it has expired or was declined or revoked.',
@@ -89,21 +89,21 @@ export const CONDITION_MEANING = {
     InvitationSent: {
       Sent: 'True: The mail server has accepted the invitation.',
       SecretWritten:
-        'True: No mail server is configured, so the token can be found in the Secret <name>-invitation instead.',
+        'True: No mail server is configured. The controller has stored the token in the Secret <name>-invitation instead.',
       SmtpFailed: 'False: The mail server rejected the invitation or did not respond. The controller resends it.',
-      SecretFailed: 'False: The Secret could not be written. The controller retries.',
+      SecretFailed: 'False: The controller could not write the Secret. It retries.',
       AddressLimitReached:
-        'False: The workspace has sent an invitation to this address in the last 24 hours, even if it has been revoked or deleted since. The email is sent at the time in the message.',
+        'False: The workspace has sent an invitation to this address in the last 24 hours, even if that invitation has been revoked or deleted since. The controller sends the email at the time in the message.',
       AccountLimitReached:
-        "False: The account's workspaces have sent the maximum number of invitations for 24 hours (invitationMailsPerDay). The email is sent when the limit allows it.",
+        "False: The account's workspaces have sent the maximum number of invitations for 24 hours (invitationMailsPerDay). The controller sends the email when the limit allows it.",
     },
   },
   Activation: {
     ...EVERY_KIND,
     Ready: {
       ...EVERY_KIND.Ready,
-      GateOpen: 'True: The activation has been applied, leaving the group key open for the integration.',
-      GateClosed: 'True: The activation has been applied, leaving the group key closed for the integration.',
+      GateOpen: 'True: The activation has been applied. The group key is open for the integration.',
+      GateClosed: 'True: The activation has been applied. The group key is closed for the integration.',
       WaitingForIntegration:
         'Unknown, False: The referenced integration could not be found. Changes from Unknown to False after five minutes.',
     },
@@ -120,7 +120,7 @@ export const CONDITION_MEANING = {
     ...EVERY_KIND,
     Ready: {
       ...EVERY_KIND.Ready,
-      Applied: 'True: Desired state has been written to Redis.',
+      Applied: 'True: The controller has written the desired state to Redis.',
       WaitingForIntegration:
         'Unknown, False: The referenced integration could not be found. Changes from Unknown to False after five minutes.',
       WaitingForTarget:
@@ -132,7 +132,7 @@ export const CONDITION_MEANING = {
       WaitingForTarget: missing('stream or package'),
     },
     Enforced: {
-      Enforced: 'True: Events from the target are being withheld from the integration.',
+      Enforced: 'True: Events of the target are not delivered to the integration.',
       WaitingForIntegration:
         'Unknown: Waiting for the integration, which does not exist yet. The block takes effect when the integration has been created.',
       WaitingForTarget:
@@ -143,7 +143,7 @@ export const CONDITION_MEANING = {
     ...EVERY_KIND,
     Ready: {
       ...EVERY_KIND.Ready,
-      Admitted: 'True: Desired state has been written to Redis.',
+      Admitted: 'True: The controller has written the desired state to Redis.',
       WaitingForGrant:
         'Unknown: No integration with this name grants access to this workspace. It may be missing, declined, or revoked, or grant access to another workspace.',
       WaitingForStream:
@@ -172,7 +172,7 @@ export const CONDITION_MEANING = {
       HeaderNotReadable:
         'False: The sealed value of a header cannot be decrypted. It was encrypted for another Subscription, header, or origin of the URL, or with a root key that the controller does not have. Events are kept in the inbox until the value is set again.',
       WaitingForConsent:
-        'False: The endpoint has not agreed to receive events, which the operator requires. Attempts fail, and are retried as for an unreachable endpoint, until it responds with the WebHook-Allowed-Origin header.',
+        'False: The endpoint has not agreed to receive events, which the operator requires. Until it responds with the WebHook-Allowed-Origin header, attempts fail and are retried as for an unreachable endpoint.',
       SigningKeyMissing:
         'False: The controller does not have the root key of the signing secret, or of the previous one within 24 hours of a rotation. Events are kept in the inbox until the key file is restored, or until the partner has rotated the secret so that neither needs the missing key.',
       SpecRefused:
@@ -183,23 +183,23 @@ export const CONDITION_MEANING = {
     },
     SecretMirrored: {
       NameTaken:
-        'False: The name <name>-signing is already in use by a Secret of a different type. Signing is not affected, and deliveries are still signed.',
+        'False: The name <name>-signing is already in use by a Secret of a different type. Deliveries are still signed.',
       Refused:
-        'False: The API server rejected the Secret <name>-signing, e.g. because of a quota or policy. The controller retries every five minutes. The condition is missing if the Secret exists, or if there is no endpoint.',
+        'False: The API server rejected the Secret <name>-signing, e.g. because of a quota or policy. The controller retries every five minutes. If the Secret exists, or if there is no endpoint, the Subscription does not have this condition.',
     },
     EndpointFailing: {
       FailingOneDay:
-        'True: No delivery has succeeded for one day. The message includes the time at which the endpoint will be disabled.',
-      FailingThreeDays: 'True: No delivery has succeeded for three days.',
+        'True: No delivery has succeeded in the last day. The message includes the time at which the endpoint will be disabled.',
+      FailingThreeDays: 'True: No delivery has succeeded in the last three days.',
       FailingFourDays:
-        'True: No delivery has succeeded for four days. After five days, the next failed attempt disables the endpoint.',
+        'True: No delivery has succeeded in the last four days. After five days, the next failed attempt disables the endpoint.',
       EndpointDisabled:
         'False: No events are being sent because the endpoint is disabled. For more information, see the Live condition.',
       Recovered: 'False: A delivery has succeeded, or the endpoint has been re-enabled.',
     },
     BacklogAtRisk: {
       NearRetention:
-        'True: The oldest waiting event has used up 80 % of its retention period, and will be lost when the period ends.',
+        'True: The oldest waiting event has used up 80 % of its retention period. It will be lost when the period ends.',
       WithinRetention: 'False: No waiting event has used up 80 % of its retention period.',
     },
   },
@@ -207,13 +207,12 @@ export const CONDITION_MEANING = {
     ...EVERY_KIND,
     Ready: {
       ...EVERY_KIND.Ready,
-      NamespaceReady: 'True: The namespace exists and routes have been written to Redis.',
+      NamespaceReady: 'True: The namespace exists, and the controller has written the routes to Redis.',
       PauseIgnored:
-        'True: Same as NamespaceReady, but the sluice.dev/paused annotation has a value other than "true" and is therefore ignored.',
+        'True: Same as NamespaceReady, but the sluice.dev/paused annotation has a value other than "true", which the controller ignores.',
       NamespaceNotAdopted:
         'False: The namespace exists but is missing the sluice.dev/workspace=<name> label, so no events are accepted or delivered. Events that were accepted before wait until you add the label, or until their retention period ends.',
-      NamespaceTerminating:
-        'Unknown: The namespace is being deleted. It is recreated after the deletion has been completed.',
+      NamespaceTerminating: 'Unknown: The namespace is being deleted. After that, the controller creates it again.',
       WaitingForAccount:
         'Unknown, False: The referenced account could not be found. Changes from Unknown to False after five minutes.',
     },
@@ -225,8 +224,9 @@ export const CONDITION_MEANING = {
     },
     DataPlaneReachable: {
       RedisUnavailable:
-        'False: Redis has not responded for one minute. Ingress does not accept any events, and changes are delayed. Objects which have already been applied keep their conditions.',
-      RedisAnswers: 'True: Redis has recovered from an outage. This condition is not present if there was no outage.',
+        'False: Redis has not responded for one minute. Until it does, ingress does not accept any events and changes are delayed. Objects that were applied before keep their conditions.',
+      RedisAnswers:
+        'True: Redis has recovered from an outage. Workspaces do not have this condition if there was no outage.',
     },
     InsufficientTokens: {
       TokensSpent: 'True: The account has no tokens left, so routing is paused.',
@@ -237,7 +237,7 @@ export const CONDITION_MEANING = {
     ...EVERY_KIND,
     Ready: {
       ...EVERY_KIND.Ready,
-      LedgerReady: 'True: The plan and included tokens have been written to Redis.',
+      LedgerReady: 'True: The controller has written the plan and the included tokens to Redis.',
       StillInUse: 'False: The account is being deleted but is still referenced by one or more Workspaces.',
     },
     LimitReached: {
@@ -246,7 +246,7 @@ export const CONDITION_MEANING = {
       NearLimit:
         "False: The account's workspaces are using at least 90 % of a limit, or at least 80 % after reaching 90 %.",
       WithinLimits:
-        'False: The account is back within its limits. This condition is not present if the account has never been close to a limit.',
+        'False: The account is back within its limits. An account that was never close to a limit does not have this condition.',
     },
   },
 } as const;

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { mapList } from './lists.ts';
 import { text, timestamp } from './strings.ts';
 
-/** A condition of an object. It uses the same format as `metav1.Condition` in Kubernetes. */
+/** A condition of an object. The condition uses the same format as `metav1.Condition` in Kubernetes. */
 export const Condition = z
   .object({
     type: z
@@ -19,7 +19,7 @@ export const Condition = z
       .min(1)
       .max(63)
       .regex(/^[A-Z][A-Za-z0-9]*$/)
-      .describe('Machine-readable reason for the current status, specified as a single CamelCase word.'),
+      .describe('The machine-readable reason for the current status, as a single CamelCase word.'),
     message: text({ max: 1024 }).describe(
       'A human-readable explanation of the reason. This text may change between releases.',
     ),
@@ -54,7 +54,7 @@ export const statusFields = {
     .int()
     .min(-1)
     .meta({ format: 'int64' })
-    .describe('Most recent metadata.generation reconciled by the controller, or -1 for a new object.')
+    .describe('The most recent metadata.generation that the controller has reconciled, or -1 for a new object.')
     .optional(),
   conditions: mapList(Condition, 'type', { max: 12 })
     .describe(

@@ -4,8 +4,8 @@ import { atomicList } from './lists.ts';
 
 /**
  * The request headers read by ingress for streams without `contextHeaders`. The first header that is present is used,
- * and ingress generates an `evt_` id if there is no event id. These can't be schema defaults, because server-side apply
- * would assign the fields of a schema default to the first manager.
+ * and ingress generates an `evt_` id if there is no event id. The default lists can't be schema defaults because
+ * server-side apply would assign the fields of a schema default to the first manager.
  */
 export const CONTEXT_HEADER_DEFAULTS = {
   eventType: ['x-sluice-event-type', 'ce-type', 'webhook-event'],
@@ -24,21 +24,21 @@ export const ContextHeaders = z
       max: 8,
     })
       .describe(
-        `Request headers that may contain the event type, in order of precedence. ${described(CONTEXT_HEADER_DEFAULTS.eventType)}`,
+        `The request headers that may contain the event type, in order of precedence. ${described(CONTEXT_HEADER_DEFAULTS.eventType)}`,
       )
       .optional(),
     groupKey: atomicList(readHeaderName().describe('The name of a request header. Not case-sensitive.'), {
       max: 8,
     })
       .describe(
-        `Request headers that may contain the group key, in order of precedence. Events without a group key are not routed. ${described(CONTEXT_HEADER_DEFAULTS.groupKey)}`,
+        `The request headers that may contain the group key, in order of precedence. Events without a group key are not routed. ${described(CONTEXT_HEADER_DEFAULTS.groupKey)}`,
       )
       .optional(),
     eventId: atomicList(readHeaderName().describe('The name of a request header. Not case-sensitive.'), {
       max: 8,
     })
       .describe(
-        `Request headers that may contain the event id, in order of precedence. Without any of them, ingress generates an id. An event that repeats an id within 24 hours is a duplicate, and is not stored. ${described(CONTEXT_HEADER_DEFAULTS.eventId)}`,
+        `The request headers that may contain the event id, in order of precedence. Without any of them, ingress generates an id. An event that repeats an id within 24 hours is a duplicate and is not stored. ${described(CONTEXT_HEADER_DEFAULTS.eventId)}`,
       )
       .optional(),
     forward: atomicList(forwardedHeaderName().describe('The name of a request header. Not case-sensitive.'), {
@@ -50,7 +50,7 @@ export const ContextHeaders = z
       .optional(),
   })
   .describe(
-    "Configures which request headers are read by ingress. For CloudEvents in structured mode, names that start with ce- refer to the event's attributes. A list replaces the defaults: add ce-type, ce-partitionkey, or ce-id to it to keep reading these attributes.",
+    "Configures which request headers ingress reads. For CloudEvents in structured mode, names that start with ce- refer to the event's attributes. A list replaces the defaults: add ce-type, ce-partitionkey, or ce-id to it to keep reading these attributes.",
   );
 export type ContextHeaders = z.infer<typeof ContextHeaders>;
 

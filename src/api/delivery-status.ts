@@ -32,7 +32,7 @@ export const DeliveryStatus = z
   .object({
     lastAttempt: z
       .enum(OUTCOMES)
-      .describe(`Result of the most recent attempt, if there was one. Can be one of ${meanings()}.`)
+      .describe(`The result of the most recent attempt, if there was one. It can be one of ${meanings()}.`)
       .optional(),
     lastAttemptSince: timestamp().describe('The time (RFC 3339) of the first attempt that had this result.').optional(),
     deadLetters: z
@@ -49,6 +49,6 @@ export const DeliveryStatus = z
       .optional(),
   })
   .describe(
-    'Delivery state. Updates are limited to 5 Subscriptions per second, so they may be delayed if many endpoints change at the same time.',
+    'The state of deliveries. Updates are limited to 5 Subscriptions per second, so they may be delayed if many endpoints change at the same time.',
   );
 export type DeliveryStatus = z.infer<typeof DeliveryStatus>;

@@ -30,7 +30,7 @@ const SecretKeyRef = z
       "The key of the entry in the Secret's data. Its value must consist of visible ASCII characters, spaces, and tabs, up to a maximum of 4,096 characters. A single trailing line break is removed.",
     ),
   })
-  .describe('Reference to a key within a Secret.');
+  .describe('The reference to a key within a Secret.');
 type SecretKeyRef = z.infer<typeof SecretKeyRef>;
 
 export const EndpointHeader = withRule(
@@ -49,13 +49,13 @@ export const EndpointHeader = withRule(
       'must be a value encrypted by the REST API, which starts with "s2."; to set another value, use value or valueFrom',
     )
       .describe(
-        'The encrypted value, written by the REST API. It is only valid for its own Subscription and header, and for URLs of the same origin (scheme, host, and port). Otherwise, events are kept, and Live is False with the HeaderNotReadable reason.',
+        'The encrypted value, written by the REST API. It is only valid for its own Subscription and header, and for URLs of the same origin (scheme, host, and port). If you use it anywhere else, events are kept and Live is False with the HeaderNotReadable reason.',
       )
       .optional(),
     valueFrom: z
       .object({ secretKeyRef: SecretKeyRef })
       .describe(
-        'Reads the value from a Secret. Attempts use a changed value within a few seconds. If the value is missing, events are kept, and Live is False with the WaitingForSecret reason.',
+        'Reads the value from a Secret. Attempts use a changed value within a few seconds. While the value is missing, events are kept and Live is False with the WaitingForSecret reason.',
       )
       .optional(),
   }),
@@ -124,6 +124,6 @@ export const Endpoint = z
       .optional(),
   })
   .describe(
-    'The receiving endpoint. Optional. If omitted, no requests are sent, and the partner can pull and acknowledge events using the REST API instead.',
+    'The receiving endpoint. Optional. If omitted, Sluice sends no requests. The partner then pulls and acknowledges events using the REST API.',
   );
 export type Endpoint = z.infer<typeof Endpoint>;

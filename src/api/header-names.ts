@@ -21,7 +21,7 @@ export const RESERVED_HEADERS: readonly string[] = [
   'trailer',
   'transfer-encoding',
   'upgrade',
-  // This header would instruct the receiver to decode the body, or indicate a partial body. It is sent as it is.
+  // Receivers would decode the body, or treat it as a part of a body. Sluice sends the whole body as it is.
   'content-encoding',
   'content-range',
   // Set by the dispatcher on each delivery.
@@ -40,8 +40,8 @@ export const RESERVED_HEADER_PREFIXES: readonly string[] = ['webhook-', 'ce-', '
 export const CREDENTIAL_HEADERS: readonly string[] = ['authorization', 'cookie', 'set-cookie', 'x-api-key'];
 
 /**
- * Headers of the producer's request that ingress never reads, even if a stream lists them. They contain credentials, or
- * they belong to a single connection.
+ * Headers of the producer's request that ingress never reads, even if a stream lists them. These headers contain
+ * credentials or belong to a single connection.
  */
 export const UNREAD_HEADERS: readonly string[] = [
   ...CREDENTIAL_HEADERS,

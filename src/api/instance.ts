@@ -22,7 +22,7 @@ export function instanceField() {
     .optional();
 }
 
-/** It is not possible to change, remove, or add the instance later. */
+/** Users cannot change, remove, or add the instance later. */
 export const INSTANCE_IS_IMMUTABLE: CelRule = {
   rule: 'has(self.instance) == has(oldSelf.instance) && (!has(self.instance) || self.instance == oldSelf.instance)',
   message: 'instance is immutable',

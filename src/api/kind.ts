@@ -62,8 +62,8 @@ interface KindSource<K extends string, Sc extends keyof typeof META, S extends z
 const PUBLIC_ID_FIELD = '.status.publicId';
 
 /**
- * Completes the definition of a kind. Its `schema` parses objects from the API server, removing unknown fields and
- * setting defaults.
+ * Completes the definition of a kind. The `schema` of the definition parses objects from the API server, removing
+ * unknown fields and setting defaults.
  */
 export function defineKind<
   const K extends string,

@@ -9,8 +9,8 @@ interface Documented {
 }
 
 /**
- * Returns the schema for a query parameter that is a decimal number without a sign or leading zeros. It is validated
- * using a pattern, as query parameters are strings, but will have the `integer` type in OpenAPI.
+ * Returns the schema for a query parameter that is a decimal number without a sign or leading zeros. The schema
+ * validates the parameter using a pattern because query parameters are strings. In OpenAPI, the type is `integer`.
  */
 export function queryInteger(pattern: RegExp, fault: string, documented: Documented) {
   return z

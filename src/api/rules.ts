@@ -1,8 +1,8 @@
 import type { z } from 'zod';
 
 /**
- * An entry in `x-kubernetes-validations`. It contains a CEL expression which can use `self`. Transition rules can also
- * use `oldSelf`.
+ * An entry in `x-kubernetes-validations`. The entry contains a CEL expression, which can use `self`. Transition rules
+ * can also use `oldSelf`.
  */
 export interface CelRule {
   /** CEL expression that must be true. */
@@ -46,7 +46,7 @@ export function withPattern(schema: z.ZodString, pattern: RegExp, message: strin
   return withRule(schema.meta({ pattern: source }), { rule, message, holds: value => pattern.test(value) });
 }
 
-/** Adds transition rules to the parent of the fields they validate. These can only be checked by the API server. */
+/** Adds transition rules to the parent of the fields they validate. Only the API server can check transition rules. */
 export function withTransitions<S extends z.ZodType>(schema: S, ...rules: CelRule[]): S {
   return addRules(schema, rules);
 }
@@ -57,8 +57,8 @@ export function immutable(field: string): CelRule {
 }
 
 /**
- * Returns a rule to make an optional field immutable once set. Must be added to the parent of the field. Otherwise,
- * users could remove the field and add it again.
+ * Returns a rule to make an optional field immutable once set. Must be added to the parent of the field. On the field
+ * itself, users could remove the field and add it again.
  */
 export function immutableOnceSet(field: string): CelRule {
   return {

@@ -7,8 +7,9 @@
 export const WORKSPACE_LABEL = 'sluice.dev/workspace';
 
 /**
- * Namespace label with the installation (`spec.instance`) that is responsible for the namespace. It remains when the
- * Workspace is deleted so that the same installation can clean up. The default installation does not set this label.
+ * Namespace label with the installation (`spec.instance`) that is responsible for the namespace. The label remains when
+ * the Workspace is deleted, so that the same installation can clean up. The default installation does not set this
+ * label.
  */
 export const INSTANCE_LABEL = 'sluice.dev/instance';
 
@@ -58,8 +59,8 @@ export const INVITATION_SECRET_TYPE = 'sluice.dev/invitation';
 export const INVITATION_SECRET_FIELD = 'token';
 
 /**
- * Secret types that can't be used for endpoint headers. Otherwise, anyone who can write a Subscription could send
- * credentials of the cluster, or of Sluice itself, to an endpoint.
+ * Secret types that can't be used for endpoint headers. If such a Secret were allowed, anyone who can write a
+ * Subscription could send credentials of the cluster or of Sluice itself to an endpoint.
  */
 export const NEVER_SENT_SECRET_TYPES: readonly string[] = [
   INGRESS_KEY_SECRET_TYPE,

@@ -144,8 +144,8 @@ function readNumber(reader: Reader, at: number, prefix: string): { value: number
 }
 
 /**
- * Returns true if the file ends within this argument. Its bytes are not searched for other commands, because a producer
- * can publish an event that looks like a command.
+ * Returns true if the file ends within this argument. The bytes of an argument are not searched for other commands
+ * because a producer can publish an event that looks like a command.
  */
 function isTorn(reader: Reader, at: number, length: number): boolean {
   const left = reader.size - at;

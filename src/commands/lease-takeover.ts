@@ -4,8 +4,8 @@ import { formatMicroTime, heldForMs, type LeaseStore, LONGEST_LEASE_SECONDS } fr
 import { type Clock, sleep } from '../time/clock.ts';
 
 /**
- * The time without a leader after the last renewal. The controller's pods need to be terminated within this time.
- * Otherwise, one of these pods could become the leader and add the finalizers again.
+ * The time without a leader after the last renewal. The controller's pods need to be terminated within this time. A pod
+ * that runs for longer could become the leader and add the finalizers again.
  */
 export const HOLD_SECONDS = LONGEST_LEASE_SECONDS;
 /** The prefix for the identity used when the command is run. */
@@ -49,7 +49,7 @@ export async function takeLease(
     await (before === undefined ? leases.create(spec, signal) : leases.update(before, spec, signal));
     if (holderIdentity === '') return 0;
     if (!holderIdentity.startsWith(IDENTITY)) return heldForMs(before?.spec ?? {});
-    // That run may have ended before the controller stopped leading.
+    // An earlier run of this command may have ended before the controller stopped leading.
     const takenForMs = clock.wallMs() - Date.parse(acquireTime ?? '');
     return takenForMs >= 0 && takenForMs < LED_FOR_MS ? LED_FOR_MS - takenForMs : 0;
   }

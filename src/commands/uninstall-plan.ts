@@ -30,8 +30,8 @@ export const DRAINING = 'Draining';
 const MOST_NAMED = 10;
 
 /**
- * Returns the streams with undelivered events according to their status. The statuses are updated with a delay. They
- * only include events that have already been routed unless the stream is being deleted.
+ * Returns the streams with undelivered events according to their status. The statuses are updated with a delay. Unless
+ * a stream is being deleted, its status only includes events that have already been routed.
  */
 export function undeliveredByStatus(objects: readonly HeldObject[]): string[] {
   const streams = new Set<string>();
@@ -50,8 +50,8 @@ export const nameOf = (instance: string): string =>
   instance === DEFAULT_INSTANCE ? 'the installation without a name' : `the installation ${instance}`;
 
 /**
- * Returns the lines to print if an installation does not have any objects with a finalizer. They include all other
- * installations with such objects because this installation's name may be missing.
+ * Returns the lines to print if an installation does not have any objects with a finalizer. The lines name all other
+ * installations with such objects because the name of this one may be missing.
  */
 export function describeNothing(instance: string, held: ReadonlyMap<string, readonly unknown[]>): string[] {
   const others = [...held].filter(([other]) => other !== instance).toSorted(([a], [b]) => (a < b ? -1 : 1));
@@ -88,7 +88,7 @@ export function planUninstall(
     proceeds: false,
     lines: [
       ...lines,
-      'No changes were made, because these events would not be delivered anymore. Stop publishing events and wait until all events have been delivered. To uninstall Sluice without delivering these events, run sluice uninstall --ignore-undelivered in a pod of the controller, and then repeat your command, such as helm uninstall, within a minute. The events stay in Redis until you remove its data.',
+      'No changes were made because these events would no longer be delivered. Stop publishing events and wait until all events have been delivered. To uninstall Sluice without delivering these events, run sluice uninstall --ignore-undelivered in a pod of the controller, and then repeat your command, such as helm uninstall, within a minute. The events stay in Redis until you remove its data.',
     ],
   };
 }

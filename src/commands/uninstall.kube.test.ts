@@ -50,7 +50,7 @@ test("another installation's Lease is not taken over", async () => {
   write.mockRestore();
   expect(await client.get(LEASES, name)).toMatchObject({ spec: { holderIdentity: 'its-leader' } });
   expect(printed).toContain(
-    `The Lease sluice-controller in namespace ${NAME} belongs to the installation blue, so it was not changed.`,
+    `The Lease sluice-controller in namespace ${NAME} was not changed because it belongs to the installation blue.`,
   );
   // The stream of the first test belongs to the installation without a name.
   await expect(uninstall(['--ignore-undelivered'], env)).rejects.toThrow('belongs to the installation blue');

@@ -72,7 +72,7 @@ function leaseOfOther(
   { namespace, name }: { readonly namespace: string; readonly name: string },
   owner: string,
 ): string {
-  return `The Lease ${name} in namespace ${namespace} belongs to ${nameOf(owner)}, so it was not changed. Set SLUICE_INSTANCE and SLUICE_NAMESPACE to the name and the namespace of the installation to remove. If its controller was renamed, delete the Lease.`;
+  return `The Lease ${name} in namespace ${namespace} was not changed because it belongs to ${nameOf(owner)}. Set SLUICE_INSTANCE and SLUICE_NAMESPACE to the name and the namespace of the installation to remove. If its controller was renamed, delete the Lease.`;
 }
 
 /** Removes all controller RoleBindings. Returns the lines to print. */

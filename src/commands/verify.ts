@@ -19,8 +19,8 @@ const REQUEST_MS = 10_000;
 const GROUP_KEY = 'verify';
 
 /**
- * Publishes events in the sandbox until one of them has been delivered to a subscription of the stream. It needs an
- * open activation with the group key `verify`. Returns 1 if no event is delivered in time.
+ * Publishes events in the sandbox until one of them has been delivered to a subscription of the stream. The
+ * subscription needs an open activation with the group key `verify`. Returns 1 if no event is delivered in time.
  *
  * This tests ingress, routing, delivery, and Redis. Only the request to the endpoint is simulated.
  */
@@ -81,7 +81,7 @@ async function publishOnce(sandbox: string, stream: string, headers: Readonly<Re
 /**
  * Reads an ingress key from a file, without spaces and newlines around it. Keys are compared byte by byte.
  *
- * @throws ConfigError if the key can't be sent. Otherwise, `fetch` would report the key as part of its error message
+ * @throws ConfigError if the key can't be sent. Without this check, the error message of `fetch` would contain the key
  */
 async function readKey(path: string): Promise<string> {
   const key = (await readFile(path, 'latin1')).replace(/^[ \t\r\n]+|[ \t\r\n]+$/g, '');

@@ -102,7 +102,7 @@ export class ConfigError extends Error {
   override readonly name = 'ConfigError';
 }
 
-/** Commands, in addition to the roles. They are run by `src/commands`. */
+/** Commands, in addition to the roles. `src/commands` runs the commands. */
 export const COMMAND_NAMES = ['uninstall', 'verify', 'repair-redis'] as const;
 
 /** Roles that check access tokens. */

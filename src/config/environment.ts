@@ -69,10 +69,10 @@ function parseJson(text: string): unknown {
  */
 export const ENVIRONMENT = {
   ...REDIS_ENVIRONMENT,
-  SLUICE_INGRESS_PORT: port(8080).describe('TCP port used by the ingress role. To use any free port, set this to 0.'),
-  SLUICE_FACADE_PORT: port(8081).describe('TCP port used by the facade role. To use any free port, set this to 0.'),
+  SLUICE_INGRESS_PORT: port(8080).describe('The TCP port of the ingress role. To use any free port, set this to 0.'),
+  SLUICE_FACADE_PORT: port(8081).describe('The TCP port of the facade role. To use any free port, set this to 0.'),
   SLUICE_OPS_PORT: port(9090).describe(
-    'TCP port for serving /metrics, /healthz, and /readyz. To use any free port, set this to 0.',
+    'The TCP port that serves /metrics, /healthz, and /readyz. To use any free port, set this to 0.',
   ),
   SLUICE_OPS_HOST: z
     .string()
@@ -87,7 +87,7 @@ export const ENVIRONMENT = {
     .min(1)
     .optional()
     .describe(
-      'The path to a file with the root key, which has at least 32 bytes. Newer root keys are in files with the same name followed by a number starting at 2, such as `root.key.2`. The controller, facade, and dispatcher need the same keys, and do not start without them. The files are reloaded every 5 seconds.',
+      'The path to a file with the root key, which has at least 32 bytes. Newer root keys are in files with the same name followed by a number starting at 2, such as `root.key.2`. The controller, facade, and dispatcher need the same keys and do not start without them. The files are reloaded every 5 seconds.',
     ),
   SLUICE_SECRETS_ROLE: z
     .string()
@@ -97,7 +97,7 @@ export const ENVIRONMENT = {
     )
     .optional()
     .describe(
-      'Set this to the ClusterRole for Secrets to limit the controller to the workspace Secrets. The controller then binds the role in the namespace of each workspace, and uses a watch for each of them, so we recommend this for up to 200 workspaces. By default, the controller needs the role in the whole cluster.',
+      'Set this to the ClusterRole for Secrets to limit the controller to the workspace Secrets. The controller then binds the role in the namespace of each workspace and uses a watch for each namespace. For this reason, we recommend this for up to 200 workspaces. By default, the controller needs the role in the whole cluster.',
     ),
   SLUICE_WORKSPACE_QUOTA: z
     .string()
@@ -111,7 +111,7 @@ export const ENVIRONMENT = {
     })
     .optional()
     .describe(
-      'The limits for each workspace, as a JSON object such as {"count/activations.sluice.dev": "10000"}. The controller adds these limits to the ResourceQuota sluice in the namespace of each workspace. Limits that you change in the ResourceQuota are kept. Limits that you remove are restored within two minutes. By default, only workspaces whose Account has spec.limits get a quota, and existing quotas are not changed.',
+      'The limits for each workspace, as a JSON object such as {"count/activations.sluice.dev": "10000"}. The controller adds these limits to the ResourceQuota sluice in the namespace of each workspace. The controller keeps limits that you change in the ResourceQuota. Limits that you remove are restored within two minutes. By default, only workspaces whose Account has spec.limits get a quota. Existing quotas are not changed.',
     ),
   ...OIDC_ENVIRONMENT,
   SLUICE_ALLOWED_NETWORKS: list
@@ -161,13 +161,13 @@ export const ENVIRONMENT = {
       'A comma-separated list of CIDR networks of the proxies and load balancers in front of ingress and the facade, or none if clients connect directly. Required for address limits. For connections from one of these networks, the client address is the rightmost address in X-Forwarded-For that is not in the list. By default, client addresses are not used.',
     ),
   SLUICE_INGRESS_ADDRESS_LIMIT: eventRate(50_000).describe(
-    'The number of events per second that each ingress replica accepts from an address (or from a /64 network when using IPv6). An event counts once for every 16 KiB of its body (rounded up), and looking up an invalid key counts as 100 events. More events are rejected with 429. Requires SLUICE_TRUSTED_PROXIES. To disable this limit, set it to 0. The default is higher than the maximum throughput of a replica.',
+    'The number of events per second that each ingress replica accepts from an address (or from a /64 network when using IPv6). An event counts once for every 16 KiB of its body (rounded up), and looking up an invalid key counts as 100 events. Ingress rejects any further events with 429. Requires SLUICE_TRUSTED_PROXIES. To disable this limit, set it to 0. The default is higher than the maximum throughput of a replica.',
   ),
   SLUICE_INGRESS_KEY_LIMIT: eventRate(0).describe(
-    'The number of events per second that each ingress replica accepts with the same ingress key. An event counts once for every 16 KiB of its body (rounded up). More events are rejected with 429. Sandbox requests count separately. By default, there is no limit (0).',
+    'The number of events per second that each ingress replica accepts with the same ingress key. An event counts once for every 16 KiB of its body (rounded up). Ingress rejects any further events with 429. Sandbox requests count separately. By default, there is no limit (0).',
   ),
   SLUICE_INGRESS_WORKSPACE_LIMIT: eventRate(0).describe(
-    'The number of events per second that each ingress replica accepts for a workspace, including all of its keys and streams. An event counts once for every 16 KiB of its body (rounded up). More events are rejected with 429. Sandbox requests count separately. By default, there is no limit (0).',
+    'The number of events per second that each ingress replica accepts for a workspace, including all of its keys and streams. An event counts once for every 16 KiB of its body (rounded up). Ingress rejects any further events with 429. Sandbox requests count separately. By default, there is no limit (0).',
   ),
   ...LIMITS_ENVIRONMENT,
   SLUICE_SMTP_URL: z
@@ -178,13 +178,13 @@ export const ENVIRONMENT = {
     })
     .optional()
     .describe(
-      'Mail server used for invitations, e.g. smtp://[user:password@]host[:port]. For smtp://, the default port is 587, and STARTTLS is required unless the server is running on the same machine. For connections that are encrypted from the start, use smtps:// (the default port is 465). By default, invitation tokens are written to the Secret <integration>-invitation instead.',
+      'The mail server for invitations, e.g. smtp://[user:password@]host[:port]. For smtp://, the default port is 587, and STARTTLS is required unless the server is running on the same machine. For connections that are encrypted from the start, use smtps:// (the default port is 465). By default, invitation tokens are written to the Secret <integration>-invitation instead.',
     ),
   SLUICE_SMTP_ALLOW_PLAIN_TEXT: z
     .enum(['true', 'false'])
     .default('false')
     .describe(
-      'Set to true to allow unencrypted connections to smtp:// servers without STARTTLS support. Attackers on the network can then disable STARTTLS, and read the invitations and the password in SLUICE_SMTP_URL.',
+      'Set to true to allow unencrypted connections to smtp:// servers without STARTTLS support. Attackers on the network can then disable STARTTLS to read the invitations and the password in SLUICE_SMTP_URL.',
     ),
   SLUICE_SMTP_FROM: z
     .string()
@@ -227,7 +227,7 @@ export const ENVIRONMENT = {
     )
     .optional()
     .describe(
-      "Namespace in which the controller's Lease should be created. Defaults to the namespace of the pod or of the current kubeconfig context. If neither is available, sluice-system is used.",
+      'The namespace in which the controller creates its Lease. Defaults to the namespace of the pod or of the current kubeconfig context. If neither is available, sluice-system is used.',
     ),
   SLUICE_INSTANCE: z
     .string()
@@ -236,7 +236,7 @@ export const ENVIRONMENT = {
     })
     .default(DEFAULT_INSTANCE)
     .describe(
-      "This installation's name, if the cluster has several. The installation manages the Accounts and Workspaces with this name in spec.instance, and everything in the namespaces of these Workspaces. By default, it has no name, and manages objects without spec.instance. Use the same value for all roles. It cannot be changed later, because the data in Redis belongs to this installation.",
+      "This installation's name, if the cluster has several. The installation manages the Accounts and Workspaces with this name in spec.instance, and everything in the namespaces of these Workspaces. By default, the installation has no name and manages objects without spec.instance. Use the same value for all roles. You cannot change the name later because the data in Redis belongs to this installation.",
     ),
   SLUICE_SHUTDOWN_DELAY_SECONDS: z.coerce
     .number()

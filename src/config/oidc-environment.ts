@@ -72,7 +72,7 @@ export const OIDC_ENVIRONMENT = {
     .transform(claims => claims.map(parseClaim))
     .prefault('')
     .describe(
-      "A comma-separated list of claims, in the form name=value, that identify the access tokens of clients; at least one must match. In the value, {client} stands for the client id. Choose claims that the token of a person can never contain, at any of your issuers, because owners with a client field match these tokens. You don't need this for Auth0, Keycloak, Microsoft Entra (with the optional claim idtyp), Okta, and other providers whose sub claim is the client id.",
+      "A comma-separated list of claims, in the form name=value, that identify the access tokens of clients. At least one of them must match. In the value, {client} stands for the client id. Choose claims that the token of a person can never contain, at any of your issuers, because owners with a client field match these tokens. You don't need this for Auth0, Keycloak, Microsoft Entra (with the optional claim idtyp), Okta, and other providers whose sub claim is the client id.",
     ),
   SLUICE_OIDC_REQUIRE_SCOPES: z
     .enum(['true', 'false'])
@@ -87,7 +87,7 @@ export const OIDC_ENVIRONMENT = {
     .max(31_536_000)
     .optional()
     .describe(
-      'The maximum age of an access token in seconds, at least 60. Older tokens, and tokens without an iat claim, are rejected even if they have not expired. By default, tokens are accepted until they expire.',
+      'The maximum age of an access token in seconds, at least 60. Older tokens, and tokens without an iat claim, are rejected even if they have not expired. By default, Sluice accepts tokens until they expire.',
     ),
 } as const;
 

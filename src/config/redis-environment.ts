@@ -52,7 +52,7 @@ export const REDIS_ENVIRONMENT = {
     .max(5)
     .default(0)
     .describe(
-      'The number of Redis replicas that must confirm each write, so that accepted events and applied changes survive the failover of a master. Set it to the number of replicas of each master. If the write is not confirmed within one second, ingress responds with 503, and changes are repeated. Results of deliveries are not confirmed: if one is lost, the event is resent. By default, this is disabled, and a failover may lose the most recent writes.',
+      'The number of Redis replicas that must confirm each write, so that accepted events and applied changes survive the failover of a master. Set it to the number of replicas of each master. If a write is not confirmed within one second, ingress responds with 503 and the controller repeats its change. Sluice does not wait for replicas when it writes the result of a delivery. If such a result is lost, it resends the event. By default (0), it never waits, so a failover may lose the most recent writes.',
     ),
   SLUICE_REDIS_SENTINEL_USERNAME: z
     .string()

@@ -9,7 +9,7 @@ export interface RootKeySource {
 }
 
 const LEAST_BYTES = 32;
-/** Ends the name of a file beside the root key that retires it. Its content does not matter. */
+/** Ends the name of a file beside the root key that retires it. The content of this file does not matter. */
 const RETIRED = '.retired';
 const CREATE = 'To create a file with 32 random bytes, run head -c 32 /dev/urandom >';
 

@@ -9,11 +9,11 @@ export const TRACING_ENVIRONMENT: Readonly<Record<string, { readonly fallback: s
   },
   OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: {
     fallback: '',
-    meaning: 'The full URL to export traces to. Used without changes.',
+    meaning: 'The full URL to export traces to. Sluice uses it without changes.',
   },
   OTEL_EXPORTER_OTLP_PROTOCOL: {
     fallback: 'http/protobuf',
-    meaning: 'The export protocol: http/protobuf or http/json, but not grpc.',
+    meaning: 'The export protocol, which is either http/protobuf or http/json. Sluice does not support grpc.',
   },
   OTEL_EXPORTER_OTLP_HEADERS: {
     fallback: '',
@@ -33,11 +33,11 @@ export const TRACING_ENVIRONMENT: Readonly<Record<string, { readonly fallback: s
   OTEL_BSP_SCHEDULE_DELAY: { fallback: '5000', meaning: 'The delay between span exports in milliseconds.' },
   OTEL_SERVICE_NAME: {
     fallback: '',
-    meaning: 'Service name used in traces. Defaults to sluice-<role>, or sluice for processes with more than one role.',
+    meaning: 'The service name in traces. Defaults to sluice-<role>, or sluice for processes with more than one role.',
   },
   OTEL_RESOURCE_ATTRIBUTES: {
     fallback: '',
-    meaning: 'Additional service attributes, as a comma-separated list of name=value pairs.',
+    meaning: 'Additional attributes of the service, as a comma-separated list of name=value pairs.',
   },
   OTEL_TRACES_EXPORTER: { fallback: 'otlp', meaning: 'Set to none to disable tracing.' },
   OTEL_SDK_DISABLED: { fallback: 'false', meaning: 'Set to true to disable tracing.' },

@@ -23,7 +23,7 @@ export interface ControllerOptions {
   readonly control: ControlStore;
   readonly backlogs: BacklogStore;
   readonly readDeliveries: ReadDeliveries;
-  /** Creates a reader for the control state. It should wait for `pace` before each command. */
+  /** Creates a reader for the control state. The reader should wait for `pace` before each command. */
   readonly openAudit: (pace: () => Promise<void>) => StateAudit;
   readonly purger: ControlSweep;
   /**

@@ -51,8 +51,8 @@ import { createTermMetrics, registerObjectMetrics } from './state-metrics.ts';
 import { createTerms } from './term.ts';
 
 /**
- * Backoff for retries. It is kept short so that changes will be applied within seconds once Redis or the API server is
- * back, and so that an object being deleted doesn't wait much longer than `FINALIZER_TIMEOUT_MS`.
+ * Backoff for retries. The backoff is kept short, so that changes are applied within seconds once Redis or the API
+ * server is back, and so that an object being deleted doesn't wait much longer than `FINALIZER_TIMEOUT_MS`.
  */
 const RETRY: Backoff = { firstMs: 5, mostMs: 5_000 };
 
@@ -209,8 +209,8 @@ function addControllers(
 }
 
 /**
- * Creates the controller role. It consists of the caches, the leader election, the audit, and the controllers for all
- * kinds.
+ * Creates the controller role. The role consists of the caches, the leader election, the audit, and the controllers for
+ * all kinds.
  */
 export function createController(options: ControllerOptions): ControllerRole {
   const { clock, log, registry } = options;

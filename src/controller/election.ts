@@ -33,11 +33,11 @@ export interface ElectionDeps {
   readonly terms: Pick<Terms, 'store'>;
   readonly control: Pick<ControlStore, 'readStore'>;
   readonly events: Pick<EventRecorder, 'record'>;
-  /** This installation's name. */
+  /** The name of this installation. */
   readonly instance: string;
   /** The namespace in which the Lease is stored. */
   readonly namespace: string;
-  /** This process's identity. Must be unique. */
+  /** The identity of this process. Must be unique. */
   readonly identity: string;
   readonly clock: Clock;
   readonly random?: () => number;
@@ -45,8 +45,8 @@ export interface ElectionDeps {
 }
 
 /**
- * Creates the leader election. It will also report why this replica can't become the leader or can't work if it is the
- * leader.
+ * Creates the leader election. The election also reports why this replica can't become the leader, or why it can't work
+ * as the leader.
  */
 export function createElection(deps: ElectionDeps) {
   const { client, leading, terms, control, instance, namespace, identity, log } = deps;

@@ -12,8 +12,8 @@ const TENANTS_AT_ONCE = 16;
 
 /**
  * Applies each tenant a single time. After that, the control state is marked as ready. Individual tenants may fail,
- * e.g. because their shard is unavailable. These are enqueued and retried during the term rather than blocking the
- * other tenants.
+ * e.g. because their shard is unavailable. Such tenants are enqueued and retried during the term, so that they do not
+ * block the others.
  *
  * @throws if all tenants fail, or if the term has ended
  */
@@ -50,7 +50,8 @@ export async function syncEveryTenant(
   const isUnread = (error: unknown) => isStale(error) || error instanceof SecretsUnreadableError;
   const ofRedis = [...failed.values()].filter(error => !isUnread(error));
   if (ofRedis.length > 0 && failed.size === names.size) throw ofRedis[0];
-  // Otherwise, after Redis has lost its data, ingress would refuse their keys instead of asking to send the event again.
+  // List the workspaces that failed. If Redis has lost its data, ingress would otherwise refuse their keys instead of
+  // asking producers to send the event again.
   for (const [name, error] of failed) {
     if (isUnread(error)) await deps.control.enlist(deps.terms.fence(), tenantId(name));
   }

@@ -45,7 +45,7 @@ export function createLeadership(deps: LeadershipDeps) {
     tenants.doubt();
     await syncAll(state);
     for (const name of caches.Account.store.keys()) deps.controllers.enqueue('account', name, 'background');
-    const message = 'Redis had lost its data. Routes, gates, and keys are in force again, but stored events are lost';
+    const message = 'Redis had lost its data. Routes, gates, and keys are in force again. Stored events are lost';
     recordOnWorkspaces(deps, 'Normal', 'ControlStateRebuilt', message);
   }
 
@@ -130,7 +130,10 @@ async function attempt(state: TermState, work: () => Promise<void>): Promise<voi
   }
 }
 
-/** Reports a Redis without the events of the last leader. It looks like one whose events have all been delivered. */
+/**
+ * Reports a Redis without the events of the last leader. Such a Redis looks like one whose events have all been
+ * delivered.
+ */
 function reportReplaced(
   deps: Pick<LeadershipDeps, 'caches' | 'events' | 'log'>,
   { term: { lastStore }, store }: TermState,

@@ -8,7 +8,7 @@ import type { Admission } from './engine/lease-hold.ts';
 /** The time between two lists of the Leases while another installation leads, in milliseconds. */
 const ASK_AGAIN_MS = 10_000;
 
-/** It is not known whether another installation leads. The reason is the `cause`. */
+/** Thrown if the controller does not know whether another installation leads. The reason is the `cause`. */
 export class UnknownRivalsError extends Error {
   override readonly name = 'UnknownRivalsError';
 }
@@ -30,14 +30,14 @@ interface Rivals {
  * both release their Leases, and the one with the smaller namespace name retries first.
  *
  * The Lease of another namespace never expires, because it is not possible to tell a controller that was removed from
- * one that will continue. A Lease that was released is only free for a controller with the same Redis. Otherwise, two
- * installations could take turns when their controllers are restarted.
+ * one that will continue. A Lease that was released is only free for a controller with the same Redis. With another
+ * Redis, two installations could take turns when their controllers are restarted.
  */
 export function createRivals(options: {
   readonly client: Pick<KubeClient, 'list'>;
   /** Returns the id of the own Redis, if it has any. */
   readonly readStore: () => Promise<string | undefined>;
-  /** This installation's name. */
+  /** The name of this installation. */
   readonly instance: string;
   /** The namespace of its Lease. */
   readonly namespace: string;

@@ -84,7 +84,7 @@ export function registerRootKeyMetrics(
   registerGauge(
     registry,
     'sluice_controller_root_key_missing_replicas',
-    'The number of replicas that have not loaded the newest root key yet. The leader starts using the key after all replicas have loaded it. Only reported by the leader.',
+    'The number of replicas that have not loaded the newest root key yet. The leader starts using the key after all replicas have loaded it. Only the leader reports it.',
     deps.waitingFor,
   );
 }

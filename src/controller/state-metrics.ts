@@ -22,7 +22,7 @@ export function registerObjectMetrics(
   registerGauge(
     registry,
     'sluice_controller_backlogs_at_risk',
-    'The number of subscriptions whose oldest waiting event is close to the end of its retention period (BacklogAtRisk). Only reported by the leader.',
+    'The number of subscriptions whose oldest waiting event is close to the end of its retention period (BacklogAtRisk). Only the leader reports it.',
     deps.backlogsAtRisk,
   );
 }
@@ -60,7 +60,7 @@ export function registerRuntimeMetrics(registry: Registry, runtime: Pick<Control
   registerGauge(
     registry,
     'sluice_controller_watch_silence_seconds',
-    'The time since the last event or bookmark on the least active watch, in seconds. Usually about one minute. NaN until all watches have been started.',
+    'The time since the last event or bookmark on the least active watch, in seconds. The value is usually about one minute, and NaN until all watches have been started.',
     () => (runtime.readiness().silentMs ?? Number.NaN) / 1_000,
   );
 }

@@ -10,7 +10,7 @@ export const HELD = {
     'Redis contains the data of another installation in this cluster. The controller does not write to this Redis until you change SLUICE_REDIS_URL',
   format:
     'Redis contains data in a format that was written by another version of Sluice and is not supported by this version. The controller does not write to this Redis',
-  lost: 'Redis has lost its control state. The controller is restoring it from the objects, and no events are routed until this has been completed',
+  lost: 'Redis has lost its control state. The controller is restoring it from the objects. Until it has finished, no events are routed',
 } as const;
 
 /** The state of a single term in Redis. Each term has its own state. */

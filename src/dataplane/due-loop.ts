@@ -210,7 +210,8 @@ export function createDueLoop(options: DueLoopOptions): DueLoop {
           log.warn({ err: error, member }, 'work failed, tried again');
           options.onFailure?.();
           failed = true;
-          // Keep holding it in the meantime. Otherwise a failing run would spin if its hint is lowered all the time.
+          // Keep holding it in the meantime. If the hint were released, a failing run would spin while its hint is
+          // lowered all the time.
           await new Promise(resolve => setTimeout(resolve, RETRY_MS));
           next = nowMs();
         }

@@ -15,9 +15,9 @@ function partEventOf(item: IngestItem, source: string): PartEvent {
 }
 
 /**
- * Stores events in parts, and routes them in the same step. Events without a producer id are stored without an id.
- * Their id is derived from their position (`eventIdOf`). If a producer repeats such an id, the event is a duplicate.
- * Invented ids in this format are rejected (RESERVED), because two events could otherwise have the same id.
+ * Stores events in parts, and routes them in the same step. Events without a producer id are stored without an id. The
+ * id of such an event is derived from its position (`eventIdOf`). If a producer repeats such an id, the event is a
+ * duplicate. Invented ids in this format are rejected (RESERVED), because two events could otherwise have the same id.
  */
 export function createPartIngestion(deps: {
   readonly redis: RedisClient;

@@ -30,7 +30,7 @@ export const tidySchema: ZodOpenApiOverride = ({ jsonSchema, zodSchema }) => {
   // All query parameters are text, so integers use a pattern. Remove it here if the type or format is sufficient for
   // clients.
   if (schema['type'] === 'integer' || schema['format'] === 'date-time') delete schema['pattern'];
-  // These limits come from JavaScript numbers, not from the field.
+  // Remove the limits of JavaScript numbers because the field has no such limits.
   if (schema['minimum'] === Number.MIN_SAFE_INTEGER) delete schema['minimum'];
   if (schema['maximum'] === Number.MAX_SAFE_INTEGER) delete schema['maximum'];
   if ('example' in schema) {
@@ -57,9 +57,9 @@ function answersOf(route: Route, problems: ProblemResponses): ZodOpenApiOperatio
 /** Descriptions of the Idempotency-Key header. */
 const IDEMPOTENCY = {
   answer:
-    'Makes the request safe to repeat. For 24 hours, a request with the same key and content returns the status and body of the first response, without performing the operation again. A key is valid for this operation, and for the workspace or integration in the path. With different content, the response is a 422 `idempotency_conflict`, and while the first request is in progress, a 409 `idempotency_in_progress`. The key of a rejected request can be used again, unless an earlier attempt was interrupted or returned a 5xx.',
+    'Makes the request safe to repeat. For 24 hours, a request with the same key and content returns the status and body of the first response, without performing the operation again. A key is valid for this operation, and for the workspace or integration in the path. If you use the key with different content, the response is a 422 `idempotency_conflict`. While the first request is in progress, the response is a 409 `idempotency_in_progress`. You can use the key of a rejected request again unless an earlier attempt was interrupted or returned a 5xx.',
   replay:
-    "The id of the replay, which is unique for each integration. If the key doesn't consist of 1 to 64 letters, digits, _ and -, a hash of the key is used. Repeating the request with the same key returns the same replay. Using the key for a different replay results in a 422 `idempotency_conflict`. Defaults to an id derived from the request.",
+    "The id of the replay, which is unique for each integration. If the key doesn't consist of 1 to 64 letters, digits, _ and -, a hash of the key is used. Repeating the request with the same key returns the same replay. If you use the key for a different replay, the response is a 422 `idempotency_conflict`. Defaults to an id derived from the request.",
   none: 'Ignored because you can always repeat this request. Any key must consist of 1 to 255 visible ASCII characters.',
 } as const;
 
@@ -72,7 +72,7 @@ const idempotencyKeyOf = ({ idempotency }: Route) =>
 
 const IF_MATCH = z.string().optional().meta({
   description:
-    'The `ETag` of the content that you have changed. If the content has changed in the meantime, the response is a 412 `precondition_failed`. By default, the content is replaced in any case.',
+    'The `ETag` of the content that you have changed. If the content has changed in the meantime, the response is a 412 `precondition_failed`. Without this header, the content is replaced in any case.',
   example: '"2jmj7l5rSw0yVb_vlWAYkK"',
 });
 
@@ -176,7 +176,7 @@ export function resolveReference(document: OpenApiDocument, reference: string): 
   return document.components.schemas[reference.replace('#/components/schemas/', '')];
 }
 
-/** Adds an example for every body. It is built from the examples of the fields. */
+/** Adds an example for every body. The example is built from the examples of the fields. */
 function addExamples(document: OpenApiDocument): void {
   for (const operation of Object.values(document.paths).flatMap(item => Object.values(item))) {
     const body = operation.requestBody?.content['application/json'] as { schema: ExampleSchema; example?: unknown };
@@ -205,7 +205,7 @@ export function describeRoutes(routes: readonly Route[], version: string): OpenA
         version,
         license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
         description:
-          'Distributes event streams from producers to their integration partners. This API uses the custom resources in the cluster, and a successful response means that the change is in force. All GET requests can also be sent as HEAD requests.',
+          'Distributes event streams from producers to their integration partners. Each call reads or writes custom resources in the cluster. A successful response means that the change is in force. All GET requests can also be sent as HEAD requests.',
       },
       servers: [{ url: '/' }],
       security: [{ bearer: [] }],

@@ -246,7 +246,7 @@ test('each caller can have 16 calls that wait for events', async () => {
   await vi.waitFor(() => expect(pulls).toBe(16), SOON);
   const refused = await wait('ada');
   expect(problemOf(refused)).toBe('429 rate_limited');
-  expect(refused.body).toContain('You have 16 calls that wait for events, and the limit is 16.');
+  expect(refused.body).toContain('You have 16 calls that wait for events, which is the limit.');
   expect(pulls).toBe(16);
   // Calls that do not wait are not affected, and other callers are not affected.
   expect((await post('/pull', { subscription: SUBSCRIPTION })).status).toBe(200);

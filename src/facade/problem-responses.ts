@@ -12,7 +12,7 @@ const ProblemSchema = z
     title: z.string().meta({ description: 'The meaning of the code. This title is always the same for a given code.' }),
     status: z.int().min(400).max(599).meta({ description: 'The HTTP status code.' }),
     detail: z.string().meta({ description: 'An explanation of what to change in this particular request.' }),
-    code: z.string().meta({ description: 'Stable code for programmatic use.' }),
+    code: z.string().meta({ description: 'A stable code for programmatic use.' }),
     errors: z
       .array(
         z.object({
@@ -88,7 +88,9 @@ export const RATE_LIMIT_REFERENCES = Object.fromEntries(
 /** The statuses that can only be sent before we have checked the token. */
 const BEFORE_TOKEN: readonly number[] = [401, 408, 414, 417, 431];
 
-/** The headers included by ingress in a 429 `rate_limited`. Its other responses do not have these headers. */
+/**
+ * The headers included by ingress in a 429 `rate_limited`. The other responses of ingress do not have these headers.
+ */
 export const REFUSED_LIMIT_HEADERS = {
   'RateLimit-Policy': textHeader(
     'The limit that was reached: the maximum number of events (q) in a number of seconds (w) for an address, a key, or a workspace, e.g. "key";q=500;w=1. Only included for `rate_limited`.',
@@ -114,7 +116,7 @@ function byStatus(problems: readonly ProblemCode[]): [number, ProblemCode[]][] {
 const describe = (codes: readonly ProblemCode[]) =>
   codes.map(code => `\`${code}\`: ${PROBLEMS[code].title}.`).join(' ');
 
-/** ProblemResponses contains a response for each status. It is shared by all operations that refer to it. */
+/** ProblemResponses contains a response for each status. All operations that refer to a response share it. */
 export interface ProblemResponses {
   readonly components: Record<string, ZodOpenApiResponseObject>;
   /**

@@ -7,8 +7,8 @@ import { describeRoutes, type OpenApiDocument } from './openapi.ts';
 import { ROUTES } from './routes.ts';
 
 /**
- * Content security policy for the page. It only allows files from the same origin. We can't require https because the
- * facade serves http, but a TLS proxy in front can set another policy.
+ * Content security policy for the page. The policy only allows files from the same origin. We can't require https
+ * because the facade serves http, but a TLS proxy in front can set another policy.
  */
 const PAGE_POLICY = {
   'default-src': "'none'",

@@ -244,7 +244,7 @@ export function registerRoutes(
       url: fastifyPath(route.path),
       bodyLimit: bodyLimitOf(route),
       config: { cost: route.cost ?? 1, operation: route.operation },
-      // Fastify adds a HEAD route to each GET route. These methods do not read a body.
+      // Fastify adds a HEAD route to each GET route. GET and HEAD do not read a body.
       ...(route.method === 'GET' ? {} : { preParsing: prepareBody }),
       handler: (request, reply) =>
         calls.run(async () => {

@@ -75,7 +75,7 @@ export type FacadeServer = Pick<HttpServer, 'useCertificate' | 'listen' | 'drain
 /** Matches paths made up only of characters used by routes. */
 const PLAIN_PATH = /^\/[A-Za-z0-9/_.~:@-]*$/;
 
-/** The maximum length of a path and its query. Those of all routes are shorter, and reading one takes CPU time. */
+/** The maximum length of a path and its query. The paths of all routes are shorter. Reading a path takes CPU time. */
 const LONGEST_TARGET = 8_192;
 const TOO_LONG = { detail: `The path and the query have more than ${LONGEST_TARGET.toLocaleString('en')} characters.` };
 
@@ -192,7 +192,7 @@ function pointLimits(facade: Facade, limits: FacadeLimits): PointLimits {
 
 /**
  * Passes calls to Fastify in the order of their turns. Refuses calls beyond a limit of their address, or with a target
- * that is too long. They are counted in the same way as calls without a route.
+ * that is too long. Refused calls are counted in the same way as calls without a route.
  */
 function receiveInTurns(
   { serveFirst, endsConnection, afterArrivals }: HttpServer,

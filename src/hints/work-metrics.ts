@@ -15,7 +15,7 @@ export interface WorkSources {
 type ReadIndex = () => Promise<IndexedWork | undefined>;
 
 const SAMPLED =
-  'All processes report the same value. To aggregate, use the maximum. While the process is scraped, the value is updated about every 15 s. NaN if Redis is unavailable.';
+  'All processes report the same value. To aggregate, use the maximum. While the process is scraped, the value is updated about every 15 s. The value is NaN if Redis is unavailable.';
 
 /** Hint indexes in addition to the parts. */
 export function surveySharedIndexes(sources: WorkSources): Readonly<Record<string, ReadIndex>> {
@@ -51,7 +51,7 @@ export function registerIndexes(registry: Registry, indexes: Readonly<Record<str
   gauge('sluice_work_due', 'The number of items that are due but not being processed, by index.', work => work.due);
   gauge(
     'sluice_work_overdue_seconds',
-    'The time that the oldest due item has been waiting, in seconds, by index. 0 if no item is due. If the value exceeds a few seconds, the role is missing, stuck, or overloaded.',
+    'The time that the oldest due item has been waiting, in seconds, by index. The value is 0 if no item is due. If the value exceeds a few seconds, the role is missing, stuck, or overloaded.',
     work => work.overdueMs / 1_000,
   );
 }

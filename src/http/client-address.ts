@@ -48,7 +48,7 @@ function createHops(trusted: readonly string[]): (text: string) => Hop | undefin
     const known = hops.get(text);
     if (known !== undefined || text.length > LONGEST) return known;
     const hop = parse(text);
-    // Store a copy of the text. It is a slice, which would keep the whole header in memory.
+    // Store a copy of the text. The text itself is a slice, which would keep the whole header in memory.
     if (hop !== undefined) hops.set(Buffer.from(text, 'latin1').toString('latin1'), hop);
     return hop;
   };

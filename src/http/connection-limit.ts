@@ -39,8 +39,8 @@ interface Place {
 }
 
 /**
- * Limits a server's connections. Those of trusted proxies are only limited in total because they are shared by many
- * clients.
+ * Limits a server's connections. Connections of trusted proxies are only limited in total because many clients share
+ * them.
  *
  * A client must not be able to lock out others by holding connections. Therefore, a new connection takes the place of
  * one that waits for its client, either for the next request or for the rest of one. We don't distinguish them by

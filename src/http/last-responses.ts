@@ -4,8 +4,8 @@ import type { Socket } from 'node:net';
 /** LastResponses closes connections after their last response. */
 export interface LastResponses {
   /**
-   * Called for each request. Returns false if its connection is closed after the response to an earlier request. It
-   * must not be processed then, because it would not get a response (RFC 9112, 9.6).
+   * Called for each request. Returns false if its connection is closed after the response to an earlier request. Such a
+   * request must not be processed because it would not get a response (RFC 9112, 9.6).
    */
   readonly enter: (request: IncomingMessage, response: ServerResponse) => boolean;
   /**
@@ -29,7 +29,7 @@ interface Connection {
  * response. Node would close the connection at once. The kernel then resets it when more of the body arrives, and many
  * clients report that they could not send the request instead of reading the response. The rest of the body is read and
  * discarded, for up to `lingerMs` after the response. The same applies if the connection is kept open for the next
- * request. Otherwise, a client could hold a connection until the timeout of the request with a few bytes.
+ * request. If it stayed open, a client could hold a connection with a few bytes until the timeout of the request.
  */
 export function createLastResponses(lingerMs: number): LastResponses {
   const connections = new WeakMap<Socket, Connection>();

@@ -41,8 +41,8 @@ export function problemAnswer(code: ProblemCode, facts: RefusalFacts = {}): Prob
 /** Sends a problem document. */
 export function sendProblem(reply: FastifyReply, code: ProblemCode, facts?: RefusalFacts): void {
   const { status, headers, document } = problemAnswer(code, facts);
-  // We send bytes instead of a JSON string. Otherwise Fastify would add a charset, which this media type doesn't
-  // support (RFC 9457, 6.1).
+  // Send bytes because Fastify would add a charset to a JSON string. This media type does not support a charset (RFC
+  // 9457, 6.1).
   reply.code(status).headers(headers).send(document);
 }
 

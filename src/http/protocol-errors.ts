@@ -71,11 +71,11 @@ export function createProtocolErrors(
 
 /**
  * Responds to invalid HTTP with a problem document and closes the connection when the client has closed it, or after
- * `lingerMs`. Until then, everything that arrives is discarded. Otherwise, the kernel would reset the connection, and
- * many clients would report that they could not send the request instead of reading the response. Earlier requests on
- * this connection get their responses first. Nothing is written if the response to the invalid request has already been
- * started. Connections on which nothing was received are closed without a response because clients would take it for
- * that of the first request.
+ * `lingerMs`. Until then, everything that arrives is discarded. If it were not read, the kernel would reset the
+ * connection. Many clients would then report that they could not send the request, without reading the response.
+ * Earlier requests on this connection get their responses first. Nothing is written if the response to the invalid
+ * request has already been started. Connections on which nothing was received are closed without a response because
+ * clients would take it for that of the first request.
  */
 function answerProtocolError(
   error: NodeJS.ErrnoException,

@@ -103,7 +103,7 @@ const UNROUTED: readonly string[] = ['FST_ERR_NOT_FOUND', 'FST_ERR_ROUTE_MISSING
 
 /**
  * The number of connections that the kernel keeps until they are accepted, unless its own limit (`somaxconn`) is lower.
- * It drops more, and their clients only repeat them after a second. Node's default is 511.
+ * The kernel drops any others. Their clients only repeat them after a second. Node's default is 511.
  */
 export const BACKLOG = 4_096;
 
@@ -219,12 +219,12 @@ function receiveRequests(
     if (hasSeveralHosts(request)) refuse(request, response, 'malformed_request', SEVERAL_HOSTS);
     else serve(request, response, () => app.routing(request, response));
   });
-  // Otherwise, Node would ask for the body before the request is admitted.
+  // Handle this event, so that Node does not ask for the body before the request is admitted.
   app.server.on('checkContinue', (request, response) => {
     continueWhenRead(request, response);
     app.server.emit('request', request, response);
   });
-  // Otherwise, Node would respond with 417 and no body.
+  // Handle this event, so that Node does not respond with a 417 without a body.
   app.server.on('checkExpectation', (request, response) => {
     if (lastResponses.enter(request, response)) refuse(request, response, 'expectation_failed');
   });

@@ -71,8 +71,8 @@ export type KubeClient = {
       /** If no data is received for this time, the connection is considered dead. The default is 90,000. */
       readonly inactivityMs?: number;
       /**
-       * If true, the watch starts with all objects (at least as new as the call) instead of a `resourceVersion`. They
-       * are followed by a bookmark with the `k8s.io/initial-events-end` annotation.
+       * If true, the watch starts with all objects (at least as new as the call) instead of a `resourceVersion`. The
+       * initial objects are followed by a bookmark with the `k8s.io/initial-events-end` annotation.
        */
       readonly sendInitialEvents?: boolean;
     },
@@ -168,7 +168,7 @@ function createWatch(stream: Transport['stream'], clock: Clock): KubeClient['wat
 }
 
 /**
- * Creates a client. It will only open a connection when the first request is sent.
+ * Creates a client. The client only opens a connection when the first request is sent.
  *
  * @throws if there is neither a usable kubeconfig nor a service account
  */

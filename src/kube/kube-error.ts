@@ -9,8 +9,8 @@ export const NO_ANSWER = 0;
 
 /**
  * KubeError is thrown when a request to the API server fails. The `message` can be safely logged because it never
- * contains headers or object values. If an object is rejected, the server response may contain values. These are only
- * included in `detail` and `causes`, which must not be logged.
+ * contains headers or object values. If an object is rejected, the server response may contain values. Only `detail`
+ * and `causes` contain these values. Never log these two fields.
  */
 export class KubeError extends Error {
   override readonly name = 'KubeError';
@@ -27,8 +27,8 @@ export class KubeError extends Error {
   readonly conflictManagers: readonly string[];
   declare readonly causes: readonly ErrorCause[];
   /**
-   * Message returned by the server. It may contain values of the object, so showing it to the user is fine but it must
-   * not be logged.
+   * Message returned by the server. The message may contain values of the object. Show it to the user, but never log
+   * it.
    */
   declare readonly detail: string;
 
@@ -116,8 +116,8 @@ export function isExpired(error: unknown): boolean {
 }
 
 /**
- * Returns the error for a cache that is out of date. It is handled like a conflict, as the watch will bring the cache
- * up to date.
+ * Returns the error for a cache that is out of date. The error is handled like a conflict because the watch will bring
+ * the cache up to date.
  */
 export function cacheBehind(what: string): KubeError {
   return new KubeError({ call: what, status: 409, reason: 'CacheBehind' });

@@ -6,7 +6,7 @@ export interface FieldSet {
   readonly [entry: string]: FieldSet;
 }
 
-/** An entry in `metadata.managedFields`. It contains the fields of a single manager. */
+/** An entry in `metadata.managedFields`. An entry contains the fields of a single manager. */
 export interface ManagedFields {
   readonly manager?: string;
   readonly subresource?: string;

@@ -42,8 +42,8 @@ const TURN_WITHIN_MS = 300_000;
 type Values = readonly unknown[];
 
 /**
- * NamespaceWatch is a cache for the objects in a single namespace. It also knows if the API server allows us to read
- * them.
+ * NamespaceWatch is a cache for the objects in a single namespace. The watch also knows whether the API server allows
+ * us to read them.
  */
 export interface NamespaceWatch {
   readonly access: () => Exclude<NamespaceAccess, 'closed'>;
@@ -248,8 +248,9 @@ export function createListTurns(clock: Pick<Clock, 'nowMs' | 'setTimer'>): TakeT
 }
 
 /**
- * Returns a client that calls `onFailing` for each failed list after lists have been failing for too long, and the last of
- * these errors. It is also called every 10 seconds while there is no response. A missing permission is not included.
+ * Returns a client that calls `onFailing` for each failed list after lists have been failing for too long, and the last
+ * of these errors. `onFailing` is also called every 10 seconds while there is no response. A missing permission is not
+ * included.
  */
 function noteFailures(
   client: Pick<KubeClient, 'list' | 'watch'>,

@@ -9,8 +9,8 @@ import type { Resource } from './resource.ts';
 import { createStore, type Indexers } from './store.ts';
 
 /**
- * NamespacedViews is a cache for a resource in some of the namespaces. It is used if a process is not allowed to list
- * the resource in all namespaces.
+ * NamespacedViews is a cache for a resource in some of the namespaces. This cache is used if a process is not allowed
+ * to list the resource in all namespaces.
  */
 export interface NamespacedViews<T extends AnyObject> {
   /**

@@ -72,7 +72,7 @@ export function createHandlers<P>(log: Logger) {
   };
 }
 
-/** Returns a view of the store with the values only. It does not include the internal fields of the reflector. */
+/** Returns a view of the store with the values only. The view does not include the internal fields of the reflector. */
 function valuesOf<P>(store: Store<Entry<P>>): Reflected<P>['store'] {
   return {
     get: key => store.get(key)?.value,
@@ -120,7 +120,7 @@ export function createReflected<P>(options: {
 
   function project(object: AnyObject): Entry<P> | undefined {
     const { uid, resourceVersion } = object.metadata;
-    // We reuse existing objects here. Otherwise, listing 100,000 objects again would require twice the memory.
+    // Reuse existing objects because listing 100,000 objects again would require twice the memory.
     const known = store.get(keyOf(object.metadata));
     return known?.uid === uid && known.resourceVersion === resourceVersion ? known : projectAnew(object);
   }

@@ -69,8 +69,8 @@ type ReflectorOptions<T extends AnyObject, P> = Selection & {
 const FRUITLESS_WATCHES = 4;
 
 /**
- * The number of lists to reject because they are older than the known data. They may have been returned by an outdated
- * server. After that, the next list is accepted because etcd may have been restored from a backup.
+ * The number of lists to reject because they are older than the known data. An outdated server may have returned such
+ * lists. After that, the next list is accepted because etcd may have been restored from a backup.
  */
 const OLDER_LISTS = 3;
 
@@ -177,9 +177,8 @@ function createFailureLog(log: Logger, { nowMs }: Clock) {
 }
 
 /**
- * Creates a cache for a single kind. It is filled by a list and then kept up to date using a watch. Similar to the
- * Reflector in client-go together with the store of its shared informer, but objects are projected before they are
- * stored.
+ * Creates a cache for a single kind. A list fills the cache. A watch then keeps it up to date. Similar to the Reflector
+ * in client-go together with the store of its shared informer, but objects are projected before they are stored.
  */
 export function createReflector<T extends AnyObject, P>(options: ReflectorOptions<T, P>): Reflector<P> {
   const { client, resource, clock, random = Math.random, backoff = BACKOFF, relistEveryMs = 3_600_000 } = options;

@@ -1,6 +1,6 @@
 /**
  * Compares two resourceVersions. The result is negative if `a` is older than `b`. If a version is not a decimal number,
- * we can only check if they are equal. Otherwise, the result is undefined. See KEP-5504 for the order of numeric
+ * we can only check if they are equal. If they are not, the result is undefined. See KEP-5504 for the order of numeric
  * versions.
  */
 export function compareResourceVersions(a: string, b: string): number | undefined {

@@ -7,8 +7,8 @@ import type { KubeObject } from './object.ts';
 const MOST_PARTS = 20_000;
 
 /**
- * Returns a function that returns an equal value from an earlier call, if there is one. Otherwise, it returns the value
- * itself.
+ * Returns a function that returns an equal value from an earlier call, if there is one. If there is none, it returns
+ * the value itself.
  */
 function createShare(): <T>(part: T) => T {
   const known = new Map<string, unknown>();

@@ -111,8 +111,8 @@ async function orAborted<T>(result: Promise<T>, signal: AbortSignal | undefined)
 }
 
 /**
- * Creates the function that counts a request when `send` notes its status, or when it fails before that. It converts
- * errors.
+ * Creates the function that counts a request when `send` notes its status, or when it fails before that. The function
+ * also converts errors.
  */
 function createCount(metrics: KubeMetrics | undefined) {
   return async <T>(what: Call, send: (note: (status: number) => void) => Promise<T>): Promise<T> => {

@@ -50,7 +50,7 @@ export async function* readWatch<T>(
       rest = lines.pop() as string;
       for (const line of lines) {
         if (line === '') continue;
-        // Otherwise, a fast server would be able to stop everything else in this process.
+        // Let other work run in between, so that a fast server can't stop everything else in this process.
         if (++events % EVENTS_PER_TURN === 0) await nextTurn();
         yield parseLine<T>(call, line);
       }
@@ -58,7 +58,7 @@ export async function* readWatch<T>(
     if (rest.trim() !== '') yield parseLine<T>(call, rest);
   } finally {
     cancel();
-    // We need to close the body here. Otherwise, the connection would still be in use.
+    // Close the body, so that the connection is no longer in use.
     body.destroy();
   }
 }

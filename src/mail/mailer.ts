@@ -15,8 +15,8 @@ export class MailError extends Error {
   /** True if the server has permanently rejected this recipient or message. */
   readonly refused: boolean;
   /**
-   * True if it is certain that the attempt failed before the recipient was submitted to the server. Otherwise, the
-   * server may have tried the address or may have accepted the email.
+   * True if it is certain that the attempt failed before the recipient was submitted to the server. If false, the
+   * server may have tried the address or accepted the email.
    */
   readonly unsent: boolean;
 
@@ -109,7 +109,7 @@ async function openTransport(
     host,
     port,
     secure,
-    // Otherwise, an attacker on the network could turn off TLS and read both password and token.
+    // Require TLS, so that an attacker on the network can't turn it off and read the password and the token.
     requireTLS: !secure && !plainText && !isLoopback(server),
     ...(credentials === undefined ? {} : { auth: { user: credentials.user, pass: credentials.password } }),
     connectionTimeout: stepTimeoutMs,

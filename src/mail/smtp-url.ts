@@ -5,7 +5,7 @@ import { isPlainAddress, type Mailbox } from './address.ts';
 export interface SmtpServer {
   readonly host: string;
   readonly port: number;
-  /** If true, TLS is used from the start. Otherwise, STARTTLS is used. */
+  /** If true, TLS is used from the start. If false, STARTTLS is used. */
   readonly secure: boolean;
   readonly credentials?: { readonly user: string; readonly password: string };
 }

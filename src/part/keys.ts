@@ -28,7 +28,7 @@ const tagOf = ({ tenant, queue, number }: Omit<Part, 'gen'>) => `{q:${tenant}:${
 export const metaKeyOf = (part: Omit<Part, 'gen'>): string => `${tagOf(part)}:meta`;
 
 /**
- * All of the part keys. They are in the same slot, and they are declared by the scripts which use them. All except
+ * All of the part keys. All of these keys are in the same slot. A script declares the keys that it uses. All except
  * `meta` contain the stream generation, so a recreated stream doesn't see any old data.
  */
 export function partKeys(part: Part) {

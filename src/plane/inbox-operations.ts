@@ -21,7 +21,7 @@ export interface PulledEvent extends DeliveryRef {
   readonly body: Buffer;
 }
 
-/** Operations on an integration's inbox. They are free of charge and can be safely repeated. */
+/** Operations on an integration's inbox. All operations are free of charge and can be safely repeated. */
 export interface InboxOperations {
   /**
    * Ends an open event without delivering it. The result of an attempt in progress is ignored. GONE: the subscription
@@ -42,8 +42,8 @@ export interface InboxOperations {
     | { readonly answer: 'GONE' | 'BAD_CURSOR' | 'BAD_REF' }
   >;
   /**
-   * Marks up to 250 deliveries as delivered. They can be in any order. PUSHED: the subscription has an endpoint, so
-   * only a 2xx response can acknowledge events.
+   * Marks up to 250 deliveries as delivered. The deliveries can be in any order. PUSHED: the subscription has an
+   * endpoint, so only a 2xx response can acknowledge events.
    */
   readonly acknowledge: (
     inbox: InboxRef,

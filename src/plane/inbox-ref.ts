@@ -1,4 +1,4 @@
-/** The inbox of a single subscription. It is written as `int/sub.inc`. */
+/** The inbox of a single subscription. An inbox is written as `int/sub.inc`. */
 export interface InboxRef {
   readonly integration: string;
   readonly sub: string;

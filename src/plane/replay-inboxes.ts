@@ -20,7 +20,7 @@ export interface ReplayInboxes {
     inbox: InboxRef,
     selection: ReplaySelection,
   ) => Promise<ReplayPrice | { readonly answer: ReplayRefusal }>;
-  /** Returns the slot and the part of an inbox. These are needed to complete a replay. */
+  /** Returns the slot and the part of an inbox. Both are needed to complete a replay. */
   readonly placeOf: (inbox: InboxRef) => Promise<string>;
   /**
    * Adds a chunk once. Repeated calls return the same result, which contains one letter for each event: t (added), o

@@ -42,7 +42,8 @@ export interface DispositionReading {
 export interface RoutingReader {
   readonly readQueue: (tenant: string, queue: string) => Promise<QueueReading>;
   /**
-   * Returns the number of stored bytes of a stream. They are counted towards its quota, and towards the account limit.
+   * Returns the number of stored bytes of a stream. The bytes count towards the quota of the stream and towards the
+   * limit of the account.
    */
   readonly readStoredBytes: (tenant: string, queue: string) => Promise<number>;
   readonly readGate: (
@@ -60,7 +61,10 @@ export interface RoutingReader {
     queue: string,
     wanted: { readonly eventId: string } | { readonly ref: string },
   ) => Promise<FoundEvent | undefined>;
-  /** Returns the inboxes of deleted subscriptions that an event was routed to. They can be looked up like the event. */
+  /**
+   * Returns the inboxes of deleted subscriptions that an event was routed to. Such inboxes can be looked up like the
+   * event.
+   */
   readonly readFormerInboxes: (tenant: string, queue: string, ref: string) => Promise<readonly InboxRef[]>;
   /** @param inbox inbox of a subscription that receives no more events; earlier results are read from it */
   readonly readDisposition: (

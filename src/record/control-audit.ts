@@ -77,9 +77,9 @@ export interface ControlAudit {
   readonly readIndexes: (tenants: readonly string[]) => Promise<ReadonlyMap<string, Fields>>;
   /** Tenants (`ten_…`) that are listed as having control state. */
   readonly readTenants: () => Promise<ReadonlySet<string>>;
-  /** They use the same order as `accounts`. */
+  /** Returns the plans in the order of `accounts`. */
   readonly readAccounts: (accounts: readonly string[]) => Promise<AccountPlan[]>;
-  /** They use the same order as `probes`. The total number of names is at most 2,000. */
+  /** Returns the results in the order of `probes`, which contain at most 2,000 names in total. */
   readonly probe: (probes: readonly Probe[]) => Promise<Probed[]>;
   /** All open group keys of an integration. Some keys may be included twice. */
   readonly scanActivations: (integration: string) => AsyncGenerator<string[], void, undefined>;

@@ -13,7 +13,9 @@ export interface PatchOp {
   readonly args: readonly (string | number)[];
 }
 
-/** A single write to one slot. It is atomic and fenced, and `meta` is the hash that contains the fence of this slot. */
+/**
+ * A single write to one slot. The write is atomic and fenced. `meta` is the hash that contains the fence of this slot.
+ */
 export interface SlotPatch {
   readonly meta: string;
   readonly ops: readonly PatchOp[];
@@ -143,7 +145,7 @@ const GONE: IntegrationRoute = { state: 'closed', sinceMs: 0, subscriptions: {} 
 interface Standing {
   /** Redis contains the given routes, so identical objects don't need to be compared. */
   readonly isWritten: boolean;
-  /** The fields of a hash. They have either been read or are derived from the routes. */
+  /** The fields of a hash. The fields have been read from Redis or derived from the routes. */
   readonly held: (key: string, derived: Fields) => Fields;
   /**
    * A different generation only belongs to a successor if the hash is complete. If it is damaged, we repair it and keep
@@ -160,8 +162,8 @@ function standingOf({ hashes }: StoredRoutes): Standing {
 function planQueue({ held, isMended }: Standing, meta: string, old: QueueRoute | undefined, route: QueueRoute) {
   const isMade = old === undefined || (old.gen !== route.gen && !isMended(meta));
   const ops: PatchOp[] = [];
-  // A stream which was recreated is not ready until all of its data has been written. We need to keep the fence.
-  // Otherwise, a controller that is no longer the leader could write here again.
+  // A stream which was recreated is not ready until all of its data has been written. Keep the fence, so that a
+  // controller that is no longer the leader can't write here again.
   if (isMade && old !== undefined) ops.push({ command: 'HDEL', key: meta, args: ['ready'] });
   ops.push(...hashOps(meta, held(meta, old === undefined ? {} : queueFields(old)), queueFields(route)));
   return { ops, isMade };
@@ -243,8 +245,8 @@ function* planTenant({ held, isWritten }: Standing, have: TenantRoutes, want: Te
 }
 
 /**
- * Returns the writes required to change the record from its current state to `want`. This function is pure. It never
- * removes anything. A queue or subscription without an object is closed and kept.
+ * Returns the writes required to change the record from its current state to `want`. This function is pure. The
+ * returned writes never remove anything. A queue or subscription without an object is closed and kept.
  */
 export function planRoutes(have: StoredRoutes, wanted: TenantRoutes): RoutesPlan {
   return finish(planSteps(have, wanted));

@@ -106,9 +106,9 @@ export interface ControlStore extends Omit<ControlRecord, 'forgetQueue' | 'forge
    */
   readonly applyParts: (change: RoutesChange) => Promise<void>;
   /**
-   * Closes everything that is open in a part but isn't included in these routes or in `openKeys`. It does not write
-   * anything else. Required because a previous controller, which can no longer write to the parts, may have opened
-   * something without recording it. Must not run concurrently with writes to the tenant's activations.
+   * Closes everything that is open in a part but isn't included in these routes or in `openKeys`. Writes nothing else.
+   * Required because a previous controller, which can no longer write to the parts, may have opened something without
+   * recording it. Must not run concurrently with writes to the tenant's activations.
    */
   readonly closeParts: (fence: number, routes: TenantRoutes, openKeys: RoutesChange['openKeys']) => Promise<void>;
   /** Takes back tokens from streams if they have been granted more than the account has left. */
@@ -276,7 +276,7 @@ export function createControlRecord(
       const want = { plan, included: String(includedTokens) };
       const have = await hgetall(key);
       const stands = have.plan === want.plan && have.included === want.included;
-      // If this is a new leader, we also need to do this for existing data. Otherwise, an older leader could change it.
+      // A new leader also does this for existing data, so that an older leader can't change it.
       if (stands && have.fence === String(fence)) return false;
       await patchSlot(fence, key, [{ command: 'HSET', key, args: Object.entries(want).flat() }]);
       return !stands;

@@ -17,7 +17,7 @@ export interface StoredInbox extends InboxRef {
  */
 export interface ControlSweep {
   /**
-   * A closed stream. It can be removed when all of its events have been delivered or have expired.
+   * A closed stream. A closed stream can be removed when all of its events have been delivered or have expired.
    *
    * @param look if true, only returns whether it can be removed
    */
@@ -27,7 +27,7 @@ export interface ControlSweep {
     nowMs: number,
     look: boolean,
   ) => Promise<boolean>;
-  /** A closed subscription. It can be removed when all events in its inbox have expired. */
+  /** A closed subscription. A closed subscription can be removed when all events in its inbox have expired. */
   readonly purgeInbox: (
     fence: number,
     inbox: StoredInbox,

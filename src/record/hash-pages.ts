@@ -1,6 +1,6 @@
 import type { RedisClient } from '../redis/client.ts';
 
-/** The number of fields that Redis reads at once. It does not process anything else in the meantime. */
+/** The number of fields that Redis reads at once. Redis processes nothing else in the meantime. */
 const PAGE = 1_000;
 /** The maximum number of times that a hash is read. */
 const MOST_READS = 3;

@@ -88,7 +88,9 @@ export function createIngressReader(
   alarm: (slot: string) => void,
   metaOf: (tenant: string, queue: string) => string,
 ): IngressReader {
-  /** A tenant without control state. It is only unknown if there is a list of tenants that does not contain it. */
+  /**
+   * A tenant without control state. A tenant is only unknown if there is a list of tenants that does not contain it.
+   */
   async function unknownTenant(tenant: string): Promise<0 | 'unavailable'> {
     const [ready, known] = await Promise.all([
       redis.call('hget', CLUSTER_KEYS.meta, 'ready'),

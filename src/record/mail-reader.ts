@@ -17,7 +17,7 @@ export const MAIL_SERVER_FIELD = 'mails';
 export interface InvitationMailRef {
   /** The account of the workspace that sends the invitation (`acc_…`). */
   readonly account: string;
-  /** The hash of the workspace and the address. It is returned by `invitedAddressHash`. */
+  /** The hash of the workspace and the address. `invitedAddressHash` returns this hash. */
   readonly address: string;
   /** The maximum number of emails that the account can send in this period. Undefined if there is no limit. */
   readonly most: number | undefined;

@@ -4,7 +4,8 @@ import { FencedError } from './control-store.ts';
 import { type InvitationMailRef, MAIL_PERIOD_MS, type MailHold } from './mail-reader.ts';
 
 /**
- * The controller's record of invitation mails. It is independent of Integrations, restarts, and changes of the leader.
+ * The controller's record of invitation mails. The record is independent of Integrations, restarts, and changes of the
+ * leader.
  */
 export interface MailRecord {
   /**

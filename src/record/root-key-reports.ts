@@ -39,7 +39,7 @@ export function createRootKeyReport(
         written = { report, ms };
         if (report !== before.report && before.report !== '') await remove(before.report);
       } catch {
-        // It is written again when the files are checked the next time.
+        // The report is written again when the files are checked the next time.
       }
     },
     async withdraw() {

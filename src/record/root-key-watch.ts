@@ -73,10 +73,7 @@ export async function watchRootKey(options: {
   };
 }
 
-/**
- * Returns hints that can't be picked while `isHeld` returns true. In this case, no work is started, and no work is
- * lost.
- */
+/** Returns hints that can't be picked while `isHeld` returns true. While it does, no work is started or lost. */
 export function holdHints(hints: HintIndex, isHeld: () => boolean): HintIndex {
   return {
     ...hints,

@@ -3,7 +3,7 @@ import type { Fields } from './control-plan.ts';
 
 type Parts = Pick<TenantRoutes, 'queues' | 'integrations'>;
 
-/** All names of the tenant in Redis. They are used to find data without an object. */
+/** All names of the tenant in Redis. The controller uses the names to find data without an object. */
 export function indexOf(routes: Parts): Fields {
   const index: Fields = {};
   for (const [queue, route] of Object.entries(routes.queues)) index[`q:${queue}`] = route.gen;
@@ -16,7 +16,7 @@ export function indexOf(routes: Parts): Fields {
 
 /** The subscriptions of each queue. Includes all subscriptions that are not closed even if a Block covers them. */
 export function subscribersOf(routes: Parts): Record<string, Fields> {
-  // This must not have a prototype: `constructor` is a good name for a queue.
+  // Create the object without a prototype because `constructor` is a valid name for a queue.
   const byQueue: Record<string, Fields> = Object.create(null);
   for (const queue of Object.keys(routes.queues)) byQueue[queue] = {};
   for (const [integration, route] of Object.entries(routes.integrations)) {

@@ -1,8 +1,8 @@
 import type { IntegrationRoute, QueueRoute, SubscriptionRoute, TenantRoutes } from '../core/routing/routes.ts';
 
 /**
- * Adds queues and subscriptions in Redis without an object to `want` as closed. They can only be removed after
- * draining, or by an explicit Delete. If there is nothing to add, the same objects are returned.
+ * Adds queues and subscriptions in Redis without an object to `want` as closed. They can only be removed after draining
+ * or by an explicit Delete. If there is nothing to add, the same objects are returned.
  */
 export function keepUnowned(have: TenantRoutes, want: TenantRoutes): TenantRoutes {
   const queues: Record<string, QueueRoute> = {};

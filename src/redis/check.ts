@@ -47,7 +47,7 @@ export async function checkServers(redis: Pick<RedisClient, 'callAll' | 'cluster
 }
 
 /**
- * Checks Redis at startup. Warns if acknowledged events would not survive a restart or a power failure. It also enables
+ * Checks Redis at startup. Warns if acknowledged events would not survive a restart or a power failure. Also enables
  * lazy freeing. The check is repeated after a reconnect, because Redis may have been restarted with its configuration
  * file.
  *

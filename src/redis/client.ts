@@ -23,7 +23,9 @@ export interface Master {
   readonly call: (command: string, ...args: Argument[]) => Promise<Reply>;
 }
 
-/** A connection to a single Redis, or to all masters of a Cluster. It can be used again after a reconnect. */
+/**
+ * A connection to a single Redis, or to all masters of a Cluster. The connection can be used again after a reconnect.
+ */
 export interface RedisClient {
   readonly cluster: boolean;
   /**

@@ -18,9 +18,9 @@ const LARGEST_OFFSET_MS = 60_000;
 const LOG_EVERY_MS = 60_000;
 
 /**
- * Reads the Redis clock every `intervalMs` using TIME (in a Cluster, this is the clock of its first master). It keeps
- * the offset of the sample that had the shortest round trip. In between, it uses the monotonic clock, so changing the
- * clock of this machine has no effect. After a small correction, the time stands still instead of moving backward.
+ * Reads the Redis clock every `intervalMs` using TIME (in a Cluster, this is the clock of its first master). Keeps the
+ * offset of the sample with the shortest round trip. In between, it uses the monotonic clock, so changing the clock of
+ * this machine has no effect. After a small correction, the time stands still instead of moving backward.
  *
  * The timestamps of signatures and the expiry of access tokens depend on the clock of this machine, so a large
  * difference between the two clocks is logged.

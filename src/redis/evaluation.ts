@@ -71,7 +71,7 @@ export function createEvaluation(options: {
       } catch (error) {
         if (!isNoScript(error)) throw error;
       }
-      // Otherwise, each of thousands of calls would try this, and all others would ask for the script again each time.
+      // If the script may not be loaded, fail at once, so that not each of thousands of calls tries to load it.
       if (forbidden !== undefined) throw forbidden;
       const known = loading.get(script);
       if (known === undefined) {

@@ -3,7 +3,10 @@ import type { Logger } from '../telemetry/log.ts';
 import { fieldOf } from './check.ts';
 import type { Master, RedisClient } from './client.ts';
 
-/** In a Cluster, the restart of a single node is not announced. It is used again after the next audit of its keys. */
+/**
+ * In a Cluster, the restart of a single node is not announced. Such a node is used again after the next audit of its
+ * keys.
+ */
 const LOOK_EVERY_MS = 60_000;
 /** The interval at which to check if Redis is available. The check does not send a command. */
 const LOOK_AGAIN_MS = 1_000;

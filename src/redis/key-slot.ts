@@ -10,8 +10,8 @@ const TABLE = Uint16Array.from({ length: 256 }, (_, byte) => {
 
 /**
  * Returns the slot that a Redis Cluster uses for a key (0 to 16383). If there is text between the first opening brace
- * and the next closing brace, only this text is used. Otherwise, the whole key is used. The key must only contain ASCII
- * characters. For the keys of Sluice, this is the case up to the closing brace.
+ * and the next closing brace, only this text is used. If there is none, the whole key is used. The key must only
+ * contain ASCII characters. For the keys of Sluice, this is the case up to the closing brace.
  */
 export function keySlot(key: string): number {
   const open = key.indexOf('{');

@@ -20,8 +20,8 @@ export function tenantKeys(tenant: string) {
     keys: `${tag}:keys`,
     index: `${tag}:index`,
     /**
-     * HASH: counts of the producer's series by bucket (see `fold-traffic.lua`). Its size does not depend on the
-     * traffic.
+     * HASH: counts of the producer's series by bucket (see `fold-traffic.lua`). The size of this hash does not depend
+     * on the traffic.
      */
     series: `${tag}:traf:ring`,
     /** HASH for one week: the counts of each queue and integration that are already included. */
@@ -49,7 +49,10 @@ export function accountKeys(account: string) {
     meta: `${tag}:meta`,
     /** `part.ledger` → total that was counted, and `forgotten`, `term` (`ended/ended-ledgers.lua`). */
     seen: `${tag}:seen`,
-    /** ZSET: `part.ledger` → time of its end, in ms. It is forgotten a day later, once its part is found without it. */
+    /**
+     * ZSET: `part.ledger` → time of its end, in ms. The ledger is forgotten a day later, once its part is found without
+     * it.
+     */
     ended: `${tag}:ended`,
     /** Part of a stream → tokens that were granted but not used yet. */
     hold: `${tag}:hold`,

@@ -47,7 +47,7 @@ const LONGEST_PAUSE_MS = 3_000;
  */
 export function openRedis(
   options: RedisSettings & {
-    /** This installation's name. Defaults to the default one. */
+    /** The name of this installation. Defaults to the one without a name. */
     readonly instance?: string;
     readonly log: Logger;
     readonly metrics?: RedisMetrics;
@@ -113,7 +113,7 @@ export function openRedis(
         log.debug({ err: error as Error }, 'Redis is not available yet');
         problem = problemOf(error as Error);
       }
-      // This rejects when it is closed. Anything that is waiting for Redis will keep waiting.
+      // `sleep` rejects when the client is closed. Anything that waits for Redis keeps waiting.
       await sleep(pauseMs, undefined, { signal: closed.signal });
     }
   }

@@ -1,7 +1,7 @@
 import { checkServers, RedisSetupError } from './check.ts';
 import type { RedisClient } from './client.ts';
 
-/** Watches the Redis settings. They change after a failover to a server with other settings. */
+/** Watches the Redis settings. The settings change after a failover to a server with other settings. */
 export interface SettingsWatch {
   /** Returns the settings to change. */
   readonly problem: () => RedisSetupError | undefined;

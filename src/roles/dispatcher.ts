@@ -112,7 +112,7 @@ export async function startDispatcher(parts: Parts): Promise<Running> {
   return {
     stop: async () => {
       const aborting = setTimeout(() => void client.close(), ABORT_AFTER_MS);
-      // They don't wait for each other, because some of them may need a Redis that does not respond.
+      // Stop everything at the same time, because each of them may need a Redis that does not respond.
       await Promise.all([dispatcher.stop(), replaySweep.stop(), sandbox.stop()]);
       clearTimeout(aborting);
       // Before this, it opens endpoints, so the controller must not use a key that is missing here.

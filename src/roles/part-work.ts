@@ -55,7 +55,8 @@ export function createStartPart(parts: Parts, shared: SharedWork): (part: Part) 
   return function startPart(part) {
     let home: Upkeep | undefined;
     const { tally, setHome, observe, leave } = shared.partMetrics.join();
-    // This name identifies the claims of a part even if the same process has released and acquired the part again.
+    // Use a new name for each term, so that the claims of a part differ even if the same process has released and
+    // acquired the part again.
     const own = { ...deps, tally, name: `${shared.name}.${(starts++).toString(36)}` };
     const worker = createPartWorker({ ...own, onActivity: seen => home?.wake(seen) }, part);
     observe(worker.sending);

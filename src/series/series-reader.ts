@@ -3,7 +3,7 @@ import type { TrafficReader } from '../plane/traffic-reader.ts';
 import type { RedisClient } from '../redis/client.ts';
 import { tenantKeys } from '../redis/keys.ts';
 
-/** Reads a series. It is stored together with the producer's data. */
+/** Reads a series. The series is stored together with the data of the producer. */
 export function createSeriesReader(redis: RedisClient): Pick<TrafficReader, 'readSeries'> {
   return {
     async readSeries(tenant, history, nowMs) {

@@ -56,7 +56,7 @@ const [openFile, closeFile, statFile, writeFile] = [
   promisify(write),
 ];
 
-/** Opens a file for appending. It does not wait for a reader of a named pipe. */
+/** Opens a file for appending. Does not wait for a reader of a named pipe. */
 function openForAppending(file: string): Promise<number> {
   const { O_APPEND, O_CREAT, O_NONBLOCK, O_WRONLY } = constants;
   return openFile(file, O_APPEND | O_CREAT | O_NONBLOCK | O_WRONLY, 0o600);
@@ -108,7 +108,7 @@ function createWriter(handle: Handle, nowMs: () => number) {
     /** The error code of the last attempt. Undefined if the last attempt was successful. */
     lastError: () => lastError,
     isLate: () => sinceMs !== undefined && nowMs() - sinceMs > LATE_MS,
-    /** It gives up after any other error. */
+    /** Stops retrying after any other error. */
     close: () => {
       closing = true;
     },

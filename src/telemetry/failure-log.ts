@@ -15,8 +15,9 @@ const CAUSES = { most: 10, periodMs: 60_000 };
 
 /**
  * Limits the log lines about failures that thousands of operations can have at the same time. Each cause is logged once
- * a minute with the stack of its error. Its other lines only contain the message of the error, in the `detail` field,
- * and their number is limited. A cause is a text in `fields.code`, if there is one, and the message of the error.
+ * a minute with the stack of its error. All other lines about the cause only contain the message of the error, in the
+ * `detail` field. Their number is limited. A cause is a text in `fields.code`, if there is one, and the message of the
+ * error.
  *
  * @param options.repeats the limit of the lines without a stack, see `createLimitedLog`
  * @param options.nowMs monotonic clock in milliseconds

@@ -6,7 +6,8 @@ export type { Logger };
 export const LOG_LEVELS = ['silent', 'fatal', 'error', 'warn', 'info', 'debug', 'trace'] as const;
 
 /**
- * Creates a process's logger. It writes JSON objects to standard output, one per line. Secrets and email addresses
+ * Creates a process's logger. The logger writes JSON objects to standard output, one per line. Secrets and email
+ * addresses
  * must not be passed as fields. Redaction is only there as an additional protection.
  *
  * @param destination defaults to standard output

@@ -5,9 +5,9 @@ interface PlainHistogram {
 }
 
 /**
- * Creates a histogram without labels. It can be used in code that is run for every event. Incrementing a value in an
- * array is all it does, making it faster than prom-client's histogram. The array is turned into samples when metrics
- * are scraped.
+ * Creates a histogram without labels. The histogram is fast enough for code that runs for every event. Incrementing a
+ * value in an array is all it does, making it faster than prom-client's histogram. The array is turned into samples
+ * when metrics are scraped.
  * @param buckets upper bounds in ascending order
  */
 export function createPlainHistogram(

@@ -10,8 +10,8 @@ interface SamplerOptions {
 }
 
 /**
- * Creates a function that returns the last sample. It takes a new sample first if the last sample is too old, so
- * without any scrapes, there is no cost. Several scrapers can use the same sample. A sample that fails or takes too
+ * Creates a function that returns the last sample. The function takes a new sample first if the last one is too old.
+ * Without any scrapes, there is no cost. Several scrapers can use the same sample. A sample that fails or takes too
  * long is undefined. The function never rejects.
  */
 export function createSampler<T>(

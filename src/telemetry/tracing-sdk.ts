@@ -25,7 +25,7 @@ const KINDS: Readonly<Record<SpanStart['kind'], SpanKind>> = {
 };
 
 /**
- * Opens OpenTelemetry tracing to a collector over OTLP/HTTP. Spans are sent in batches in the background. They are
+ * Opens OpenTelemetry tracing to a collector over OTLP/HTTP. Spans are sent in batches in the background. Spans are
  * dropped if the collector does not accept them in time. This file loads the whole SDK, so it should only be imported
  * if tracing is on.
  */

@@ -1,4 +1,7 @@
-/** Clock provides timers and the current time. It is passed in as a dependency, allowing tests to control the time. */
+/**
+ * Clock provides timers and the current time. The clock is passed in as a dependency, so that tests can control the
+ * time.
+ */
 export type Clock = {
   /** Returns the time of a monotonic clock in milliseconds. Should be used for intervals and deadlines. */
   readonly nowMs: () => number;

@@ -1,4 +1,4 @@
-/** A clock which also counts the time during which the machine was suspended. It never goes back. */
+/** A clock which also counts the time during which the machine was suspended. This clock never goes back. */
 export interface ElapsedClock {
   readonly nowMs: () => number;
   /** The part of this time that the monotonic clock did not count. */

@@ -15,8 +15,8 @@ interface TurnOptions {
 }
 
 /**
- * FairTurns determines the order in which a process starts the calls of many owners. It starts a single call in each
- * iteration of the event loop, so that data arriving in the meantime is processed between two calls. Owners take turns
+ * FairTurns determines the order in which a process starts the calls of many owners. Each iteration of the event loop
+ * starts a single call, so that data arriving in the meantime is processed between two calls. Owners take turns
  * regardless of the number of their calls. In addition, the number of calls of an owner in progress is limited.
  */
 export interface FairTurns<Key> {

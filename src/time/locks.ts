@@ -1,5 +1,5 @@
 interface Lock {
-  /** The last exclusive holder. It might still be waiting for the lock. */
+  /** The last exclusive holder. This holder might still be waiting for the lock. */
   exclusive: Promise<unknown> | undefined;
   /** All shared holders, including callers still waiting for the lock. */
   readonly shared: Set<Promise<unknown>>;

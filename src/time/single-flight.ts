@@ -5,9 +5,9 @@ interface Flight<T> {
 }
 
 /**
- * Returns a function that only runs one task at a time for each key. Calls made during a run share the next run. They
- * can't use the current run, because it may have started before a change that the caller is aware of. Each key has at
- * most one running and one waiting task.
+ * Returns a function that only runs one task at a time for each key. Calls made during a run share the next run. Such a
+ * call can't use the current run because the run may have started before a change that the caller knows of. Each key
+ * has at most one running and one waiting task.
  */
 export function createSingleFlight<T>(): (key: string, run: () => Promise<T>) => Promise<T> {
   const flights = new Map<string, Flight<T>>();

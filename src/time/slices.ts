@@ -12,7 +12,10 @@ const SLICE_MS = 10;
  * single slice only.
  */
 export function createSlices(nowMs: () => number = () => performance.now()): <T>(steps: Steps<T>) => Promise<T> {
-  /** Each of them runs until the given time. Returns false if there is nothing left to do. */
+  /**
+   * The jobs that are waiting for a slice. Each of them runs until the given time and returns false if there is nothing
+   * left to do.
+   */
   const waiting: ((untilMs: number) => boolean)[] = [];
   let running = false;
 

@@ -9,7 +9,8 @@ export interface NamedFile {
 }
 
 /**
- * Reads a file. It must not be empty. Returns undefined if the file can't be used and adds the reason to `problems`.
+ * Reads a file. The file must not be empty. Returns undefined if the file can't be used and adds the reason to
+ * `problems`.
  */
 export function readText({ variable, path }: NamedFile, problems: string[]): string | undefined {
   if (path === undefined) return undefined;

@@ -28,7 +28,7 @@ export const AccountLimits = z
     activations: count(
       0,
       10_000_000,
-      'The maximum number of Activations that are not revoked. With revoked Activations, which are removed after 30 days, an account can have twice as many.',
+      'The maximum number of Activations that are not revoked. Including revoked Activations, which are removed after 30 days, an account can have twice as many.',
     ),
     subscriptions: count(
       0,
@@ -38,7 +38,7 @@ export const AccountLimits = z
     blocks: count(
       0,
       10_000_000,
-      'The maximum number of Blocks. Blocks on a package count, but are never rejected, because a producer must always be able to close a route.',
+      'The maximum number of Blocks. Blocks on a package also count. They are never rejected because a producer must always be able to close a route.',
     ),
     requestsPerMinute: count(
       10,

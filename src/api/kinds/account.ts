@@ -32,7 +32,7 @@ export const AccountSpec = withTransitions(
     instance: instanceField(),
   }),
   INSTANCE_IS_IMMUTABLE,
-).describe('Account ownership, plan, and limits.');
+).describe('Specifies the owners, the plan, and the limits of the account.');
 export type AccountSpec = z.infer<typeof AccountSpec>;
 
 export const AccountStatus = z
@@ -42,7 +42,7 @@ export const AccountStatus = z
       'The limits in force: those in the spec or the defaults of the plan, but at most those of the installation. The LimitReached condition names those that have been reached. The REST API shows the usage.',
     ).optional(),
   })
-  .describe('Most recently observed status of the account. The balance is only available in the REST API.');
+  .describe('The most recently observed status of the account. The balance is only available in the REST API.');
 export type AccountStatus = z.infer<typeof AccountStatus>;
 
 export const Account = defineKind({

@@ -20,12 +20,12 @@ const ActivationSpec = withTransitions(
   }),
   immutable('integration'),
   immutable('groupKey'),
-).describe('Specifies the group key to open, and for which integration.');
+).describe('Specifies the group key to open and the integration to open it for.');
 type ActivationSpec = z.infer<typeof ActivationSpec>;
 
 export const ActivationStatus = z
   .object({ ...statusFields })
-  .describe('Most recently observed status of the activation.');
+  .describe('The most recently observed status of the activation.');
 export type ActivationStatus = z.infer<typeof ActivationStatus>;
 
 export const Activation = defineKind({

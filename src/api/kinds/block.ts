@@ -26,7 +26,7 @@ export const BlockSpec = withTransitions(
   }),
   immutable('integration'),
   immutable('target'),
-).describe('Specifies which stream or package to block, and for which integration.');
+).describe('Specifies the stream or package to block and the integration to block it for.');
 export type BlockSpec = z.infer<typeof BlockSpec>;
 
 export const BlockStatus = z
@@ -40,7 +40,7 @@ export const BlockStatus = z
       .describe("The number of the integration's subscriptions currently affected by this Block.")
       .optional(),
   })
-  .describe('Most recently observed status of the block.');
+  .describe('The most recently observed status of the block.');
 export type BlockStatus = z.infer<typeof BlockStatus>;
 
 export const Block = defineKind({

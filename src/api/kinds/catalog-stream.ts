@@ -21,11 +21,13 @@ export const CatalogStreamSpec = withTransitions(
       .describe('The description displayed in the catalog, up to 1,024 characters long.')
       .optional(),
     eventTypes: atomicList(
-      visibleAscii(128, 'order.created').describe('Event type, consisting of 1 to 128 visible ASCII characters.'),
+      visibleAscii(128, 'order.created').describe(
+        'An event type, which consists of 1 to 128 visible ASCII characters.',
+      ),
       { max: 256 },
     )
       .describe(
-        'Event types accepted by ingress; all others are rejected with 422 unknown_event_type. Leave empty to accept any type. Duplicates are ignored.',
+        'The event types that ingress accepts. It rejects all others with 422 unknown_event_type. To accept any type, leave the list empty. Duplicates are ignored.',
       )
       .optional(),
     payloadSchema: withRule(text({ max: PAYLOAD_SCHEMA_MAX_BYTES }), {
@@ -34,7 +36,7 @@ export const CatalogStreamSpec = withTransitions(
       holds: value => new TextEncoder().encode(value).length <= PAYLOAD_SCHEMA_MAX_BYTES,
     })
       .describe(
-        'The payload schema in a language of your choice, up to 128 KiB. It is stored and shown unchanged, and never used to validate events. For objects larger than about 200 KB, use server-side apply.',
+        'The payload schema in a language of your choice, up to 128 KiB. Sluice stores and shows it unchanged. It does not use it to validate events. For objects larger than about 200 KB, use server-side apply.',
       )
       .optional(),
     public: z
@@ -53,11 +55,11 @@ export const CatalogStreamSpec = withTransitions(
       .enum(['Retain', 'Delete'])
       .default('Retain')
       .describe(
-        'Specifies what happens to the queue when you delete the stream. `Retain` stops accepting events, and removes the queue after the remaining events have been delivered. `Delete` removes the queue immediately. Defaults to Retain.',
+        'Specifies what happens to the queue when you delete the stream. With `Retain`, the stream stops accepting events. Its queue is removed after the remaining events have been delivered. `Delete` removes the queue immediately. Defaults to Retain.',
       ),
   }),
   immutableOnceSet('name'),
-).describe('Desired state of the stream.');
+).describe('The desired state of the stream.');
 export type CatalogStreamSpec = z.infer<typeof CatalogStreamSpec>;
 
 export const CatalogStreamStatus = z
@@ -77,7 +79,7 @@ export const CatalogStreamStatus = z
       .optional(),
     tenantPublicId: z.string().max(64).describe('The public id of the workspace, e.g. ten_….').optional(),
   })
-  .describe('Most recently observed status of the stream.');
+  .describe('The most recently observed status of the stream.');
 export type CatalogStreamStatus = z.infer<typeof CatalogStreamStatus>;
 
 export const CatalogStream = defineKind({
@@ -86,7 +88,7 @@ export const CatalogStream = defineKind({
   shortNames: ['cstream'],
   scope: 'Namespaced',
   description:
-    'CatalogStream is a stream of the workspace that owns the namespace, and its entry in the catalog. The first stream makes a workspace a producer. The metadata.name is the key of the stream and the name of its queue. The REST API derives it from the name, using lowercase Latin letters, digits, and hyphens. For a name without any of these characters, the key is a hash with the prefix s-.',
+    'CatalogStream is a stream of the workspace that owns the namespace, and its entry in the catalog. The first stream makes a workspace a producer. The metadata.name is the key of the stream and the name of its queue. The REST API derives it from the name, using lowercase Latin letters, digits, and hyphens. If the name has none of these characters, the key is a hash with the prefix s-.',
   spec: CatalogStreamSpec,
   status: CatalogStreamStatus,
   columns: [

@@ -14,7 +14,7 @@ export const IntegrationSpec = withTransitions(
         .optional(),
       workspace: objectName()
         .describe(
-          'The name of the receiving Workspace. Only Subscriptions in its namespace receive events. Set when the partner accepts the invitation, or by you to grant access directly. Immutable once set. If you delete the Integration and create it again with a different workspace, its id refers to the new workspace for callers who have access to both.',
+          'The name of the receiving Workspace. Only Subscriptions in its namespace receive events. Sluice sets this field when the partner accepts the invitation. To grant access directly, set it yourself. Immutable once set. If you delete the Integration and create it again with a different workspace, its id refers to the new workspace for callers who have access to both.',
         )
         .optional(),
       declined: z
@@ -68,7 +68,7 @@ export const IntegrationStatus = z
       .describe('The current state of the invitation. Not set for direct grants.')
       .optional(),
   })
-  .describe('Most recently observed status of the integration.');
+  .describe('The most recently observed status of the integration.');
 export type IntegrationStatus = z.infer<typeof IntegrationStatus>;
 
 export const Integration = defineKind({

@@ -28,7 +28,7 @@ export const PackageSpec = withTransitions(
     archived: z
       .boolean()
       .describe(
-        'If true, the package is archived. You cannot rename an archived package or add streams to it, and you cannot unarchive it. Existing blocks remain in force. By default, the REST API does not list archived packages, and it rejects new blocks on them. A Block applied with kubectl is still enforced. Defaults to false.',
+        'If true, the package is archived. You cannot rename an archived package, add streams to it, or unarchive it. Existing blocks remain in force. By default, the REST API does not list archived packages, and it rejects new blocks on them. A Block applied with kubectl is still enforced. Defaults to false.',
       )
       .optional(),
   }),
@@ -44,7 +44,7 @@ export const PackageSpec = withTransitions(
     message: 'you cannot add streams to an archived package, only remove them',
     fieldPath: '.streams',
   },
-).describe('Desired state of the package.');
+).describe('The desired state of the package.');
 export type PackageSpec = z.infer<typeof PackageSpec>;
 
 export const PackageStatus = z
@@ -58,7 +58,7 @@ export const PackageStatus = z
       .describe('The number of streams in the list, not counting duplicates.')
       .optional(),
   })
-  .describe('Most recently observed status of the package.');
+  .describe('The most recently observed status of the package.');
 export type PackageStatus = z.infer<typeof PackageStatus>;
 
 export const Package = defineKind({
@@ -67,7 +67,7 @@ export const Package = defineKind({
   shortNames: ['pkg'],
   scope: 'Namespaced',
   description:
-    "Package is a set of streams that you can pause with a single Block. It does not grant any access, and a stream does not have to belong to a package. The metadata.name is the package's key. The REST API derives it from the name, using lowercase Latin letters, digits, and hyphens. For a name without any of these characters, the key is a hash with the prefix p-.",
+    "Package is a set of streams that you can pause with a single Block. A package does not grant any access. Streams do not have to belong to a package. The metadata.name is the package's key. The REST API derives it from the name, using lowercase Latin letters, digits, and hyphens. If the name has none of these characters, the key is a hash with the prefix p-.",
   spec: PackageSpec,
   status: PackageStatus,
   columns: [

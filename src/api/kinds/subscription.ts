@@ -44,7 +44,7 @@ export const SubscriptionSpec = withTransitions(
       .enum(['Retain', 'Delete'])
       .default('Retain')
       .describe(
-        'Specifies what happens to the inbox when you delete the subscription. With both policies, all deliveries stop, and the inbox can no longer be read. With `Retain`, the producer can look up the state of each event until its retention period ends. `Delete` removes waiting events immediately. The producer can still look up that they were routed, but not their state. Defaults to Retain.',
+        'Specifies what happens to the inbox when you delete the subscription. With both policies, all deliveries stop and nobody can read the inbox any more. With `Retain`, the producer can look up the state of each event until its retention period ends. `Delete` removes waiting events immediately. The producer can then only look up that they were routed. Defaults to Retain.',
       ),
   }),
   immutable('producer'),
@@ -57,7 +57,7 @@ export const SubscriptionSpec = withTransitions(
       'secretVersion cannot be decreased because an older secret might have been exposed: set it to the previous value or to a higher one',
     fieldPath: '.endpoint.secretVersion',
   },
-).describe('Specifies which stream to receive, and how to deliver its events.');
+).describe('Specifies which stream to receive and how to deliver its events.');
 export type SubscriptionSpec = z.infer<typeof SubscriptionSpec>;
 
 export const SubscriptionStatus = z
@@ -75,7 +75,7 @@ export const SubscriptionStatus = z
           .max(64)
           .regex(/^[A-Za-z0-9_-]{22,}$/)
           .describe(
-            'The random part of all signing secrets. The controller writes it before the first delivery and never changes it. A Subscription that you recreate has another salt, and therefore other secrets.',
+            'The random part of all signing secrets. The controller writes it before the first delivery and never changes it. A Subscription that you recreate has another salt. Its secrets are different, too.',
           )
           .optional(),
         version: z
@@ -83,7 +83,7 @@ export const SubscriptionStatus = z
           .min(1)
           .max(1_000_000)
           .meta({ format: 'int32' })
-          .describe('Current signing secret version.')
+          .describe('The current version of the signing secret.')
           .optional(),
         key: rootKeyId()
           .describe(
@@ -122,11 +122,11 @@ export const SubscriptionStatus = z
       .string()
       .max(63)
       .describe(
-        'The REASON shown by `kubectl get`. If the subscription is admitted but not Live, it is the reason of the Live condition, and otherwise of the Ready condition.',
+        'The REASON shown by `kubectl get`. If the subscription is admitted but not Live, it is the reason of the Live condition. In all other cases, it is the reason of the Ready condition.',
       )
       .optional(),
   })
-  .describe('Most recently observed status of the subscription.');
+  .describe('The most recently observed status of the subscription.');
 export type SubscriptionStatus = z.infer<typeof SubscriptionStatus>;
 
 export const Subscription = defineKind({

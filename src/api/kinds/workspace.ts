@@ -27,7 +27,7 @@ export type IngressKey = z.infer<typeof IngressKey>;
 
 export const WorkspaceSpec = withTransitions(
   z.object({
-    account: objectName().describe('The name of the Account to charge for tokens. Immutable.'),
+    account: objectName().describe('The name of the The account to charge for tokens. Immutable.'),
     owners: atomicList(Owner, { max: 64 })
       .describe(
         "The people, groups, and clients with access to the workspace in the REST API, in addition to the account's owners. There can be at most 64 entries.",
@@ -48,7 +48,7 @@ export const WorkspaceSpec = withTransitions(
   }),
   immutable('account'),
   INSTANCE_IS_IMMUTABLE,
-).describe('Specifies workspace owners, and the account to charge for tokens.');
+).describe('Specifies the owners of the workspace and the account to charge for tokens.');
 export type WorkspaceSpec = z.infer<typeof WorkspaceSpec>;
 
 export const WorkspaceStatus = z
@@ -66,7 +66,7 @@ export const WorkspaceStatus = z
       )
       .optional(),
   })
-  .describe('Most recently observed status of the workspace.');
+  .describe('The most recently observed status of the workspace.');
 export type WorkspaceStatus = z.infer<typeof WorkspaceStatus>;
 
 /** System namespaces, which can't be used to name a Workspace. The kind has the same rule in CEL. */
@@ -86,7 +86,7 @@ export const Workspace = defineKind({
   description: [
     'Workspace is a producer, a partner, or both. It has owners, an account that pays for its tokens, and a namespace with the same name. The controller creates the namespace, or uses an existing one with the sluice.dev/workspace=<name> label (and sluice.dev/instance=<instance> if the workspace has an instance).',
     'Deleting a workspace closes its routes as a producer and keeps its namespace. Events that wait for a route are skipped unless you recreate the workspace within one minute. Subscriptions in this namespace still receive events until you delete them.',
-    'To pause a workspace, for example before a large change, set the annotation sluice.dev/paused: "true". Events continue to use the existing routes, and changes wait until you remove the annotation. The deletion of a stream without undelivered events waits for at most one minute. Changes that close a gate take effect immediately, and the gate stays closed until the end of the pause: Blocks, revoked or deleted Activations, revoked or declined Integrations, deleted Subscriptions, and removed ingress keys. Subscriptions wait for the pause of the producer, and not for that of their own workspace. If Redis loses its control state during a pause, ingress responds with 503 until the end of the pause.',
+    'To pause a workspace, for example before a large change, set the annotation sluice.dev/paused: "true". Until you remove the annotation, events use the existing routes and changes wait. The deletion of a stream without undelivered events waits for at most one minute. Some changes close a gate. They take effect immediately, and the gate stays closed until the end of the pause: Blocks, revoked or deleted Activations, revoked or declined Integrations, deleted Subscriptions, and removed ingress keys. A Subscription waits for the end of a pause of the producer. A pause of its own workspace has no effect on it. If Redis loses its control state during a pause, ingress responds with 503 until the end of the pause.',
   ].join('\n\n'),
   spec: WorkspaceSpec,
   status: WorkspaceStatus,
@@ -105,7 +105,7 @@ export const Workspace = defineKind({
       name: 'Account',
       type: 'string',
       jsonPath: '.spec.account',
-      description: 'Account to charge for tokens.',
+      description: 'The account to charge for tokens.',
     },
     {
       name: 'Producer',

@@ -10,7 +10,7 @@ import { type StaleCachesDeps, withoutStale } from './stale-caches.ts';
 
 export interface AuditDeps extends ComparisonDeps, Pick<StaleCachesDeps, 'relist' | 'readPair'> {
   readonly tenants: ComparisonDeps['tenants'] & Pick<Tenants, 'forget'>;
-  /** These functions will only enqueue a pair or an account. Only the workers perform writes. */
+  /** Enqueues a pair. The audit itself writes nothing: only the workers do. */
   readonly enqueuePair: (key: string) => void;
   readonly enqueueAccount: (name: string) => void;
   readonly events: Pick<EventRecorder, 'record'>;
@@ -23,7 +23,7 @@ type Differences = ReadonlyMap<string, readonly Difference[]>;
 /**
  * Compares the data in Redis with the last written state. If there is a difference, a repair is enqueued. The audit
  * itself will not write anything to Redis. A difference is only repaired after it was confirmed by a second comparison
- * with caches that match the quorum. Otherwise, a stale cache could cause valid data to be removed.
+ * with caches that match the quorum. With only one comparison, a stale cache could cause valid data to be removed.
  */
 export function createAudit(deps: AuditDeps) {
   const { caches, tenants } = deps;
@@ -62,7 +62,7 @@ export function createAudit(deps: AuditDeps) {
   ): Promise<void> {
     if (inBoth(first, await ofAccount(name)).length === 0) return;
     await refresh();
-    // Both of the previous comparisons may have used stale caches, so we need to compare the account again.
+    // The first two comparisons may have used stale caches, so we compare the account a third time.
     const certain = inBoth(first, await ofAccount(name));
     if (certain.length === 0) return;
     deps.enqueueAccount(name);

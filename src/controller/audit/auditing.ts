@@ -25,7 +25,7 @@ export interface AuditingDeps extends Pick<ComparisonDeps, 'noteHealths' | 'note
   readonly caches: Caches;
   readonly tenants: Tenants;
   readonly control: ControlStore;
-  /** Creates a reader for the control state. It should wait for `pace` before each command. */
+  /** Creates a reader for the control state. The reader should wait for `pace` before each command. */
   readonly openAudit: (pace: () => Promise<void>) => StateAudit;
   readonly purger: ControlSweep;
   readonly fence: () => number;

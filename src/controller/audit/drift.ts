@@ -1,8 +1,6 @@
 import type { PatchOp, RoutesPlan } from '../../record/control-plan.ts';
 
-/**
- * The parts of the control state being compared. These are used as metric labels and are also included in the Event.
- */
+/** The parts of the control state being compared. The metric uses the parts as labels. The Event also includes them. */
 export const DRIFTED = [
   'tenant',
   'keys',
@@ -36,7 +34,7 @@ export interface Difference {
   readonly removes: boolean;
 }
 
-/** Holds the time of the repair and must therefore be ignored when comparing. */
+/** The field with the time of the repair, which must be ignored when comparing. */
 const MOMENTARY = new Set(['since']);
 
 /** Returns all changes of the plan that have not been written yet. There is one difference for each key. */

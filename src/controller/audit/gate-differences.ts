@@ -40,8 +40,8 @@ export function createGateDifferences(
   const differences: Difference[] = [];
   return {
     /**
-     * Adds a differing group key. If `removes` is set, the group key only exists in Redis. Otherwise, it is missing
-     * from Redis.
+     * Adds a differing group key. If `removes` is set, the group key only exists in Redis. If it is not set, the group
+     * key is missing from Redis.
      *
      * @param of the location, if there is more than one
      */

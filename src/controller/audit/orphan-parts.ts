@@ -28,8 +28,8 @@ function nameOf({ tenant, queue, gen, number }: ListedPart): string {
 }
 
 /**
- * Finds and removes listed parts whose stream no longer exists. Otherwise, dispatchers would continue to process them.
- * A part is only removed after it was found in two passes.
+ * Finds and removes listed parts whose stream no longer exists. If they stayed, dispatchers would continue to process
+ * them. A part is only removed after it was found in two passes.
  */
 export function createOrphanParts(deps: OrphanPartsDeps) {
   let seen: ReadonlySet<string> = new Set();

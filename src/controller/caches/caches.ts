@@ -124,8 +124,8 @@ function kindReflectors(connection: Connection) {
 }
 
 /**
- * Caches contains a reflector for each kind. It is limited to the objects that this installation is responsible for.
- * The same connection is used by all reflectors.
+ * Caches contains a reflector for each kind. Each reflector is limited to the objects that this installation is
+ * responsible for. The same connection is used by all reflectors.
  */
 export type Caches = ReturnType<typeof createCaches>['caches'];
 

@@ -52,7 +52,7 @@ export function fromWorkspaces(caches: Caches, kind: KindOfWorkspace): KeySource
 }
 
 /**
- * Returns a source with a namespace's keys. They are enqueued when the namespace gets or loses the label of its own
+ * Returns a source with a namespace's keys. The keys are enqueued when the namespace gets or loses the label of its own
  * workspace.
  */
 export function fromAdoptions(

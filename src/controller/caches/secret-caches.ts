@@ -19,7 +19,7 @@ import type { Logger } from '../../telemetry/log.ts';
 import type { Clock } from '../../time/clock.ts';
 
 /**
- * The part of a Secret with an ingress key that we keep in the cache. It will never include the key itself. Either
+ * The part of a Secret with an ingress key that we keep in the cache. This part never includes the key itself. Either
  * `sha256` or `unusable` will be set.
  */
 export interface IngressKeySecret {

@@ -14,7 +14,7 @@ const BACKOFF: Backoff = { firstMs: 200, mostMs: 60_000 };
 
 /**
  * Watches all RoleBindings with the given name. When one of them is changed, it tries to read the corresponding
- * namespace. Otherwise, it would take minutes to detect a missing permission because the API server only checks
+ * namespace. Without this read, it would take minutes to detect a missing permission because the API server only checks
  * permissions at the start of a watch.
  *
  * @returns a function that will watch until its signal is aborted

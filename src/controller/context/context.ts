@@ -77,8 +77,8 @@ export function ownsNamespace(caches: Pick<Caches, 'Workspace' | 'namespaces'>, 
 }
 
 /**
- * Returns true if there is a Workspace with this name, and its namespace has the label. Otherwise, its routes are
- * closed or held.
+ * Returns true if there is a Workspace with this name, and its namespace has the label. If it returns false, the routes
+ * of the workspace are closed or held.
  */
 export function hasAdopted(caches: Pick<Caches, 'Workspace' | 'namespaces'>, name: string): boolean {
   return caches.Workspace.store.get(name) !== undefined && caches.namespaces.store.get(name)?.workspace === name;

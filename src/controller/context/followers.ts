@@ -30,7 +30,8 @@ export async function enqueueFollowers(
       yield* enqueue('subscription', caches.Subscription.store.eachByIndex('producer', name), keyIfMeant);
       yield* enqueue('block', inNamespace('Block'), keyIfMeant);
       if (uids !== 'all') return;
-      // Otherwise, objects that have failed in the meantime would have to wait for their backoff.
+      // Enqueue the objects of the workspace, because those that have failed in the meantime would wait for their
+      // backoff.
       yield* enqueue('activation', caches.Activation.store.eachByIndex('namespace', name), unsettledPair);
       yield* enqueue('workspace', [name], key => key);
       yield* enqueue('catalogstream', inNamespace('CatalogStream'), keyIfMeant);

@@ -9,17 +9,18 @@ import type { Context } from './context.ts';
 const NOTES = {
   redis: {
     reason: 'FinalizerRemovedWithoutRedis',
-    message: 'Redis has not responded for one minute. The finalizer was removed, but the data in Redis was not removed',
+    message:
+      'Redis has not responded for one minute. The controller removed the finalizer. The data in Redis was not removed',
   },
   paused: {
     reason: 'FinalizerRemovedWhilePaused',
     message:
-      'the workspace was paused for one minute. The finalizer was removed, and the data in Redis will be closed after the pause',
+      'the workspace was paused for one minute. The controller removed the finalizer. It will close the data in Redis after the pause',
   },
   draining: {
     reason: 'FinalizerRemovedWhileDraining',
     message:
-      'the finalizer was removed by someone else while the stream was delivering its remaining events. They will not be delivered',
+      'someone else removed the finalizer while the stream was delivering its remaining events. These events will not be delivered',
   },
 } as const;
 

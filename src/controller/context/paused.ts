@@ -20,7 +20,8 @@ export function isPaused(caches: Pick<Caches, 'Workspace'>, name: string): boole
 
 /**
  * Returns the status to use for an object while its workspace is paused. A status for the current generation is not
- * changed. Otherwise, the Ready condition indicates the pause, and all other conditions keep their observed generation.
+ * changed. For any other status, the Ready condition indicates the pause. All other conditions keep their observed
+ * generation.
  */
 export function planPaused(
   { metadata, status }: AnyObject & { readonly status?: CommonStatus | undefined },
@@ -28,7 +29,7 @@ export function planPaused(
 ): Outcome {
   const { conditions = [], observedGeneration: _, ...fields } = status ?? {};
   if (isJudged({ metadata, status })) return { status: fields, conditions };
-  const message = `workspace ${workspace} is paused by the ${PAUSED_ANNOTATION} annotation. Events continue to flow, and changes that do not close a gate wait until you remove the annotation`;
+  const message = `workspace ${workspace} is paused by the ${PAUSED_ANNOTATION} annotation. Events continue to flow. Changes that do not close a gate wait until you remove the annotation`;
   const kept = conditions.filter(({ type }) => !['Ready', 'Reconciling', 'Stalled'].includes(type));
   return {
     status: fields,
@@ -70,8 +71,8 @@ export const PAUSABLE = {
 type StatusOf<K extends KindName> = NonNullable<Cached<K>['status']>;
 
 /**
- * Wraps `reconcile`. If an object's workspace is paused, only the status is updated to show this. These objects
- * are enqueued again after the workspace's routes have been applied.
+ * Wraps `reconcile`. If an object's workspace is paused, only the status is updated to show this. The object is
+ * enqueued again after the routes of the workspace have been applied.
  *
  * @param options.closes returns true if the object can only close routes, in which case it is reconciled even during a
  * pause

@@ -71,8 +71,8 @@ export type ElectorOptions = {
   /** Decides whether this process may acquire the lease. By default, it always may. */
   readonly admits?: Admission;
   /**
-   * This process's identity, e.g. a host name and a UUID. Must be unique because two processes with the same identity
-   * could both become the leader.
+   * The identity of this process, e.g. a host name and a UUID. Must be unique because two processes with the same
+   * identity could both become the leader.
    */
   readonly identity: string;
   /** The time that other processes wait after observing the last renewal. Defaults to 15 seconds. */

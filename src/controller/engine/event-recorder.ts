@@ -54,7 +54,8 @@ const LONGEST_MESSAGE = 1_024;
 const CLUSTER_EVENTS_NAMESPACE = 'default';
 
 /**
- * Creates a spam filter modelled after the one in client-go. It returns true if an Event for the given UID may be sent.
+ * Creates a spam filter modelled after the one in client-go. The filter returns true if an Event for the given UID may
+ * be sent.
  */
 function createSpamFilter({ nowMs }: Pick<Clock, 'nowMs'>): (uid: string) => boolean {
   // If a bucket has not been used for this time, it is full again and can be removed.

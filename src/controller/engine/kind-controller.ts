@@ -88,7 +88,10 @@ function createReports<P extends Reconcilable>(
   return { write, writeFailure };
 }
 
-/** Removes finalizers, and remembers the objects whose finalizer is only left in the cache. They are cleaned up. */
+/**
+ * Removes finalizers, and remembers the objects whose finalizer is only left in the cache. These objects are cleaned
+ * up.
+ */
 function createRemovals() {
   /** The UIDs by key. */
   const removed = new Map<string, string>();
@@ -110,8 +113,8 @@ function createRemovals() {
 }
 
 /**
- * Creates the controller for a single kind. It adds the finalizer before making any other change, only updates the
- * status when needed, records Events for changes, and retries failures.
+ * Creates the controller for a single kind. The controller adds the finalizer before making any other change, only
+ * updates the status when needed, records Events for changes, and retries failures.
  */
 export function createKindController<P extends Reconcilable>(options: KindControllerOptions<P>): Controller {
   const { reflector, client, finalize, clock } = options;

@@ -11,8 +11,9 @@ import { withDeadline } from '../../time/deadline.ts';
 const RELEASE_WITHIN_MS = 3_000;
 
 /**
- * Decides whether the lease may be acquired. It is called before and after the write that acquires it. Two processes
- * can acquire different leases at the same time. In this case, the second call must admit at most one of them.
+ * Decides whether the lease may be acquired. The function is called before and after the write that acquires the lease.
+ * Two processes can acquire different leases at the same time. In this case, the second call must admit at most one of
+ * them.
  */
 export type Admission = (when: 'before' | 'after', signal: AbortSignal) => Promise<boolean>;
 

@@ -13,8 +13,9 @@ export type Waiting = {
 
 type MissingReferences = {
   /**
-   * Returns the outcome to write. At first, the object is waiting. It will be requeued a single time, at the end of the
-   * five minutes. If the reference is still missing at that point, the object stays failed until the outcome changes.
+   * Returns the outcome to write. At first, the object is waiting. The object is requeued a single time, at the end of
+   * the five minutes. If the reference is still missing at that point, the object stays failed until the outcome
+   * changes.
    */
   readonly judge: <O extends Outcome>(object: Waiting, outcome: O) => O;
   readonly forget: (key: string) => void;

@@ -2,8 +2,8 @@ import type { ReadyReason } from '../../api/condition-reasons.ts';
 import type { DesiredCondition } from './conditions.ts';
 
 /**
- * A Kubernetes Event to be recorded for an object and shown by `kubectl describe`. It must not contain any personal
- * data or secrets.
+ * A Kubernetes Event to be recorded for an object and shown by `kubectl describe`. The Event must not contain any
+ * personal data or secrets.
  */
 export type EventNote = {
   readonly type: 'Normal' | 'Warning';
@@ -24,8 +24,8 @@ export type Outcome<Status = object> = {
   /** The delay before reconciling an unchanged object again, in milliseconds. */
   readonly requeueAfterMs?: number | undefined;
   /**
-   * True if the object is waiting for an object referenced in its spec. It will be reconciled when that object is
-   * created and counts as failed after five minutes.
+   * True if the object is waiting for an object referenced in its spec. The object is reconciled when the other one is
+   * created, and counts as failed after five minutes.
    */
   readonly missingReference?: boolean | undefined;
   /** Events to record, provided that this outcome changed the status. */
@@ -60,7 +60,8 @@ export function waiting<Status = object>(
 }
 
 /**
- * Returns a {@link waiting} outcome for an object with a missing reference. It will count as failed after five minutes.
+ * Returns a {@link waiting} outcome for an object with a missing reference. The object counts as failed after five
+ * minutes.
  */
 export function waitingForReference<Status = object>(
   reason: ReadyReason,
@@ -71,7 +72,8 @@ export function waitingForReference<Status = object>(
 }
 
 /**
- * An error used as the reason of the Ready condition. Its message is shown to users, and the object will be retried.
+ * An error used as the reason of the Ready condition. The controller shows the message of this error to users and
+ * retries the object.
  */
 export class ReconcileError extends Error {
   override readonly name: string = 'ReconcileError';

@@ -159,7 +159,8 @@ export type WaitingKeys = ReturnType<typeof createWaitingKeys>;
 /**
  * Creates the keys that are waiting, and remembers which of them are slow, for example because the part of Redis that
  * they use does not respond, or because the routes of a large tenant are being compiled. A quarter of the workers, and
- * at least one if there are several, is kept free of slow keys. Otherwise, all other keys would have to wait for them.
+ * at least one if there are several, is kept free of slow keys. If slow keys could use all workers, all other keys
+ * would have to wait for them.
  */
 export function createWaitingKeys(options: { readonly clock: Pick<Clock, 'nowMs'>; readonly workers: number }) {
   const { clock, workers } = options;

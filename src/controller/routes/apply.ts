@@ -9,7 +9,10 @@ import { inSlices, type Steps } from '../../time/slices.ts';
 export interface ApplyDeps {
   readonly control: ControlStore;
   readonly nowMs: () => number;
-  /** Returns the open group keys according to the objects. Their times are only used if Redis doesn't contain them. */
+  /**
+   * Returns the open group keys according to the objects. The times in the objects are only used if Redis does not
+   * contain them.
+   */
   readonly openGates: (name: string) => OpenKeySource;
   /** Runs `restore`. In the meantime, the activations of the tenant can't be written. */
   readonly exclusively: (name: string, restore: () => Promise<void>) => Promise<void>;
@@ -40,8 +43,7 @@ export async function applyRoutes(deps: ApplyDeps, application: Application): Pr
   const routes = keepUnowned(stored.routes, wanted);
   const concerned = withActivationsLost(application);
   let gates: OpenKeySource | undefined;
-  // Both the parts and the record are read, because activations that are missing from one of them would otherwise never
-  // be added.
+  // Reads both the parts and the record, so that activations that are missing from one of them are added.
   const openGates = () => (gates ??= deps.openGates(name));
   const write = async () => {
     // If the parts can't be written, the record is still required to find out that a pause has ended. For this reason,

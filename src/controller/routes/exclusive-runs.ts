@@ -1,7 +1,10 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { type Clock, sleep } from '../../time/clock.ts';
 
-/** ExclusiveRuns ensures that there is only a single function running at a time. They run in the order of the calls. */
+/**
+ * ExclusiveRuns ensures that there is only a single function running at a time. The functions run in the order of the
+ * calls.
+ */
 export interface ExclusiveRuns {
   /** Returns true if a function is running, or waiting to run. */
   readonly isRunning: () => boolean;

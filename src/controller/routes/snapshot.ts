@@ -24,8 +24,8 @@ export function gatherTenant(
 ): Steps<TenantSnapshot> {
   const workspace = caches.Workspace.store.get(name);
   // Don't apply objects in a foreign namespace, i.e. one without the label. If a namespace is being deleted, its
-  // objects can be removed in any order, so we need to close it first. Otherwise, a Block might disappear before the
-  // blocked object.
+  // objects can be removed in any order, so we need to close it first. If it stayed open, a Block might disappear
+  // before the blocked object.
   const home = caches.namespaces.store.get(name);
   const adopted = home?.workspace === name;
   const exists =
@@ -71,8 +71,8 @@ function payer(account: Cached<'Account'> | undefined, isShort: (account: string
 }
 
 /**
- * Returns all objects that may affect the routes of the workspace `name`. They do not change even if the caches change
- * later.
+ * Returns all objects that may affect the routes of the workspace `name`. The returned objects do not change even if
+ * the caches change later.
  */
 export function objectsOfTenant(caches: Caches, name: string): readonly AnyObject[] {
   const workspace = caches.Workspace.store.get(name);

@@ -155,8 +155,7 @@ export async function closeTenant(deps: SyncDeps, tenant: Tenant): Promise<void>
   tenant.closing = undefined;
   try {
     const fence = deps.fence();
-    // The tenant must be listed. Otherwise, after Redis has lost its data, this tenant would look like a tenant that
-    // never existed.
+    // List the tenant. If it is not listed, it looks like a tenant that never existed after Redis has lost its data.
     await deps.control.enlist(fence, tenantId(name));
     const known = remembered === undefined ? [] : [remembered];
     const stored = had?.stored ?? (await deps.control.readTenant(tenantId(name), fence, known));

@@ -13,7 +13,7 @@ export interface EndpointConfig {
    */
   readonly retryMs: readonly number[];
   readonly headers: Readonly<Record<string, string>>;
-  /** The salt to use for the signing secrets. It is taken from the Subscription status. */
+  /** The salt to use for the signing secrets. The salt is taken from the Subscription status. */
   readonly salt: string;
   /**
    * The version of the signing secret, and the time at which this version was created. The previous version remains in

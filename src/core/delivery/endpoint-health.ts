@@ -13,8 +13,8 @@ export interface EndpointHealth {
   /** The number of failed attempts since that time. */
   readonly failures: number;
   /**
-   * The time at which the endpoint was disabled (in milliseconds), and the reason. It either returned 410 or failed for
-   * five days.
+   * The time at which the endpoint was disabled (in milliseconds), and the reason. The endpoint either returned 410 or
+   * failed for five days.
    */
   readonly disabled?: { readonly ms: number; readonly by: 'gone' | 'failing' };
 }

@@ -28,8 +28,8 @@ export interface HeaderSeals {
 const NEW_WITHIN_MS = 5 * 60_000;
 
 /**
- * Returns the context of a value. It prevents copying the value to another subscription, to a later subscription with
- * the same name, or to another header or origin. Header names are not case-sensitive.
+ * Returns the context of a value. The context prevents copying the value to another subscription, to a later
+ * subscription with the same name, or to another header or origin. Header names are not case-sensitive.
  *
  * @param life distinguishes the subscription from other subscriptions with the same name
  */

@@ -7,7 +7,7 @@ const IMF_FIXDATE = /^(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun), (\d\d) ([A-Z][a-z]{2}) (\
 const RFC850_DATE = /^[A-Z][a-z]{5,8}, (\d\d)-([A-Z][a-z]{2})-(\d\d) (\d\d):(\d\d):(\d\d) GMT$/;
 const ASCTIME_DATE = /^(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun) ([A-Z][a-z]{2}) ([ \d]\d) (\d\d):(\d\d):(\d\d) (\d{4})$/;
 
-/** Check the number of days in this month. Otherwise, 31 February would be parsed as a date in March. */
+/** Check the number of days in this month, so that 31 February is not parsed as a date in March. */
 function utcMs(year: number, month: string, ...[day, hour, minute, second]: [string, string, string, string]) {
   const monthIndex = MONTHS.indexOf(month);
   const ms = Date.UTC(year, monthIndex, Number(day), Number(hour), Number(minute), Math.min(Number(second), 59));

@@ -32,8 +32,8 @@ export interface SealRing {
 }
 
 /**
- * Encryption keys. These should be derived once and then kept, since HKDF is slower than encryption. Also a ring that
- * only has this root key.
+ * Encryption keys. Derive the keys once and keep them because HKDF is slower than encryption. Also a ring that only has
+ * this root key.
  */
 export interface SealKeys extends SealRing {
   /** Id of the root key. */

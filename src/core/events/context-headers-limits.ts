@@ -23,9 +23,9 @@ const EVENT_ID = /^[\x21-\x7e](?:[\x20-\x7e]{0,254}[\x21-\x7e])?$/;
 const EVENT_TYPE = /^[\x21-\x7e]{1,128}$/;
 
 /**
- * Returns an error message if the group key is invalid. Otherwise, it returns undefined. A group key must be 1 to 256
- * bytes of UTF-8 without control characters and without leading or trailing spaces. The schema of Activation uses the
- * same rule, which ensures that it is possible to activate every valid key.
+ * Returns an error message if the group key is invalid, or undefined if it is valid. A group key must be 1 to 256 bytes
+ * of UTF-8 without control characters and without leading or trailing spaces. The schema of Activation uses the same
+ * rule, which ensures that it is possible to activate every valid key.
  */
 export function faultOfGroupKey(groupKey: string): string | undefined {
   if (SIMPLE_GROUP_KEY.test(groupKey)) return undefined;
@@ -38,7 +38,7 @@ export function faultOfGroupKey(groupKey: string): string | undefined {
 }
 
 /**
- * Returns an error message if the event id is invalid. Otherwise, it returns undefined. An event id must be 1 to 256
+ * Returns an error message if the event id is invalid, or undefined if it is valid. An event id must be 1 to 256
  * printable ASCII characters without leading or trailing spaces, because the id is used in the `webhook-id` header of
  * deliveries.
  */
@@ -50,8 +50,8 @@ export function faultOfEventId(id: string): string | undefined {
 }
 
 /**
- * Returns an error message if the event type is invalid. Otherwise, it returns undefined. An event type must be 1 to
- * 128 visible ASCII characters.
+ * Returns an error message if the event type is invalid, or undefined if it is valid. An event type must be 1 to 128
+ * visible ASCII characters.
  */
 export function faultOfEventType(type: string): string | undefined {
   if (EVENT_TYPE.test(type)) return undefined;
@@ -60,7 +60,7 @@ export function faultOfEventType(type: string): string | undefined {
   return 'must be visible ASCII without spaces';
 }
 
-/** Returns an error message if the value of a forwarded header is invalid. Otherwise, it returns undefined. */
+/** Returns an error message if the value of a forwarded header is invalid, or undefined if it is valid. */
 export function faultOfForwarded(value: string): string | undefined {
   if (value.length > FORWARD_VALUE_MAX_LENGTH) return 'is longer than 2,048 bytes';
   return NOT_A_FIELD_VALUE.test(value) ? 'contains a control character' : undefined;

@@ -21,7 +21,7 @@ export function ownHeadersOf(listed: readonly string[]): ReadonlySet<string> {
 
 /**
  * Returns an error for each unknown `x-sluice-` header. If we didn't check this, an event with a misspelled
- * `x-sluice-group-key` header would be accepted without a group key. It would then never be delivered.
+ * `x-sluice-group-key` header would be accepted without a group key. Such an event would never be delivered.
  */
 export function faultsOfOwnHeaders(
   known: ReadonlySet<string>,

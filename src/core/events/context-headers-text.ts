@@ -3,7 +3,7 @@
  * a single byte.
  */
 
-// This must be decoded byte by byte because a BOM is part of the group key and we need to keep it.
+// Keep a BOM when decoding because it is part of the group key.
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
 /** Printable ASCII with inner spaces, which doesn't need to be decoded. */

@@ -47,8 +47,8 @@ export interface Bucket extends Traffic {
 }
 
 /**
- * The time window of a series. It consists of whole buckets that are aligned to UTC. The end of the current bucket is
- * `endMs`.
+ * The time window of a series. The window consists of whole buckets that are aligned to UTC. The end of the current
+ * bucket is `endMs`.
  */
 interface Window {
   readonly startMs: number;

@@ -48,12 +48,12 @@ export function publicId(kind: Exclude<IdKind, 'Activation' | 'Block'>, namespac
   return ID_PREFIX[kind] + hashId(`${kind}/${namespace}/${name}`);
 }
 
-/** Returns the public id of an activation. It is derived from the integration and the group key. */
+/** Returns the public id of an activation. The id is derived from the integration and the group key. */
 export function activationId(namespace: string, integration: string, groupKey: string): string {
   return ID_PREFIX.Activation + hashId(`Activation/${namespace}/${integration}/${groupKey}`);
 }
 
-/** Returns the public id of a block. It is derived from the integration and the target. */
+/** Returns the public id of a block. The id is derived from the integration and the target. */
 export function blockId(namespace: string, integration: string, targetKind: string, target: string): string {
   return ID_PREFIX.Block + hashId(`Block/${namespace}/${integration}/${targetKind}/${target}`);
 }

@@ -36,8 +36,8 @@ export function isFieldValue(key: Buffer): boolean {
 }
 
 /**
- * Returns an error message if a key in a Secret is invalid. Otherwise, it returns undefined. The message does not
- * contain the key.
+ * Returns an error message if a key in a Secret is invalid, or undefined if it is valid. The message does not contain
+ * the key.
  */
 export function faultOfIngressKey(key: Buffer): string | undefined {
   if (key.length < INGRESS_KEY_MIN_BYTES) {

@@ -42,8 +42,8 @@ export function freeAccountName(rootKey: Uint8Array, issuer: string, subject: st
 }
 
 /**
- * Returns the name of the Workspace that receives an integration on the given account. It is derived from all three
- * names.
+ * Returns the name of the Workspace that receives an integration on the given account. The name is derived from all
+ * three arguments.
  */
 export function receivingWorkspaceName(producer: string, integration: string, account: string): string {
   const text = `Receiving/${producer}/${integration}/${account}`;

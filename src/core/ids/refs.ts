@@ -1,7 +1,7 @@
 /**
  * A ref is the event position in its queue (a Redis Stream id, `ms-seq`) as 15 fixed-width Crockford base32 characters,
  * 10 for the milliseconds and 5 for the sequence. Refs are sorted in the same way as strings and as numbers. In
- * contrast, the stream id `-10` sorts before `-9`. They support times until the year 37,648, and 33,554,432 events per
+ * contrast, the stream id `-10` sorts before `-9`. Refs support times until the year 37,648 and 33,554,432 events per
  * millisecond.
  */
 const ALPHABET = '0123456789abcdefghjkmnpqrstvwxyz';

@@ -15,8 +15,8 @@ export interface LimitPolicy {
 }
 
 /**
- * The defaults for each plan. They can be changed for each installation. They protect a shared installation from a
- * single account. Accounts on the Free plan can be created by anyone who accepts an invitation.
+ * The defaults for each plan. Operators can change the defaults for each installation. The defaults protect a shared
+ * installation from a single account. Accounts on the Free plan can be created by anyone who accepts an invitation.
  */
 export const DEFAULT_LIMITS: Readonly<Record<Plan, Limits>> = {
   Free: {

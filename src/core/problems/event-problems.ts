@@ -55,7 +55,7 @@ export const EVENT_PROBLEMS = {
     status: 429,
     title: 'The sandbox limit of this workspace is reached',
     remedy:
-      'Retry after the number of seconds in Retry-After, when the oldest run ends. In 24 hours, all runs of a workspace can have up to 20,000 events, 50,000 deliveries and 64 MiB, in at most 1,000 runs.',
+      'Retry after the number of seconds in Retry-After, when the oldest run ends. In 24 hours, a workspace can have up to 1,000 runs. Together, they can have up to 20,000 events, 50,000 deliveries and 64 MiB.',
   },
   queue_full: {
     status: 429,

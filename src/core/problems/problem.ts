@@ -31,7 +31,7 @@ export const PROBLEM_TYPE_PATH = '/problems/';
 
 /**
  * Returns the document for the given `code`. You can use `detail` to describe the required change. By default, this is
- * the remedy of the code. It must not contain any secrets, such as keys, tokens, or headers from the request.
+ * the remedy of the code. The detail must not contain any secrets, such as keys, tokens, or headers from the request.
  */
 export function problem(code: ProblemCode, detail?: string, errors?: readonly ProblemError[]): ProblemDocument {
   const { status, title, remedy } = PROBLEMS[code];

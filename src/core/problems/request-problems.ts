@@ -43,7 +43,7 @@ export const REQUEST_PROBLEMS = {
     status: 413,
     title: 'The body is too large',
     remedy:
-      'Send at most 262,144 bytes per event. If your payload is larger, store it elsewhere and send a reference. Calls to /waas accept 16 KiB, or 1 MiB if they accept a schema or a list, and at most 5,000 fields and items.',
+      'Send at most 262,144 bytes per event. If your payload is larger, store it elsewhere and send a reference. Calls to /waas accept at most 16 KiB, or 1 MiB if they accept a schema or a list. Their bodies can have at most 5,000 fields and items.',
   },
   uri_too_long: {
     status: 414,
@@ -58,7 +58,7 @@ export const REQUEST_PROBLEMS = {
   headers_too_large: {
     status: 431,
     title: 'The headers are too large',
-    remedy: 'Send at most 16 KiB of headers with an event, and at most 32 KiB to /waas.',
+    remedy: 'Send at most 16 KiB of headers with an event and at most 32 KiB with a call to /waas.',
   },
   internal: {
     status: 500,
@@ -74,13 +74,13 @@ export const REQUEST_PROBLEMS = {
     status: 503,
     title: 'The service is temporarily unavailable',
     remedy:
-      'Retry after the number of seconds in Retry-After. An event is stored only once per id, and calls are safe to repeat unless their description says otherwise.',
+      'Retry after the number of seconds in Retry-After. If you send an event again with the same id, it is stored only once. You can safely repeat a call unless its description says otherwise.',
   },
   overloaded: {
     status: 503,
     title: 'Too many requests are waiting',
     remedy:
-      'Retry after the number of seconds in Retry-After. An event is stored only once per id, and calls are safe to repeat unless their description says otherwise.',
+      'Retry after the number of seconds in Retry-After. If you send an event again with the same id, it is stored only once. You can safely repeat a call unless its description says otherwise.',
   },
   issuer_unavailable: {
     status: 503,
@@ -112,7 +112,7 @@ export const REQUEST_PROBLEMS = {
     status: 403,
     title: 'You do not have access to this object',
     remedy:
-      'Use an access token of an owner of the workspace or its account. The response is the same if the object does not exist.',
+      'Use an access token of an owner of the workspace or its account. You receive the same response if the object does not exist.',
   },
   insufficient_scope: {
     status: 403,
@@ -124,7 +124,7 @@ export const REQUEST_PROBLEMS = {
     status: 403,
     title: 'Your role does not permit this call',
     remedy:
-      'Ask an Owner of the account for the role named in detail. Viewers can read everything except secrets and ingress keys, and only Owners can change members.',
+      'Ask an Owner of the account for the role named in detail. Viewers can read everything except secrets and ingress keys. Only Owners can change members.',
   },
   unsupported_media_type: {
     status: 415,

@@ -52,7 +52,7 @@ export const RESOURCE_PROBLEMS = {
     status: 409,
     title: 'The workspace is paused',
     remedy:
-      'Ask the operator to remove the sluice.dev/paused annotation from the Workspace. Events continue to flow. To stop them, you can still block, deactivate, revoke or unsubscribe, and you can delete ingress keys.',
+      'Ask the operator to remove the sluice.dev/paused annotation from the Workspace. Events continue to flow. To stop them, you can still block, deactivate, revoke or unsubscribe. You can also delete ingress keys.',
   },
   being_deleted: {
     status: 409,
@@ -142,7 +142,7 @@ export const RESOURCE_PROBLEMS = {
     status: 409,
     title: 'The subscription has an endpoint',
     remedy:
-      'Events are sent to the endpoint, and a 2xx response ends the delivery. To pull and acknowledge events instead, remove the endpoint. To discard events, skip them.',
+      'Events are sent to the endpoint. If it responds with a 2xx status, the delivery ends. To pull and acknowledge events instead, remove the endpoint. To discard events, skip them.',
   },
   group_key_inactive: {
     status: 409,
@@ -173,7 +173,7 @@ export const RESOURCE_PROBLEMS = {
     status: 409,
     title: 'The invitation cannot be sent by email yet',
     remedy:
-      'Repeat the call at the time in detail. In 24 hours, a workspace can send one invitation to an address, and an account can send invitationMailsPerDay invitations.',
+      'Repeat the call at the time in detail. Within 24 hours, a workspace can send one invitation to each address. All workspaces of an account together can send invitationMailsPerDay invitations.',
   },
   invitation_used: {
     status: 409,
@@ -188,7 +188,7 @@ export const RESOURCE_PROBLEMS = {
   ingress_key_exists: {
     status: 409,
     title: 'The workspace already has an ingress key with this id',
-    remedy: 'Choose another id or delete the existing key first. A key is only shown when you create it.',
+    remedy: 'Choose another id or delete the existing key first. A key is shown only once, when you create it.',
   },
   event_expired: {
     status: 410,

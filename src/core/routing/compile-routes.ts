@@ -35,7 +35,7 @@ export interface CompileOptions extends EndpointOptions {
   readonly limits?: LimitPolicy;
   /** Decrypts the sealed value of a header. Returns undefined if this is not possible. */
   readonly openHeader: HeaderSeals['open'];
-  /** Called with an error that is not caused by the value of a spec. Its message may contain secrets. */
+  /** Called with an error that is not caused by the value of a spec. The message of the error may contain secrets. */
   readonly onUnexpected?: (error: unknown) => void;
   /** Results of earlier calls that can be reused. If absent, everything is computed. */
   readonly made?: RoutesMade;

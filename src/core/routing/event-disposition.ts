@@ -25,7 +25,10 @@ export interface DispositionFacts {
   readonly nowMs: number;
   /** The event progress in the inbox. Undefined if the event was never added to the inbox. */
   readonly progress: EventProgress | undefined;
-  /** True if it was added to the inbox of a subscription that was deleted since. Its progress may have been removed. */
+  /**
+   * True if it was added to the inbox of a subscription that was deleted since. The progress of this subscription may
+   * have been removed.
+   */
   readonly wasRouted?: boolean;
   /** Reason recorded when the event wasn't routed. */
   readonly noted: NotRoutedReason | undefined;

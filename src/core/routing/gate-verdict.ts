@@ -10,8 +10,8 @@ export interface GateFacts {
   /** True if an active activation exists for the group key. */
   readonly activated: boolean;
   /**
-   * `none` if there is no admitted subscription to the stream. Otherwise, this specifies whether the subscription is
-   * routed, or why it is held.
+   * `none` if there is no admitted subscription to the stream. If there is one, this specifies whether the subscription
+   * is routed or why it is held.
    */
   readonly subscription: 'none' | 'open' | HeldReason;
 }

@@ -1,7 +1,7 @@
 import type { ResolvedHeader } from './endpoint-headers.ts';
 import type { IntegrationRoute, QueueRoute, SubscriptionRoute } from './routes.ts';
 
-/** The result of `of` in these circumstances. It must be computed again if any of them change. */
+/** The result of `of` in these circumstances. The result must be computed again if any of them change. */
 export type Reuse<T> = (of: object, circumstances: readonly unknown[], make: () => T) => T;
 
 /**

@@ -1,6 +1,6 @@
 /**
- * The tenant routes in the format used in Redis. They are created by `compileRoutes` and are used to rebuild the data
- * and to find differences. Like in Redis, all values are strings.
+ * The tenant routes in the format used in Redis. `compileRoutes` creates the routes. The controller uses them to
+ * rebuild the data in Redis and to find differences. Like in Redis, all values are strings.
  */
 export interface TenantRoutes {
   /** `ten_…` */

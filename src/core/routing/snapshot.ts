@@ -25,8 +25,8 @@ export interface StreamSnapshot extends SnapshotMeta {
 export interface IntegrationSnapshot extends SnapshotMeta {
   readonly spec: IntegrationSpec;
   /**
-   * These are taken from the status (in milliseconds). When the invitation will expire, and when the integration was
-   * accepted.
+   * The times in the status at which the invitation expires and at which the partner accepted the integration, in
+   * milliseconds.
    */
   readonly expiresMs?: number;
   readonly acceptedMs?: number;
@@ -62,11 +62,14 @@ export interface BlockSnapshot extends SnapshotMeta {
 export interface TenantSnapshot {
   /** The name of the workspace and of its namespace. */
   readonly name: string;
-  /** Absent unless the Workspace exists and owns its namespace. Its routes are then closed, unless they are `held`. */
+  /**
+   * Absent unless the Workspace exists and owns its namespace. If it is absent, the routes of the Workspace are closed
+   * unless they are `held`.
+   */
   readonly workspace?: { readonly spec: WorkspaceSpec };
   /**
-   * True if the workspace exists but does not own its namespace, or if the workspace was deleted just now. Its routes
-   * are held: no events are accepted or sent, and those that wait are kept.
+   * True if the workspace exists but does not own its namespace, or if the workspace was deleted just now. The routes
+   * of such a workspace are held. No events are accepted or sent. Waiting events are kept.
    */
   readonly held?: true;
   /** The paying account. Absent if there is no Workspace. */

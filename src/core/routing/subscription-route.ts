@@ -138,7 +138,8 @@ export function subscriptionRoute(
 }
 
 /**
- * Returns the route of a subscription whose spec can't be applied. Its events are kept until the retention period ends.
+ * Returns the route of a subscription whose spec can't be applied. The events of this subscription are kept until their
+ * retention period ends.
  */
 export function pausedRoute(
   { generation }: { readonly generation: string },

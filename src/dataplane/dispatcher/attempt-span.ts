@@ -12,7 +12,7 @@ export interface AttemptOf {
 }
 
 /**
- * Starts the client span of an attempt. It is part of the trace of the event that was accepted. Only the host of the
+ * Starts the client span of an attempt. The span is part of the trace of the accepted event. Only the host of the
  * endpoint URL is recorded, since webhook paths and queries may contain secrets.
  */
 export function startAttemptSpan(tracing: Tracing, { subscription, event, attempts }: AttemptOf): Span {

@@ -35,7 +35,7 @@ interface Known {
  * "HTTP 1.1 Web Hooks for Event Delivery" (CloudEvents, section 4): an OPTIONS request with `WebHook-Request-Origin`,
  * whose response must be 2xx, with this origin, or `*`, in `WebHook-Allowed-Origin`.
  *
- * Responses are remembered, and concurrent calls for an endpoint share a request. An endpoint therefore gets at most
+ * Responses are remembered, and concurrent calls for an endpoint share a request. As a result, an endpoint gets at most
  * one request per minute until it agrees, however many events wait for it.
  *
  * @param origin DNS name of this installation

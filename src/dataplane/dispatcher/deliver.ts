@@ -85,7 +85,7 @@ export interface DeliverDeps {
 }
 
 /**
- * Processes an event which has been claimed. It makes at most one attempt, and it never rejects.
+ * Processes an event which has been claimed. This makes at most one attempt and never rejects.
  *
  * @param event this is undefined if the event has been removed by retention
  */

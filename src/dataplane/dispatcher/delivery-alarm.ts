@@ -44,8 +44,8 @@ interface Noted {
 /**
  * Creates an alarm that limits the rate at which deliveries are reported to the controller. Trouble is reported
  * immediately, but no more than once every 10 s for a given subscription. A backlog will only be reported once it has
- * lasted for some time. No alarm is raised if things return to the state reported last. The final change always gets
- * reported.
+ * lasted for some time. No alarm is raised if a subscription returns to its last reported state. The final change is
+ * always reported.
  */
 export function createDeliveryAlarm({ raise, monotonicMs, setTimer }: DeliveryAlarmDeps): DeliveryAlarm {
   const noted = new Map<string, Noted>();

@@ -67,8 +67,8 @@ type Target = { origin: Origin; parsed: URL; start: string } | 'endpoint_refused
 
 /**
  * Creates a client for sending attempts to many endpoints. The caller must limit the number of concurrent attempts. The
- * result depends on the status line alone, even if the connection fails afterwards. Otherwise we'd send an event twice
- * when, e.g., a 2xx response has an endless body.
+ * result depends on the status line alone, even if the connection fails afterwards. If the rest mattered, an event
+ * whose 2xx response has an endless body would be sent twice.
  *
  * @param connectTimeoutMs limit for name lookup, TCP, and TLS together (default 5 s)
  * @param ca PEM certificates replacing those trusted by the system
@@ -165,8 +165,8 @@ export function createEndpointClient(
         if (settled) return;
         const isAnswered = status !== 0;
         settle(reason, isAnswered);
-        // Otherwise, the request could still arrive after it has been repeated. If there is a response, the endpoint
-        // may still be reading it.
+        // Reset the connection, so that the request can't arrive after Sluice has repeated it. If there is a response,
+        // the endpoint may still be reading the request.
         if (sent && !isAnswered) pool.reset(connection);
         else pool.drop(connection);
       };

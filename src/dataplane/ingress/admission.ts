@@ -16,8 +16,8 @@ const QUEUE_NAME = /^[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?$/;
 /** Admission decides whether a request is accepted. If it isn't, the response is sent from here. */
 export interface Admission {
   /**
-   * Returns true if both parameters are well formed. Otherwise responds with 404, or 400 in case the Host header is
-   * missing. The store is not called.
+   * Returns true if both parameters are well formed. If they are not, responds with 404, or with 400 if the Host header
+   * is missing. The store is not called.
    */
   readonly checkPath: (request: EventRequest, reply: EventReply, startedMs: number) => boolean;
   /**

@@ -26,8 +26,8 @@ export interface Answers {
 
 /**
  * Creates the functions that send responses. If `endsConnection` returns true, the sender is asked to use a new
- * connection for its next request. They are written to Node's response, since there is nothing to serialize and no hook
- * to run.
+ * connection for its next request. Answers are written directly to the response of Node because there is nothing to
+ * serialize and no hook to run.
  */
 export function createAnswers(
   metrics: Pick<IngressMetrics, 'countRequest'>,

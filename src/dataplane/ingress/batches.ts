@@ -17,8 +17,8 @@ import {
 import type { IngestAnswer, IngestItem, IngressStore, QueueConfig, Stored } from './store.ts';
 
 /**
- * The reason why an event is not accepted. Its queue holds too many bytes (overloaded), or a call of the queue has not
- * ended in time (unavailable).
+ * The reason why an event is not accepted. Either the queue of the event holds too many bytes (overloaded), or a call
+ * of the queue has not ended in time (unavailable).
  */
 export type SubmitRefusal = 'overloaded' | 'unavailable';
 

@@ -8,7 +8,8 @@ export interface KeyedRequest {
 }
 
 /**
- * Parameters shared by all routes that accept events. These are raw request values that have not been validated yet.
+ * Parameters shared by all routes that accept events. The parameters are raw values of the request that have not been
+ * validated yet.
  */
 export interface EventParams {
   readonly tenant: string;

@@ -202,5 +202,5 @@ function factsOfLimit(use: StorageUse | undefined, account: string): RefusalFact
 /** The error to use for an event id that is, or could become, the generated id of another event. */
 const RESERVED_ID = {
   detail:
-    'the event id has the form of those generated for this stream, and no event has it. To use a generated id, omit it',
+    'the event id has the form of the ids that ingress generates for this stream. No event of the stream has this id. To use a generated id, omit it',
 };

@@ -3,7 +3,7 @@ import type { EventContext } from '../../core/events/context-headers.ts';
 import type { IngestItem } from './store.ts';
 import { readTraceparent } from './traceparent.ts';
 
-/** Creates the event that should be stored. It consists of the metadata and the unchanged body. */
+/** Creates the event that should be stored. The event consists of the metadata and the unchanged body. */
 export function createIngestItem<Id extends string | undefined>(
   id: Id,
   { type, groupKey, forward, attributes }: EventContext,

@@ -5,7 +5,7 @@ const KEY_MAX_LENGTH = 512;
 const BEARER = /^Bearer +(\S+)$/i;
 
 /**
- * Returns the request key. It is read from `Authorization: Bearer <key>` or, if that is not set, from `x-api-key`.
+ * Returns the request key. The key is read from `Authorization: Bearer <key>` or, if that is not set, from `x-api-key`.
  * If neither of them exists, this returns undefined.
  */
 export function readIngressKey(headers: IncomingHttpHeaders): string | undefined {

@@ -121,8 +121,8 @@ export interface RoutedEvents {
 }
 
 /**
- * Creates the metrics for an ingress that routes events in the same step as it stores them. It returns a function that
- * can be used to count a step.
+ * Creates the metrics for an ingress that routes events in the same step as it stores them. Returns a function that
+ * counts a step.
  */
 export function createPartIngressMetrics(registry: Registry): (routed: RoutedEvents) => void {
   const routed = new Counter({

@@ -31,7 +31,7 @@ interface Valid {
 
 /**
  * Creates the cache for keys. If a key has been removed, it may still be accepted for up to `keyTtlMs`. If a key was
- * used before it existed, it may still be refused for up to `wrongKeyTtlMs`. Otherwise, it can be used immediately.
+ * used before it existed, it may still be refused for up to `wrongKeyTtlMs`. Any other new key can be used immediately.
  */
 export function createKeyChecks(options: {
   checkKey: IngressStore['checkKey'];

@@ -87,8 +87,8 @@ export const INGRESS_LIMITS: IngressLimits = {
   headersTimeoutMs: 10_000,
   requestTimeoutMs: 30_000,
   connectionTimeoutMs: 60_000,
-  // This must be longer than 60 s, when common load balancers close an idle connection. It's the side that may still be
-  // sending that should close the connection first.
+  // Longer than 60 s because common load balancers close an idle connection after that time. The side that may still be
+  // sending should close the connection first.
   keepAliveTimeoutMs: 65_000,
   lingerTimeoutMs: 5_000,
   drainTimeoutMs: 10_000,

@@ -54,7 +54,9 @@ export function takeBack(of: QueueBatches, batch: Waiting[], stored: number): vo
   );
 }
 
-/** Returns the events that arrived until then and have no response yet. Those that wait are removed. */
+/**
+ * Returns the events that arrived until then and have no response yet. The waiting events are removed from the queue.
+ */
 export function takeLate(of: QueueBatches, untilMs: number): Waiting[] {
   const { call, waiting } = of;
   const late = call?.batch.filter(({ isLate, arrivedMs }) => !isLate && arrivedMs <= untilMs) ?? [];

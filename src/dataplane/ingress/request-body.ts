@@ -71,10 +71,10 @@ export type BodyResult = Buffer | 'too_large' | 'overloaded' | 'aborted';
 const EMPTY = Buffer.alloc(0);
 
 /**
- * Reads the request body. The content type does not matter. Its bytes are taken from the budget, and the caller needs to
- * release them. If its size is announced, all of them are taken before it arrives. Otherwise, bodies that arrive at the
- * same time could all be refused in the middle. The rest of a refused body is read and discarded, so the sender sees our
- * response rather than a connection reset.
+ * Reads the request body. The content type does not matter. The bytes of the body are taken from the budget. The caller
+ * needs to release them. If its size is announced, all of them are taken before it arrives. If they were taken later,
+ * bodies that arrive at the same time could all be refused in the middle. The rest of a refused body is read and
+ * discarded, so the sender sees our response rather than a connection reset.
  */
 export function readRequestBody(
   request: IncomingMessage,

@@ -51,9 +51,9 @@ export const pointsOf = (bytes: number): number => Math.max(1, Math.ceil(bytes /
 
 /**
  * Limits the requests of each sender. Functions that take points return undefined, or the details of a 429
- * `rate_limited` if there are too few. They don't allocate for addresses, keys, and workspaces that are in memory.
- * Costs above a limit take all of its points. `taken` is the part of these points that the request has already taken, 0
- * by default.
+ * `rate_limited` if there are too few. The functions allocate nothing for addresses, keys, and workspaces that are in
+ * memory. Costs above a limit take all of its points. `taken` is the part of these points that the request has already
+ * taken, 0 by default.
  */
 export interface SenderLimits {
   /** Takes points of the client's address. */

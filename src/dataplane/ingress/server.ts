@@ -83,7 +83,7 @@ const UNLIMITED: SenderRates = { perAddress: 0, perKey: 0, perWorkspace: 0 };
 const AT_THE_ROOT =
   'This path does not have any content. Send events to POST /events/{tenant}/{queue}. For a description, see /openapi.json. The facade serves /waas and its reference (/docs) at another address.';
 
-/** Creates the HTTP server. It has the route `POST /events/{tenant}/{queue}`, and you can add additional routes. */
+/** Creates the HTTP server. The server has the route `POST /events/{tenant}/{queue}`. You can add more routes. */
 export function createIngress(options: IngressOptions): Ingress {
   const { log, registry, tracing, addressOf, nowMs = Date.now, monotonicMs = () => performance.now() } = options;
   const limits: IngressLimits = { ...INGRESS_LIMITS, ...options.limits };
@@ -115,7 +115,7 @@ export function createIngress(options: IngressOptions): Ingress {
   });
   const { app } = server;
   serveOpenApi(app, () => document);
-  // Routes read the bodies themselves. Otherwise, Fastify would use the content type to parse them.
+  // Routes read the bodies themselves, so that Fastify does not use the content type to parse them.
   for (const method of app.supportedMethods) app.addHttpMethod(method, { hasBody: false, overrideExisting: true });
 
   const memory = createMemoryStop({ source: options.memorySource, limits, log, onFailure, monotonicMs });

@@ -20,8 +20,8 @@ export interface Absence {
 
 /**
  * Keeps track of whether a part is missing. If the part was deleted, it is also removed from the list of parts and the
- * worker is stopped. Otherwise, the controller will write it again, and then announce this on its channel. Until this
- * has happened, its claims don't count towards the limit, and the results of attempts are kept.
+ * worker is stopped. If it was not deleted, the controller writes the part again and announces this on its channel.
+ * Until this has happened, its claims don't count towards the limit, and the results of attempts are kept.
  */
 export function createAbsence(deps: {
   readonly book: Pick<ClaimBook, 'count'>;

@@ -53,8 +53,8 @@ export interface ConfirmedBody {
 
 /**
  * Reads the event body if it was too large to be sent together with its claim. The same call confirms the claim again,
- * so its age is counted from this call. Otherwise, both replies would have to arrive within the time during which a
- * claim can be used. If the claim can't be used any more, this is undefined.
+ * so its age is counted from this call. With a separate call, both replies would have to arrive within the time for
+ * which a claim can be used. If the claim can't be used any more, this is undefined.
  */
 export type ReadBody = (claim: Pick<Claim, 'lane' | 'ref'>) => Promise<ConfirmedBody | undefined>;
 

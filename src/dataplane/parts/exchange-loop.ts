@@ -75,7 +75,7 @@ export function createExchangeLoop(options: {
   let failures = 0;
   let calls = 0;
   let acknowledgedMs = Number.NEGATIVE_INFINITY;
-  /** Set when the worker should stop. It is resolved when Redis has stopped pushing any claims. */
+  /** Set when the worker should stop. The promise resolves when Redis no longer pushes claims. */
   let stopping: { readonly done: () => void; isToldOf: boolean; giveUpMs: number | undefined } | undefined;
   const timers: { [name in 'linger' | 'beat' | 'late' | 'closed']?: NodeJS.Timeout } = {};
   const pushSearch = createPushSearch({ ...options, onLost: reclaim });
@@ -145,7 +145,7 @@ export function createExchangeLoop(options: {
       try {
         if (reclaimWanted && options.isListening()) await lookForClaims();
         else if (!isToExchange()) break;
-        // It may have been requested again in the meantime.
+        // Another exchange may have been requested in the meantime.
         else if (!(await exchange()) && !isWanted) break;
         failures = 0;
       } catch (error) {
@@ -178,7 +178,7 @@ export function createExchangeLoop(options: {
     delete timers.linger;
     const holds = book.count();
     const limit = isStopping ? 0 : room.limit(holds, want);
-    // Otherwise, all exchanges in progress could use the same room. They can't claim more than this.
+    // Reserve the room that this exchange can use, so that no other exchange uses the same room.
     room.reserve(Math.max(0, Math.min(limit - holds, AT_ONCE)));
     const completing = book.startWriting(AT_ONCE);
     isWanted = false;
@@ -194,8 +194,8 @@ export function createExchangeLoop(options: {
       answer = await deps.exchange(part, holding, completing, isStopping ? 0 : AT_ONCE);
     } catch (error) {
       deps.tally?.exchanged('failed');
-      // It is possible that the call was made anyway. If a result is sent twice, it is only used once. If there are new
-      // claims, we will look for them.
+      // Redis may have run the call anyway. If a result is sent twice, Redis only uses it once. To find any new claims,
+      // read the claims again.
       book.notWritten();
       isWanted = true;
       reclaimWanted = true;
@@ -219,7 +219,7 @@ export function createExchangeLoop(options: {
     if (absence.end()) reclaimWanted = true;
     const written = book.written();
     acknowledgedMs = sentMs;
-    // It was a heartbeat as well.
+    // An exchange is also a heartbeat.
     isBeatDue = false;
     pushSearch.expect(answer.pushed, answer.bytes);
     if (answer.more && !isStopping) isWanted = true;

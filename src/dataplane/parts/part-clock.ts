@@ -25,7 +25,7 @@ export function createPartClock(elapsed: ElapsedClock, wallMs: () => number): Pa
   let suspendedMs = 0;
   return {
     note(sentMs, receivedMs, partMs) {
-      // Both cannot be true where the part's clock was set forward.
+      // If the two bounds contradict each other, the clock of the part was set forward.
       if (receivedMs - partMs < offset) offset = sentMs - partMs;
       offset = Math.max(offset, sentMs - partMs);
       suspendedMs = elapsed.suspendedMs();

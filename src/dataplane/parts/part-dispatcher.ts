@@ -14,8 +14,8 @@ const BEAT_MS = 1_000;
 const READ_MS = 60_000;
 
 /**
- * The number of parts to start or stop until Redis has replied. Otherwise, all other commands would have to wait for
- * them.
+ * The number of parts to start or stop until Redis has replied. With a larger number, all other commands would have to
+ * wait for them.
  */
 export const STARTS_AT_ONCE = 16;
 
@@ -89,7 +89,8 @@ export function createPartDispatcher(deps: PartDispatcherDeps): PartDispatcher {
     try {
       return changeWork(partName);
     } catch (error) {
-      // This is repeated when the list is read again. The other parts must not wait for that.
+      // Don't retry here because the other parts must not wait. The dispatcher tries again when it reads the list the
+      // next time.
       log.error({ err: error, part: partName }, 'failed to start the work on a part');
       return false;
     }

@@ -57,7 +57,7 @@ interface Seen {
   sending: () => number;
 }
 
-/** The counters and gauges for all parts of a process. They don't have a label for the part. */
+/** The counters and gauges for all parts of a process. The metrics have no label for the part. */
 export interface PartMetrics {
   readonly join: () => TalliedPart;
   /** The number of attempts that are in progress in all parts. */
@@ -173,7 +173,7 @@ function registerGauges(registry: Registry, parts: ReadonlySet<Seen>, claims: ()
   });
   new Gauge({
     name: 'sluice_dispatcher_parts_held_seconds',
-    help: 'The longest time that a part with this process as its home has been held back, in seconds, by cause. Measured from when this process noticed that the part is held back. 0 if no part is held back for this cause.',
+    help: 'The longest time that a part with this process as its home has been held back, in seconds, by cause. Measured from when this process noticed that the part is held back. The value is 0 if no part is held back for this cause.',
     labelNames: ['cause'] as const,
     registers,
     collect() {

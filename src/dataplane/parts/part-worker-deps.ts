@@ -38,13 +38,10 @@ export function createPartCalls(redis: ScriptClient): PartCalls {
 
 /** The dependencies that are shared by the workers for all parts of a process. */
 export interface PartWorkerDeps extends SlotOpening, PartCalls, Omit<DeliverDeps, 'nowMs'> {
-  /**
-   * This process's name. It must never be used by another process, because it is the holder of the claims. No
-   * blanks.
-   */
+  /** The name of this process, without blanks. No other process may ever use it because claims belong to this name. */
   readonly name: string;
   readonly pushes: Pick<PushConnection, 'listen' | 'fence' | 'isListening' | 'leave'>;
-  /** Used for the calls after a lost connection. They are made at once if it is not set. */
+  /** Used for the calls after a lost connection. If it is not set, the calls are made at once. */
   readonly paced?: PacedStarts;
   readonly room: Room;
   /** The memory that this process may use for large bodies during attempts, in bytes. */

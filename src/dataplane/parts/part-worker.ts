@@ -47,8 +47,8 @@ export interface PartWorker {
 }
 
 /**
- * Works on a single part. It receives claims from pushes and replies, sends the events, and records the results. Idle
- * parts don't cause any commands.
+ * Works on a single part. The worker receives claims from pushes and replies, sends the events, and records the
+ * results. Idle parts don't cause any commands.
  */
 export function createPartWorker(given: PartWorkerDeps, part: Part): PartWorker {
   const elapsed = createElapsedClock(given.monotonicMs, given.wallMs);
@@ -263,7 +263,7 @@ export function createPartWorker(given: PartWorkerDeps, part: Part): PartWorker 
     onMessage,
     onListening() {
       clock.reset();
-      // All parts of a process lose their connection at the same time. Those that send events can't wait.
+      // All parts of a process lose their connection at the same time. Parts that send events can't wait.
       if (hasListened && book.count() === 0 && deps.paced !== undefined) deps.paced(look);
       else if (hasListened) look();
       else loop.want();

@@ -40,13 +40,13 @@ export interface RoomShare {
   readonly take: (count: number) => void;
   /**
    * Also ends the reservation. This calls as many of the waiting functions as there is room for. An exchange that could
-   * have claimed more excludes its own function because nothing is waiting to be claimed. Otherwise, there can be room
-   * for another claim if other parts have given some in the meantime.
+   * have claimed more excludes its own function because nothing is waiting to be claimed. For any other exchange, there
+   * can be room for another claim if other parts have returned some in the meantime.
    */
   readonly give: (count: number, own?: () => void) => void;
   /** Calls the function a single time, as soon as there is room for `count`. Returns a function which stops waiting. */
   readonly wait: (onRoom: () => void, count: number) => () => void;
-  /** Removes the part. It must have given back everything before. */
+  /** Removes the part. The part must have given back everything before. */
   readonly leave: () => void;
 }
 
@@ -96,7 +96,8 @@ export function createRoom(size: number, least = 0): Room {
   function wake(giver: string, own: (() => void) | undefined): void {
     wakeTenant(giver, own);
     for (const tenant of waiting.keys()) {
-      // With so little left, only a workspace that holds less than `least` could take more. Its own parts wake it.
+      // With so little left, only a workspace that holds less than `least` could take more. The parts of that workspace
+      // wake it.
       if (PART_RATIO * shares.free() < 2 * (PART_RATIO + 1)) return;
       if (tenant !== giver) wakeTenant(tenant, own);
     }

@@ -117,7 +117,7 @@ function createJob(run: () => Promise<number | undefined>, onError: (error: unkn
       onError(error);
     }
     running = undefined;
-    // It may have been requested again in the meantime.
+    // Another run may have been requested in the meantime.
     const asked = dueMs - performance.now();
     dueMs = Number.POSITIVE_INFINITY;
     const next = Math.min(asked, nextMs ?? Number.POSITIVE_INFINITY);
@@ -134,7 +134,7 @@ function createJob(run: () => Promise<number | undefined>, onError: (error: unkn
   };
 }
 
-/** Returns the bytes of the events that a message says were stored. Those in an exchange were stored before. */
+/** Returns the bytes of the events that a message says were stored. The events of an exchange were stored before. */
 function storedBytesOf({ events = [], behind }: Activity): number {
   return behind === undefined ? 0 : events.reduce((sum, { size = 0 }) => sum + size, 0);
 }
@@ -201,9 +201,9 @@ function createPace(foldMs: number, mostFoldMs: number) {
 }
 
 /**
- * Runs the background tasks for a part. It removes expired data, adds the counts to the account and the series, records
- * the stored bytes, and requests tokens. A single process is enough for each part, but it is safe if there are several.
- * In an idle part, only expired data causes commands.
+ * Runs the background tasks for a part. The loop removes expired data, adds the counts to the account and the series,
+ * records the stored bytes, and requests tokens. A single process is enough for each part, but it is safe if there are
+ * several. In an idle part, only expired data causes commands.
  */
 export function createUpkeep(deps: UpkeepDeps, part: Part): Upkeep {
   const { nowMs } = deps;

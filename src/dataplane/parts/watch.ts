@@ -9,7 +9,7 @@ const LATER_MS = 50;
 export interface WatchDeps {
   readonly look: LookAtPart;
   readonly part: Part;
-  /** This dispatcher's name, which is not watched. */
+  /** The name of this dispatcher, which does not watch itself. */
   readonly name: string;
   /** The latest possible time of the part's clock. */
   readonly nowMs: () => number;
@@ -29,9 +29,9 @@ export interface Watch {
 }
 
 /**
- * If this process does not have any claims for a part, it watches the other dispatchers that have claims. Otherwise, a
- * crash of those dispatchers would not be noticed. It checks at the time when the first of them could have expired, and
- * stops when none of them have any claims, so an idle part does not cause any commands.
+ * If this process does not have any claims for a part, it watches the other dispatchers that have claims. If it did
+ * not, nobody would notice a crash of those dispatchers. The watch checks when the first of them could have expired. It
+ * stops when none of them has any claims, so an idle part causes no commands.
  */
 export function createWatch({ look, part, name, nowMs, holds, onLost, onDue }: WatchDeps): Watch {
   let timer: NodeJS.Timeout | undefined;

@@ -21,7 +21,7 @@ export interface DeliveryFacts {
   readonly production: SlotView | undefined;
 }
 
-/** Returns the report for a single delivery. It does not have any side effects. */
+/** Returns the report for a single delivery. The function has no side effects. */
 export function reportDelivery(facts: DeliveryFacts): SandboxDelivery {
   const { run, delivery, simulation, progress, sent } = facts;
   const plan = sent && planDelivery(simulation, sent.retryMs, runJitter(run, delivery));

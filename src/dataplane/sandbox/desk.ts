@@ -5,7 +5,9 @@ import type { SandboxDesk } from '../ingress/sandbox/sandbox-route.ts';
 import { createRunReports } from './run-report.ts';
 import { runMember } from './run-view.ts';
 
-/** Creates the functions that ingress uses for the sandbox. They store events in a run, and schedule the run. */
+/**
+ * Creates the functions that ingress uses for the sandbox. The functions store events in a run and schedule the run.
+ */
 export function createSandboxDesk(deps: {
   readonly redis: RedisClient;
   /** Schedules runs in the hint index. */

@@ -25,7 +25,7 @@ const RETRY_MS = 1_000;
  * next process.
  */
 const DISPATCHER = 'run';
-/** Claims are only returned in replies. They are never pushed. */
+/** Claims are only returned in replies. Claims of a run are never pushed. */
 const HOLDING: Omit<Holding, 'number' | 'held'> = {
   dispatcher: DISPATCHER,
   readyMs: 0,
@@ -80,8 +80,8 @@ interface Made {
 }
 
 /**
- * Makes all attempts of a queue that are due. Works like the dispatcher for production, but calls no endpoints. It
- * stops when there are no more attempts due, or at `untilMs` of the monotonic clock.
+ * Makes all attempts of a queue that are due. Works like the dispatcher for production, but calls no endpoints. The run
+ * stops when no more attempts are due, or at `untilMs` of the monotonic clock.
  *
  * @returns the time at which the queue is due, in milliseconds. Undefined if the queue does not have any events, or if
  *   all of them are held
@@ -143,7 +143,7 @@ async function attemptAll(
   const nowMs = deps.nowMs();
   const completions = claims.map(async ({ claim, event }, i): Promise<Completion> => {
     const slot = opened[i];
-    // It was deleted, or its endpoint has been removed.
+    // The subscription was deleted, or its endpoint was removed.
     if (slot === undefined) return { lane: claim.lane, ref: claim.ref, outcome: 'released', reason: 'released' };
     const attempt = createAttempt(
       {

@@ -5,9 +5,9 @@ import { takeOverAll } from '../../part/sandbox/take-over.ts';
 import type { RunView } from './run-view.ts';
 
 /**
- * Copies the state of production to the part of a queue in a run. It then routes all events which could not be routed
- * when they were accepted, because their subscription was paused or because they have more deliveries than are allowed
- * in a single step. When the run has reached its limit for deliveries, this stops.
+ * Copies the state of production to the part of a queue in a run. Then routes all events that could not be routed when
+ * they were accepted, because their subscription was paused or because they have more deliveries than are allowed in a
+ * single step. When the run has reached its limit for deliveries, this stops.
  *
  * @returns whether the state of production was available
  */

@@ -15,7 +15,7 @@ export interface Choice {
 export type Step = <T>(label: string, call: () => Promise<T>) => Promise<T>;
 
 /**
- * Wraps the calls of a service which are not steps. They are run immediately, and all actors wait until they have been
+ * Wraps the calls of a service which are not steps. These calls run immediately. All actors wait until they have
  * finished.
  */
 export type Aside = <T>(call: () => Promise<T>) => Promise<T>;
@@ -30,10 +30,7 @@ export interface Actor extends Named {
   readonly run: (step: Step) => Promise<void>;
 }
 
-/**
- * A service never ends. It only makes calls if this is caused by others, and otherwise does nothing. All of its I/O
- * must use one of these two.
- */
+/** A service never ends. A service only makes calls that others cause. All of its I/O must use one of these two. */
 export interface Service extends Named {
   /** Starts a service. Returns a function which ends it when all actors are idle. */
   readonly serve: (step: Step, aside: Aside) => () => void;

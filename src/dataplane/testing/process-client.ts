@@ -23,8 +23,7 @@ export function createWire() {
 export type Wire = ReturnType<typeof createWire>;
 
 /**
- * Separates the hints, messages, and cluster keys. Otherwise, they would be shared by all tests that use the same
- * Redis.
+ * Separates the hints, messages, and cluster keys. Without this, all tests that use the same Redis would share them.
  */
 const SHARED_SCRIPTS: ReadonlySet<ScriptName> = new Set(['lower', 'pick', 'settle']);
 

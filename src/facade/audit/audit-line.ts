@@ -24,7 +24,7 @@ export interface CallFacts {
   readonly access?: AccessGiven | undefined;
   /** Valid path parameters. */
   readonly params: Readonly<Record<string, string>>;
-  /** Validated body of a call to the data plane. It contains the range of events. */
+  /** Validated body of a call to the data plane. The body contains the range of events. */
   readonly body?: unknown;
   readonly about?: AuditedObject | undefined;
   readonly changes: readonly Change[];

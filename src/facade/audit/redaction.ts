@@ -43,8 +43,8 @@ function originOf(url: string): string {
 }
 
 /**
- * Fields that must never be included. These are the values of endpoint headers (even if they are encrypted) and the
- * hashes of ingress keys.
+ * Fields that must never be included: the values of endpoint headers (even if they are encrypted) and the hashes of
+ * ingress keys.
  */
 const HIDDEN = new Set(['value', 'valueSealed', 'sha256']);
 

@@ -25,8 +25,8 @@ export function clientOf(claims: Claims, configured: readonly ClientClaim[]): st
 }
 
 /**
- * Rules that apply to every issuer. It must not be possible for a person to fulfill them even if people can choose
- * their own user name. Because of this, each rule depends on claims that the provider sets itself.
+ * Rules that apply to every issuer. A person must not be able to fulfill these rules, even if people can choose their
+ * own user names. Because of this, each rule depends on claims that the provider sets itself.
  */
 const RULES: readonly ((claims: Claims, client: string) => boolean)[] = [
   // RFC 9068, 2.2: without a resource owner, the subject is the client. For example, this is used by Okta.

@@ -17,8 +17,8 @@ export interface DocumentLimits {
 }
 
 /**
- * Reads the issuer metadata (OpenID Connect Discovery, section 4) and returns the key set it refers to. It does not
- * follow redirects. Only public keys with a `kid` will be returned, of which there
+ * Reads the issuer metadata (OpenID Connect Discovery, section 4) and returns the key set it refers to. The function
+ * does not follow redirects. Only public keys with a `kid` will be returned, of which there
  * is at least one.
  *
  * @throws Error on timeout, or if a document is invalid

@@ -111,7 +111,7 @@ export function createIssuerKeys(options: ReadingOptions): IssuerKeys {
   const { held: lastRead, failedMs, isReading, isResting, refresh, outage } = createReadings(options);
   let missedMs = -Infinity;
 
-  /** Returns a set that was just read, if it contains the key. Otherwise, this is the start of the cool-down. */
+  /** Returns a set that was just read, if it contains the key. If it does not, the cool-down starts now. */
   function withKey(set: KeySet, kid: string): KeySet | undefined {
     if (hasKey(set, kid)) return set;
     missedMs = nowMs();
@@ -126,7 +126,8 @@ export function createIssuerKeys(options: ReadingOptions): IssuerKeys {
         if (hasKey(held.set, kid)) {
           if (ageMs < limits.refreshMs || isResting()) return held.set;
           const isLate = nowMs() - Math.max(held.readMs, failedMs()) >= limits.refreshMs + LATE_MS;
-          // Otherwise in the background. A failure was reported already, and the next call will retry.
+          // Refresh the keys. The call only waits for the result if the current keys are too old. A failure was
+          // reported already, and the next call will retry.
           const current = refresh().catch(() => held.set);
           return isLate ? withKey(await current, kid) : held.set;
         }

@@ -18,8 +18,8 @@ function mayNameToken(query: string): boolean {
 
 /**
  * Returns true if there is an `access_token` parameter in the query of a request target. Includes all spellings that a
- * proxy could accept. Returns `too many` if there are too many parameters. We check this because URLs, and therefore
- * any tokens in them, often end up in logs and histories (RFC 9700, section 4.3.2).
+ * proxy could accept. Returns `too many` if there are too many parameters. A token in a URL must be refused because
+ * URLs often end up in logs and histories (RFC 9700, section 4.3.2).
  */
 export function carriesToken(target: string): boolean | 'too many' {
   const pieces = queryPieces(target);

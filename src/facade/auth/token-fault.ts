@@ -88,7 +88,7 @@ function isTime(value: unknown): value is number {
 }
 
 /**
- * Returns true if the value is a valid subject. We need to refuse control characters and lone surrogates. Otherwise,
+ * Returns true if the value is a valid subject. We need to refuse control characters and lone surrogates. With them,
  * two different subjects could have the same encoding.
  */
 function isSubject(value: unknown): value is string {

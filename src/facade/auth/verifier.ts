@@ -52,8 +52,8 @@ export function createVerifiers({ audience, clockToleranceSeconds }: TokenRules)
         tokenSigningAlg: algorithm,
         clockTolerance: clockToleranceSeconds,
         dpop: { enabled: false },
-        // This must be set explicitly. Otherwise the library would read ISSUER_BASE_URL, JWKS_URI, and SECRET from the
-        // environment.
+        // Set these options explicitly, so that the library does not read ISSUER_BASE_URL, JWKS_URI, and SECRET from
+        // the environment.
         issuerBaseURL: '',
         jwksUri: '',
         secret: '',

@@ -108,7 +108,7 @@ function createRead(client: Pick<KubeClient, 'get'>): Read {
   };
 }
 
-/** Creates the caches for all kinds. They only contain objects of this installation. */
+/** Creates the caches for all kinds. The caches only contain objects of this installation. */
 function createReflectors(connection: Connection, read: Read, instance: string) {
   const workspaces = reflect('Workspace', connection);
   const get = (_resource: object, name: ObjectName) => read('Workspace', name);

@@ -40,7 +40,9 @@ export function integrationIdOf(producer: string, integration: string): string {
 
 const ids = new WeakMap<object, string>();
 
-/** Returns the public id of a cached object. It is only derived once, so lists of thousands of objects can use it. */
+/**
+ * Returns the public id of a cached object. The id is only derived once, so lists of thousands of objects can use it.
+ */
 export function publicIdOf<K extends 'CatalogStream' | 'Package' | 'Integration' | 'Subscription'>(
   kind: K,
   object: Cached<K>,

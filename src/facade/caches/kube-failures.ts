@@ -47,7 +47,7 @@ export function fieldManaged(errors: readonly ProblemError[], cause?: unknown): 
   return new Refusal('field_managed', { detail, errors, cause });
 }
 
-/** Matches messages from admission plugins and webhooks. These can come with any status. */
+/** Matches messages from admission plugins and webhooks. A plugin or a webhook can send any status. */
 const OF_A_POLICY = /\b(?:Validating|Mutating)AdmissionPolicy '|\badmission webhook "|: exceeded quota: /;
 /** Matches authorizer messages, e.g. `streams "x" is forbidden: User "y" cannot patch resource "streams" …`. */
 const OF_PERMISSIONS = /\bforbidden: User "[^"]*" cannot \w+ resource "/;

@@ -45,7 +45,7 @@ export function createLiveLists({ client, keep }: LiveListOptions): ListLive {
       const options = { namespace, ...selection, ...callLimits() };
       return (await client.list<Cached<KindName>, object>(RESOURCES[kind], keep, options)).items;
     } catch (cause) {
-      // These fields can't be used yet because the CustomResourceDefinition is from an older version.
+      // The CustomResourceDefinition is from an older version, which does not have these selectable fields yet.
       if (fieldSelector !== '' && isKubeError(cause, 400)) return list(kind, namespace, '');
       throw kubeRefusal(cause);
     }

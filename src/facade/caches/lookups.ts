@@ -26,10 +26,10 @@ interface LookupOptions {
 }
 
 /**
- * Looks up objects that are not in the cache using an index (such as the public id). They may just have been created by
- * another replica. The API server uses a field of the status to select the object. This field is set by the controller
- * before the call that has created the object gets its response. Looking up a value that does not exist is cheap,
- * because the API server uses its own cache and returns an empty list.
+ * Looks up objects that are not in the cache using an index (such as the public id). Another replica may just have
+ * created such an object. The API server uses a field of the status to select the object. This field is set by the
+ * controller before the call that has created the object gets its response. Looking up a value that does not exist is
+ * cheap, because the API server uses its own cache and returns an empty list.
  *
  * Each call uses a list that was started after the call. Concurrent calls for the same value share a list. There are at
  * most `LANES` lists for a kind and namespace at a time.
@@ -46,7 +46,7 @@ export function createLookups({ client, indexes, keep }: LookupOptions) {
       const { items } = await client.list<Cached<KindName>, Cached<KindName>>(RESOURCES[kind], keep, options);
       return items;
     } catch (cause) {
-      // This field can't be used yet because the CustomResourceDefinition is from an older version.
+      // The CustomResourceDefinition is from an older version, which does not have this selectable field yet.
       throw isKubeError(cause, 400) ? new Refusal('unavailable', { cause }) : kubeRefusal(cause);
     }
   }

@@ -10,12 +10,12 @@ import { type CallLimit, ENTRIES, type PointLimits, quotaOf } from './rate-limit
 export type Refuse = () => void;
 
 /**
- * Creates the function that limits the calls of each address regardless of their path. It limits both the number of
- * calls and the number of concurrent calls. If a call is beyond a limit, it returns the function that responds with 429
- * `rate_limited`.
+ * Creates the function that limits the calls of each address regardless of their path. The function limits both the
+ * number of calls and the number of concurrent calls. If a call is beyond a limit, it returns the function that
+ * responds with 429 `rate_limited`.
  *
- * It must come before the framework: a refused call then takes a small part of the time of any other. Responses include
- * the same fields as in `registerRateLimit`, which start with `"address"`.
+ * The function must come before the framework: a refused call then takes a small part of the time of any other.
+ * Responses include the same fields as in `registerRateLimit`, which start with `"address"`.
  *
  * @param options.answer responds with 429
  */

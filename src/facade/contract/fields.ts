@@ -15,7 +15,7 @@ const CALLED: Record<IdKind, string> = {
 
 const EXAMPLE = '0123456789abcdefghjk';
 
-/** Returns the schema for a public id. It consists of a prefix and 20 characters in lowercase Crockford base32. */
+/** Returns the schema for a public id. An id consists of a prefix and 20 characters in lowercase Crockford base32. */
 export function publicIdField(kind: IdKind) {
   return z
     .string()

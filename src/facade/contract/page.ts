@@ -28,7 +28,7 @@ export const PageQuery = z.strictObject({
 export function pageOf<T extends z.ZodType>(item: T) {
   return z
     .object({
-      data: z.array(item).meta({ description: 'Items on the current page.' }),
+      data: z.array(item).meta({ description: 'The items on the current page.' }),
       nextCursor: z
         .string()
         .nullable()

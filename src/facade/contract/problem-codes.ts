@@ -21,7 +21,7 @@ export const OF_EVERY_CALL: readonly ProblemCode[] = [
   'issuer_unavailable',
 ];
 
-/** Problems for calls with a body. */
+/** The problems that calls with a body can return. */
 const OF_BODIES: readonly ProblemCode[] = ['malformed_body', 'body_too_large', 'unsupported_media_type'];
 
 /** Problems for calls that write a custom resource. */

@@ -8,8 +8,8 @@ import { callerKey, identityOf } from '../auth/identity.ts';
 import type { AdditionalPoints, CallCost } from './route.ts';
 
 /**
- * The number of seconds whose points can be used in a single burst. Otherwise, the points of a whole minute would
- * affect other callers at the same time.
+ * The number of seconds whose points can be used in a single burst. If a burst could use the points of a whole minute,
+ * it would affect other callers.
  */
 const BURST_SECONDS = 10;
 /** The minimum burst size unless a minute has fewer points. Tools send their calls in bursts. */
@@ -65,8 +65,8 @@ const LOOKUP_COST = 20;
 export const BYTES_PER_POINT = 131_072;
 
 /**
- * Returns the points of a call: those of its route, but at least one for every `BYTES_PER_POINT` of its body. They are
- * charged before the body is read, so a body without a Content-Length costs as much as the largest one.
+ * Returns the points of a call: those of its route, but at least one for every `BYTES_PER_POINT` of its body. The
+ * points are charged before the body is read, so a body without a Content-Length costs as much as the largest one.
  */
 function costOf({ headers, routeOptions }: FastifyRequest): number {
   const { bodyLimit, config } = routeOptions;

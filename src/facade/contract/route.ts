@@ -9,19 +9,20 @@ import type { OwnedAccount, OwnedIntegration, OwnedTenant } from '../objects/own
 
 /** The sections of the reference, with their descriptions. */
 export const TAGS = {
-  Streams: 'The streams that a producer publishes.',
-  Integrations: "Connections between a producer and its partners, from the producer's view.",
-  Invitations: 'Used by a partner to accept or decline an invitation of a producer.',
-  Workspaces: 'The workspaces of the caller. A workspace publishes streams, receives events, or both.',
-  'Ingress keys': 'The keys with which a workspace publishes events.',
-  Accounts: 'The accounts that pay for workspaces, with their members, limits, and tokens.',
-  Packages: 'Named sets of streams, which can be blocked together.',
+  Streams: 'Publish streams as a producer.',
+  Integrations: 'Invite partners and end integrations as a producer.',
+  Invitations: 'Accept or decline the invitation of a producer, as a partner.',
+  Workspaces: 'List your workspaces. A workspace publishes streams, receives events, or both.',
+  'Ingress keys': 'Manage the keys with which a workspace publishes events.',
+  Accounts:
+    'Look up the accounts that pay for your workspaces, with their limits and tokens, and manage their members.',
+  Packages: 'Group streams into packages, so that you can block them together.',
   Blocks: 'Pause a stream or a package for an integration.',
-  Activations: 'Open a group key for an integration. Events without an activation are not delivered.',
+  Activations: 'Open a group key for an integration. The partner only receives events with an open group key.',
   Events: 'Find out where an event was routed to, and why it did not arrive.',
-  Metrics: 'The numbers of events that were published, routed, and delivered over time.',
-  Receiving: "Integrations from the partner's view: the catalog, subscriptions, endpoints, and signing secrets.",
-  Inbox: "The events that were routed to an integration's subscriptions. They can be pulled, skipped, and replayed.",
+  Metrics: 'Count the events that were published, routed, and delivered over time.',
+  Receiving: 'Subscribe to streams and manage your endpoints and signing secrets, as a partner.',
+  Inbox: 'Read, pull, skip, and replay the events that were routed to your subscriptions.',
 } as const satisfies Readonly<Record<string, string>>;
 
 export type Tag = keyof typeof TAGS;
@@ -125,7 +126,7 @@ interface RouteSource<A extends Access, Path extends string, Q extends z.ZodType
   readonly scope: Scope;
   /** Set to `Owner` if only Owners may make the call. */
   readonly role?: 'Owner';
-  /** The name of the operation in camelCase. It should consist of a verb and a noun. */
+  /** The name of the operation in camelCase. The name should consist of a verb and a noun. */
   readonly operation: string;
   /** The name of the group in the reference, e.g. `Streams`. */
   readonly tag: Tag;
@@ -151,8 +152,8 @@ interface RouteSource<A extends Access, Path extends string, Q extends z.ZodType
   readonly showsSecret?: boolean;
   /**
    * Specifies how the route uses the `Idempotency-Key`. `answer` means that repeating the call would have a different
-   * effect. It is performed once for each key, and its response is stored. `replay` means that the key is used as the
-   * replay id. Not set if a call can be repeated without a key.
+   * effect. Such a call is performed once for each key. Its response is stored. `replay` means that the key is used as
+   * the replay id. Not set if a call can be repeated without a key.
    */
   readonly idempotency?: 'answer' | 'replay';
   /** Set to true if the route compares the `If-Match` header with the entity tag of the resource. */

@@ -35,7 +35,8 @@ interface Turn {
 
 /**
  * Turns starts the calls of all accounts in a fair order, so that the calls of one account only delay its own calls.
- * The account must have been reached, i.e. the caller has access. Otherwise, a caller could use the turns of others.
+ * The account must have been reached, i.e. the caller has access. Without this condition, a caller could use the turns
+ * of others.
  */
 export interface Turns {
   /**

@@ -22,7 +22,7 @@ test('a call beyond the limit is refused without waiting, and the response conta
   const ran: string[] = [];
   const refused = await refusalOf(calls.run('ada', async () => ran.push('ada')));
   expect(refused).toMatchObject({ code: 'rate_limited', headers: { 'retry-after': '1' } });
-  expect(refused.detail).toContain('You have 16 calls that wait for events, and the limit is 16.');
+  expect(refused.detail).toContain('You have 16 calls that wait for events, which is the limit.');
   expect(ran).toEqual([]);
   expect(await calls.run('eve', async () => 'others are not affected')).toBe('others are not affected');
   events.resolve('event');

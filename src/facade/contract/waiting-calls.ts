@@ -29,7 +29,7 @@ export function createWaitingCalls(most = MOST_WAITING): WaitingCalls {
   return {
     async run(caller, wait) {
       if (!waiting.enter(caller)) {
-        const detail = `You have ${most} calls that wait for events, and the limit is ${most}. Wait until one of these calls has been answered or send the call without a waiting time.`;
+        const detail = `You have ${most} calls that wait for events, which is the limit. Wait until one of these calls has been answered or send the call without a waiting time.`;
         throw new Refusal('rate_limited', { detail, headers: { 'retry-after': `${RETRY_AFTER_SECONDS}` } });
       }
       try {

@@ -93,7 +93,7 @@ test('the refusal contains the limit, its value, its usage, and who can raise it
   await expect(refused).rejects.toMatchObject({
     facts: {
       detail: expect.stringMatching(
-        /^The account acc_[0-9a-z]{20} has 1 streams in all of its workspaces together, and its limit is 1\. Nothing was changed\. Ask the operator of this Sluice to raise streams for this account\.$/,
+        /^The account acc_[0-9a-z]{20} has 1 streams in all of its workspaces together\. Its limit is 1\. Nothing was changed\. Ask the operator of this Sluice to raise streams for this account\.$/,
       ),
     },
   });

@@ -161,7 +161,7 @@ function limitReached(facts: {
   const count =
     used < most
       ? `${stored} ${limit}, including revoked ones, which are kept for 30 days, in all of its workspaces together. It can have ${mostStored(limit, most)}, twice its limit.`
-      : `${used} ${limit} in all of its workspaces together, and its limit is ${most}.`;
+      : `${used} ${limit} in all of its workspaces together. Its limit is ${most}.`;
   const use = `The account ${publicId('Account', '', account)} has ${count} Nothing was changed.`;
   return new Refusal('limit_reached', `${use} ${remedyOfLimit(limit, { most, ceiling })}`);
 }

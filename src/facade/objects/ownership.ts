@@ -148,7 +148,8 @@ export function createOwnership(caches: Reads): Ownership {
     },
     async integration(identity, id) {
       let known = isCached('Integration', id);
-      // Otherwise, each call would look up the deleted Integration, and so would each check of a call that waits.
+      // Look for the deleted Integration in the subscriptions first, so that not every call and every check of a
+      // waiting call asks the API server for it.
       const deleted = known ? undefined : await leftBy(identity, id);
       if (deleted !== undefined) return deleted;
       let object = await caches.find('Integration', id);

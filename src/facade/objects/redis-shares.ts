@@ -26,7 +26,7 @@ interface SharedCall {
   readonly account: string | undefined;
   /** Aborted when the caller has disconnected. */
   readonly signal?: AbortSignal;
-  /** True if the call closes something. These calls never wait and are never rejected. */
+  /** True if the call closes something. Calls that close something never wait and are never rejected. */
   readonly closes?: boolean;
 }
 
@@ -49,7 +49,7 @@ export interface RedisShares {
   /** For calls that can be refused. @throws Refusal 429 `rate_limited` if a call would have to wait for too long */
   readonly reading: TakeTurn;
   /**
-   * For calls that change something. They can only be rejected before their first script has started.
+   * For calls that change something. Such a call can only be rejected before its first script has started.
    *
    * @throws Refusal 429 `rate_limited` if a call would have to wait too long, or if its caller has disconnected
    */

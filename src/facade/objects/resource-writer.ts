@@ -49,7 +49,7 @@ export interface ResourceWriter {
   readonly apply: <K extends KindName>(kind: K, name: ObjectName, wanted: Wanted<K>) => Promise<Cached<K>>;
   /**
    * Repeats an attempt up to five times if the object was changed in the meantime. On this replica, attempts with the
-   * same `turn` run sequentially. Otherwise, concurrent edits of a list could use up all retries.
+   * same `turn` run sequentially. If they ran at the same time, concurrent edits of a list could use up all retries.
    */
   readonly edit: <T>(attempt: () => Promise<T>, turn?: string) => Promise<T>;
   /** Deletes the object that was read and waits until it no longer exists. */

@@ -13,7 +13,7 @@ const WAIT_MS = 5_000;
 /** When to ask the API server directly, in case the watch is delayed. */
 const LOOK_AT_MS = [1_000, 3_000];
 
-const PAUSED_MEANWHILE = `The workspace was paused. The change has been stored, and is applied when the operator removes the ${PAUSED_ANNOTATION} annotation from the Workspace.`;
+const PAUSED_MEANWHILE = `The workspace was paused. The change has been stored. It is applied when the operator removes the ${PAUSED_ANNOTATION} annotation from the Workspace.`;
 
 const GONE = 'The object was deleted before the change was in force. If you still want it to exist, repeat the call.';
 

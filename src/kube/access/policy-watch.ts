@@ -7,8 +7,8 @@ import type { Resource } from '../resource.ts';
 import { isServiceAccount, readOwnUser } from './own-user.ts';
 
 /**
- * A write that RBAC allows for this role, but that one of the admission policies should deny. It is only sent as a dry
- * run.
+ * A write that RBAC allows for this role, but that one of the admission policies should deny. The write is only sent as
+ * a dry run.
  */
 export interface PolicyProbe {
   readonly resource: Resource;

@@ -23,7 +23,7 @@ interface Right {
   readonly namespace: string | undefined;
 }
 
-/** A role's rules. They apply either to the whole cluster or to a single namespace. */
+/** A role's rules. The rules apply either to the whole cluster or to a single namespace. */
 export interface NeededRole {
   /** The role name in `config/rbac`. */
   readonly name: string;
@@ -63,8 +63,8 @@ export function rightsOf({ rules, namespace }: NeededRole): Right[] {
 interface RightsWatch {
   readonly impairments: () => readonly Impairment[];
   /**
-   * Checks the permissions until `stop` is aborted. They are checked more frequently while some are missing, and soon
-   * after a request was refused.
+   * Checks the permissions until `stop` is aborted. The permissions are checked more often while some are missing, and
+   * soon after a request was refused.
    */
   readonly run: (stop: AbortSignal) => Promise<void>;
 }

@@ -84,7 +84,7 @@ export const LEASE_RULES: readonly PolicyRule[] = [
 ];
 
 /**
- * Returns the cluster-wide permissions for `sluice uninstall`. It also needs the LEASE_RULES.
+ * Returns the cluster-wide permissions for `sluice uninstall`. The command also needs the LEASE_RULES.
  *
  * @param role ClusterRole that the controller may have bound in the workspace namespaces
  */

@@ -30,7 +30,7 @@ export type Dispatchers = {
  */
 const FRESH_MS = 10_000;
 
-/** The timeout for an exec plugin, in milliseconds. It is not stopped, but it will be run again. */
+/** The timeout for an exec plugin, in milliseconds. The plugin is not stopped, but run again. */
 const READ_WITHIN_MS = 60_000;
 
 /** Connections to the API server, along with the headers needed to authenticate. */
@@ -117,8 +117,8 @@ export function openCredentials(source: KubeSource, nowMs: () => number): Creden
         context = readKubeContext(source);
         authenticate = createAuthentication(context);
       } catch {
-        // The file might only be partially written, so we keep using the configuration in memory. It will be read again
-        // after another 401 response.
+        // The file might only be partially written, so we keep using the configuration in memory. The file is read
+        // again after another 401 response.
       }
     },
     connectionsOpened: () => opened,
@@ -133,7 +133,7 @@ function createDispatchers(
   proxy: string | undefined,
   onConnection: () => void,
 ): Dispatchers {
-  // Otherwise, each connection would parse the certificates again.
+  // Share the context, so that not every connection parses the certificates again.
   let context: SecureContext | undefined;
   const create = (connections: number | null): Dispatcher => {
     // Since this uses HTTP/1.1, only a single request is affected if a connection is lost without being closed.

@@ -18,7 +18,7 @@ export interface Home {
 }
 
 interface ResponsibilityDeps<W extends Assigned> {
-  /** This installation's name. */
+  /** The name of this installation. */
   readonly instance: string;
   /** All Workspaces in the cluster. */
   readonly workspaces: Reflector<W>;
@@ -101,8 +101,8 @@ export function createResponsibility<W extends Assigned>(deps: ResponsibilityDep
     namespaced,
     /**
      * For a namespace without a Workspace in the cache, this confirms with the API server that there is no Workspace.
-     * Otherwise, if the watch for Workspaces is delayed, its objects would be assigned to this installation. Does
-     * nothing if the key does not have a namespace.
+     * Without this check, a delay of the watch for Workspaces would assign the objects of the namespace to this
+     * installation. Does nothing if the key does not have a namespace.
      *
      * @param key `namespace/name`
      * @throws KubeError that is handled like a conflict if there is a Workspace

@@ -2,7 +2,7 @@ import type { Logger } from '../../telemetry/log.ts';
 import { createHandlers } from '../reflected.ts';
 import type { Reflector } from '../reflector.ts';
 
-/** The visible objects of a cache. They can be used like a separate cache. */
+/** The visible objects of a cache. The view can be used like a separate cache. */
 export type View<P> = Reflector<P> & {
   /** Reports the objects of a namespace as added or deleted when they become visible or invisible. */
   readonly turn: (namespace: string, visible: boolean) => void;

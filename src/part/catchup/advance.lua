@@ -26,8 +26,8 @@
 --@include ../../redis/scripts/lib/traffic.lua
 --@include ../reasons/reasons.lua
 --@include skips.lua
--- While this runs, no other event of the Redis node is accepted or delivered. A call therefore ends when it has written
--- ENOUGH references. It only writes up to REFERENCES if a single event has that many.
+-- While this runs, no other event of the Redis node is accepted or delivered. For this reason, a call ends when it has
+-- written ENOUGH references. It only writes up to REFERENCES if a single event has that many.
 local ENTRIES, PAGE, ENOUGH, REFERENCES, OPEN, PAUSED = 256, 64, 64, 512, 111, 112
 local FIELDS = {
   'ready', 'gen', 'tail', 'hold', 'pos', 'slice', 'used', 'granted', 'bytes', 'version', 'in', 'need', 'out', 'live', 'why',
@@ -38,7 +38,7 @@ for i, value in ipairs(redis.call('HMGET', KEY_META, unpack(FIELDS))) do meta[FI
 if meta.gen and meta.gen ~= ARG_GEN then return { 'GONE' } end
 if meta.ready ~= '1' or redis.call('HEXISTS', KEY_KEYS, '') == 0 then return { 'CLOSED' } end
 local tail, hold = tailOf(meta.tail), meta.hold
--- The positions of slots. They are only read where they are needed, because there can be many slots that are paused.
+-- The positions of slots. Positions are only read where they are needed because many slots can be paused.
 local positions = {}
 
 -- The slots that should be moved. For all live slots, this is nil.
@@ -213,7 +213,7 @@ if why then put('why', why) end
 if missed.unrouted > 0 then put('out', counted(meta.out, now, 0, 0, missed.unrouted)) end
 if isShort then put('need', meta.wanted) elseif meta.need then gone[#gone + 1] = 'need' end
 if cohort then
-  -- It is possible that many slots are behind. This is used to find out if any of them will be moved.
+  -- Note the time of the last move. If many slots are behind, it shows whether any of them are still being moved.
   put('moved', string.format('%.0f', now))
   local moved = {}
   for _, slot in ipairs(members) do

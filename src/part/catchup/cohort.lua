@@ -1,6 +1,6 @@
--- Chooses the slots to move. They are at the same position, which is the closest one to the tail. If many slots are
--- behind or paused, it takes long to find them. For this reason, they are kept in the `cohort` field of P:meta until
--- they have reached the tail, or until the gate opens a slot that is behind.
+-- Chooses the slots to move. The chosen slots are at the same position, which is the closest one to the tail. If many
+-- slots are behind or paused, it takes long to find them. For this reason, they are kept in the `cohort` field of
+-- P:meta until they have reached the tail, or until the gate opens a slot that is behind.
 
 -- Returns the slots that were moved by the last call, if they can still be moved together.
 local function keptCohort()

@@ -1,5 +1,5 @@
--- P:skips: events which have been skipped by subscriptions at the end of a pause. They are kept until they have been
--- counted. Slot and the ref up to which it has been routed → ref of the last event that was skipped.
+-- P:skips: events which have been skipped by subscriptions at the end of a pause. The entries are kept until they have
+-- been counted. Slot and the ref up to which it has been routed → ref of the last event that was skipped.
 
 -- Returns the ref since which a group key has been active for a slot (or nil), and the number of lists that were read.
 local function readSince(groupKey, slot)

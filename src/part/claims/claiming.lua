@@ -1,8 +1,8 @@
 -- Claims lanes that are waiting, one slot at a time. The slot that was served the longest time ago is first. Within a
 -- slot, first attempts are claimed before retries, and lanes which are due earlier are claimed first. We reserve a
--- quarter of the claims for first attempts. Otherwise, an endpoint that is stalled would only receive retries. If there
--- are more first attempts than are allowed, retries will still get an eighth of the claims. In an eighth of the calls,
--- an event that has to be claimed alone is claimed before the last of them.
+-- quarter of the claims for first attempts. Without them, an endpoint that is stalled would only receive retries. If
+-- there are more first attempts than are allowed, retries will still get an eighth of the claims. In an eighth of the
+-- calls, an event that has to be claimed alone is claimed before the last of them.
 local wakeDue, claim
 do
   local SLOTS = 32

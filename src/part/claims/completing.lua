@@ -112,11 +112,11 @@ do
       if counts then missed = missed + 1 end
     end
     if outcome == 'f' then
-      -- It is possible that an earlier event was recovered by the subscription owner in the meantime.
+      -- The partner may have recovered an earlier event in the meantime.
       local head = headOf(lane)
       if head and head < entry then queueLane(lane, head) else retryLane(lane, due) end
     elseif outcome == 'g' then
-      -- This will disable the endpoint and stop its slot.
+      -- Disable the endpoint and stop its slot.
       waitLane(lane, FIRST_ATTEMPT, 0)
       waitingOf[slot] = STOPPED
     else
@@ -276,8 +276,7 @@ do
       if follows then follow[#follow + 1] = lane end
     end
     noteHealth(disabled)
-    -- We need to update the health first. Otherwise, an event could be claimed for an endpoint which is disabled by
-    -- this call.
+    -- Update the health first, so that no event is claimed for an endpoint that this call disables.
     for i = 1, #followPlain, 2 do followLane(followPlain[i], followPlain[i + 1], true) end
     for _, lane in ipairs(follow) do followLane(slotOf(lane), lane, isPlain(lane)) end
     writeRecords()

@@ -43,7 +43,7 @@ for _, lane in ipairs(lanes) do
   leaveFlight(slot)
   local class = classOf(attempts, lapses + 1)
   if isEnded(claim) then
-    -- This event has ended. The next event of the lane will have to wait. It can be waiting for a retry, because
+    -- The claimed event has ended, so the next event of the lane is up. This event can wait for a retry, because
     -- earlier events can be recovered.
     local head = headOf(lane)
     local headAttempts, headLapses, headDue = readTries(head and triesOf(head))

@@ -37,7 +37,10 @@ export type CompletionAnswer = 'done' | 'ended' | 'stale';
 /** Describes the calling dispatcher. */
 export interface Holding {
   readonly dispatcher: string;
-  /** This increases for each call that uses this name. Redis ignores calls that arrive out of order. */
+  /**
+   * The number of the call, which increases with each call of this dispatcher. Redis ignores calls that arrive out of
+   * order.
+   */
   readonly number: number;
   /**
    * The time after which the dispatcher is considered to be inactive if there is no other exchange, in milliseconds.

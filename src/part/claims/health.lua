@@ -1,5 +1,5 @@
--- The endpoint health. It is stored in the `slot` field of P:health, which does not exist if the last attempt was
--- successful. One text:
+-- The endpoint health. The health is stored in the `slot` field of P:health, which does not exist if the last attempt
+-- was successful. One text:
 --   since failures next pause disabled probe
 --   since     when the first attempt failed since one succeeded, ms; failures: attempts that failed from then on
 --   next      while the breaker is open: nothing is claimed before, ms; pause: ms between probes, 0: it is closed

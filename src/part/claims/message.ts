@@ -1,4 +1,4 @@
-/** A claim. It allows its dispatcher to make an attempt. */
+/** A claim. A claim allows its dispatcher to make an attempt. */
 export interface Claim {
   readonly slot: string;
   /** Used to identify the claim when its result is reported by `exchange`. */
@@ -45,7 +45,7 @@ export interface Push {
   readonly behind: readonly string[];
   /** The time at which the claims were made, in milliseconds of the part's clock. */
   readonly nowMs: number;
-  /** This changes if there are changes to the rows of subscriptions or their endpoints, or to the retention. */
+  /** The version of the part. It changes with the rows of subscriptions, their endpoints, and the retention. */
   readonly version: string;
   readonly events: readonly ClaimedEvent[];
 }

@@ -11,8 +11,8 @@ local function endPlain(at, count, letters, others, follow)
   if hasTries == nil then hasTries = redis.call('EXISTS', KEY_TRIES) == 1 end
   for n = 1, hasTries and count or 0 do entries[n] = lanes[n] .. '\0' .. ARGV[at + 3 * n - 2] end
   local tries = hasTries and redis.call('HMGET', KEY_TRIES, unpack(entries)) or entries
-  -- An event's attempts are often next to each other. These texts are the same for all of them: its claims without and
-  -- with more events in the lane, and the start of its records (age, attempts).
+  -- An event's attempts are often next to each other. The following texts are the same for all of these attempts: its
+  -- claims without and with more events in the lane, and the start of its records (age, attempts).
   local last, alone, followed, head
   local records, changed, follows = recordsAt[FIRST_RECORDS], {}, 0
   for n = 1, count do

@@ -2,7 +2,7 @@ import { NO_REF } from '../lanes/ref.ts';
 
 /** The activations in the same format as in the hash (see `gate/activations.lua`). */
 export interface ActivationLists {
-  /** Adds a field from the hash. It is possible to add the same field twice. */
+  /** Adds a field from the hash. You can add the same field twice. */
   readonly add: (field: string, list: string) => void;
   /** You need to call this when all fields have been added. */
   readonly read: () => ReadActivations;
@@ -12,7 +12,8 @@ export interface ReadActivations {
   /** Slot followed by group key. */
   readonly activations: Set<string>;
   /**
-   * The fields of group keys which have a field that is missing or can't be read. Their activations are not included.
+   * The fields of group keys which have a field that is missing or can't be read. The activations of these group keys
+   * are not included.
    */
   readonly damaged: readonly string[];
 }

@@ -39,7 +39,7 @@ export function createOpenPairs(): OpenPairs {
         if (last !== undefined) return last;
         const keys = openKeys().get(integration) ?? [];
         read.set(integration, keys);
-        // This must be done before they are written. If an Activation is deleted before it is its turn, it must be
+        // Note the open keys before they are written. If an Activation is deleted before its turn, its key must be
         // closed as well.
         for (const { groupKey } of keys) opens(integration, groupKey);
         return keys;

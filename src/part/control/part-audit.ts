@@ -67,8 +67,8 @@ function subscriptionsByQueue({ queues, integrations }: TenantRoutes) {
 }
 
 /**
- * Creates an audit that compares the stored parts with the desired ones. It will find the same differences as the ones
- * that would be repaired by a full sync. There is only a single part in memory at a time.
+ * Creates an audit that compares the stored parts with the desired ones. The audit finds the same differences that a
+ * full sync would repair. There is only a single part in memory at a time.
  *
  * @param pace awaited before each command
  */

@@ -7,7 +7,7 @@ import type { StoredPart } from './stored-part.ts';
 import type { WantedPart, WantedSlot } from './wanted-part.ts';
 
 /**
- * Returns the open group keys of each integration (`int_…`). They are only read for the integrations that need them.
+ * Returns the open group keys of each integration (`int_…`). Keys are only read for the integrations that need them.
  */
 export type OpenKeys = () => OpenKeySource;
 
@@ -46,10 +46,10 @@ function rowChange(
 export interface PartChanges {
   /**
    * The changes to the part itself and to its rows. A subscription added to an existing part starts out paused. From
-   * this point on, its events are kept. They will be routed when its activations are complete.
+   * this point on, its events are kept. The events are routed when the activations of the slot are complete.
    */
   readonly before: readonly GateChange[];
-  /** Added slots. Their activations start at the tail that was returned by `before`. */
+  /** Added slots. The activations of added slots start at the tail that `before` has returned. */
   readonly added: ReadonlySet<string>;
   readonly activations: readonly (GateChange & { readonly slot: string })[];
   readonly after: readonly GateChange[];

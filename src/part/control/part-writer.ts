@@ -40,13 +40,12 @@ export interface PartWriter {
     readonly nowMs: number;
   }) => Promise<void>;
   /**
-   * Closes everything which is open in a part but is not included in the routes or in `openKeys`. It does not write
-   * anything else.
+   * Closes everything which is open in a part but is not included in the routes or in `openKeys`. Writes nothing else.
    */
   readonly close: (fence: number, routes: TenantRoutes, openKeys: OpenKeys) => Promise<void>;
   /**
-   * Writes the changes to a single part. It returns the number of changes that had an effect. A removed part has
-   * nothing to close.
+   * Writes the changes to a single part. Returns the number of changes that had an effect. A removed part has nothing
+   * to close.
    *
    * @throws FencedError if a newer controller leads
    */
@@ -97,7 +96,7 @@ function* closingChanges(
   return [...changed, ...off];
 }
 
-/** Writes changes to a part in slices. It returns the tail before the first slice, and the number of changes made. */
+/** Writes changes to a part in slices. Returns the tail before the first slice and the number of changes made. */
 type Apply = (
   part: Part,
   fence: number,
@@ -206,7 +205,7 @@ export function createPartWriter(redis: RedisClient, patch: Patch, onLoss: OnLos
     await removal.remove(part, fence, nowMs);
   }
 
-  /** Removes the remains of other generations. It returns whether there was anything to remove. */
+  /** Removes the remains of other generations. Returns whether there was anything to remove. */
   async function removeFormer(stored: StoredPart, part: Part, fence: number, nowMs: number): Promise<boolean> {
     const former = formerGenerations(stored, part);
     for (const gen of former) {
@@ -242,7 +241,7 @@ export function createPartWriter(redis: RedisClient, patch: Patch, onLoss: OnLos
         if (isKnown && stored !== undefined && (await removeFormer(stored, part, fence, nowMs))) stored = undefined;
         const changes = await inSlices(planPart(stored, wanted, openKeys, skippingSlots(before, wanted)));
         await applyChanges(part, fence, changes, nowMs);
-        // This must not be done earlier, because a dispatcher which does not find the part will report that it is
+        // List the part only after it was written, because a dispatcher that does not find the part reports that it is
         // missing.
         if (!isKnown || before?.part.gen !== part.gen) await listed.add(fence, [part]);
       });

@@ -33,7 +33,7 @@ export function createSetActivation({
   /** Pairs which may only have been written to some of their parts. */
   const unfinished = new Set<string>();
 
-  /** Writes a change to all parts of an integration. It returns the number of its subscriptions with a change. */
+  /** Writes a change to all parts of an integration. Returns the number of its subscriptions with a change. */
   async function changeAll(
     fence: number,
     integration: string,

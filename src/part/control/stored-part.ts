@@ -33,7 +33,7 @@ function* pairsOf(flat: readonly string[]): Generator<readonly [string, string]>
 }
 
 /**
- * Reads a part's control data. It is read one page at a time. Concurrent changes may or may not be included.
+ * Reads a part's control data. The data is read one page at a time. Concurrent changes may or may not be included.
  *
  * @param pace awaited before each command
  */

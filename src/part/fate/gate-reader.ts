@@ -7,8 +7,8 @@ import { readFate, readSubscriber } from './fate.ts';
 export type StreamsOfIntegration = (tenant: string, integration: string) => readonly string[];
 
 /**
- * Reads if a group key is open for an integration. It uses the controller's record and the parts of all streams that it
- * has subscribed to. The record changes only after all parts have been updated.
+ * Reads if a group key is open for an integration. Uses the controller's record and the parts of all streams that the
+ * integration has subscribed to. The record changes only after all parts have been updated.
  */
 export function createPartGateReader(redis: PartClient, streamsOf: StreamsOfIntegration): GateReader {
   async function isOpenIn(tenant: string, queue: string, integration: string, groupKey: string): Promise<boolean> {
@@ -16,7 +16,7 @@ export function createPartGateReader(redis: PartClient, streamsOf: StreamsOfInte
       readPart(redis, tenant, queue),
       readSubscriber(redis, tenant, queue, integration),
     ]);
-    // It is not in force yet, or it is no longer in force.
+    // The subscription is not in force yet or no longer in force.
     if (subscriber === undefined) return true;
     if (part === undefined) return false;
     const at = { part, slot: slotOf(subscriber.sub, subscriber.inc) };

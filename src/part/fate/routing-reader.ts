@@ -51,7 +51,7 @@ async function notedOf(
   } else if (ref > passed) {
     return undefined;
   }
-  // It is closed, or its integration is not active: that is the reason.
+  // If the subscription is closed or its integration is not active, that is the reason.
   return fate.row.route === 'closed' ? undefined : 'skipped_to_now';
 }
 

@@ -1,6 +1,6 @@
 #!lua flags=allow-oom
--- Applies the changes of the controller to a part. Either all of them are applied, or none. They apply to all later
--- routing and claims.
+-- Applies the changes of the controller to a part. Either all of them are applied, or none. The changes apply to all
+-- later routing and claims.
 --@keys meta log keys subs endpoints positions claims lanes pending waiting turns retries tries off counts dropped former skips skipped channel
 --@args fence gen ...
 -- More: (operation, a, b, c)*, where each is one of
@@ -47,7 +47,7 @@ if meta[2] ~= ARG_GEN then
   redis.call('HDEL', KEY_META, unpack(PROGRESS))
   if redis.call('HEXISTS', KEY_META, 'payer') == 1 then beginLedger() end
   redis.call('HSET', KEY_META, 'gen', ARG_GEN)
-  -- It is possible that the part has just been removed.
+  -- Keep the key, which expires if the part has just been removed.
   redis.call('PERSIST', KEY_META)
   -- A version must never be used twice, because dispatchers use the version to cache rows.
   redis.call('HSET', KEY_META, 'version', string.format('%.0f', now))
@@ -116,8 +116,8 @@ local function readLive()
   if not live then live = redis.call('EXISTS', KEY_SUBS) == 1 and tonumber(meta[8] or '') or countLive() end
 end
 
--- This is called if a slot is not live any more. It returns the ref up to which the slot has been routed. If there is
--- an event that is still being routed in slices, the slot may or may not have it.
+-- Called when a slot is no longer live. Returns the ref up to which the slot has been routed. If there is an event that
+-- is still being routed in slices, the slot may or may not have it.
 local function leaveLive(slot)
   live = math.max(0, live - 1)
   local event = slice and redis.call('XRANGE', KEY_LOG, '(' .. idOf(routed), '+', 'COUNT', 1)[1]
@@ -157,7 +157,7 @@ local function setRow(slot, row, how)
   rowsChanged = true
   if route == OPEN and redis.call('HEXISTS', KEY_POSITIONS, slot) == 1 then
     woken = true
-    -- This slot may be closer to the tail than those that are being moved.
+    -- End the cohort, because this slot may be closer to the tail than those that are being moved.
     redis.call('HDEL', KEY_META, 'cohort')
   elseif route == OPEN and was ~= OPEN then
     live = live + 1

@@ -8,7 +8,7 @@ import { createWalkSlot, type FoundDelivery, parseName } from './walk.ts';
 
 const MOST = 250;
 
-/** The last name on a page of a part. It has the cursor format, and uses the inbox's refs. */
+/** The last name on a page of a part. The name has the format of a cursor and uses the refs of the inbox. */
 export function cursorOf(name: string): string {
   const { ref, replayId } = parseName(name);
   return Buffer.from(replayId === undefined ? inboxRefOf(ref) : `${inboxRefOf(ref)}:${replayId}`).toString('base64url');

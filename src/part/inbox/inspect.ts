@@ -38,7 +38,7 @@ export function createInspectSlot(redis: PartClient): InspectSlot {
     if (isTestRef(inboxRefOf(ref))) return testEvent(inboxRefOf(ref), inbox.sub);
     if (event === undefined) return undefined;
     const [body] = event.bytes === 0 ? [Buffer.alloc(0)] : await readBodies(at.part, [ref]);
-    // It has been removed by retention in the meantime.
+    // Retention has removed the event in the meantime.
     if (body === undefined || body.length !== event.bytes) return undefined;
     return { meta: event.meta, body };
   }

@@ -1,4 +1,4 @@
--- If a slot is not able to receive events, this returns a single word for the reason. Otherwise, it returns nil.
+-- Returns a single word for the reason why a slot is not able to receive events, or nil if it is.
 local function permissionOf(slot)
   local meta = redis.call('HMGET', KEY_META, 'ready', 'gen')
   if meta[2] and meta[2] ~= ARG_GEN then return 'GONE' end

@@ -1,5 +1,5 @@
 #!lua flags=no-writes
--- Returns the names of the events of a slot. For a replay, this is ref:replay. Otherwise, it is the ref.
+-- Returns the names of the events of a slot. For a replay, this is ref:replay. For a first delivery, it is the ref.
 --@keys meta log subs lists final claims pending tries counts
 --@args gen slot source from to reverse count
 -- source: listed (events within the retention), final (dead, skipped, and expired events and replays), or open (all

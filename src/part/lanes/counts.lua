@@ -55,8 +55,8 @@ local function readSlots(slots)
   end
 end
 
--- Counters of ends: d(elivered), x (dead), e(xpired), s(kipped), and r(eplayed). They are parsed once for each call,
--- and then written as text.
+-- Counters of ends: d(elivered), x (dead), e(xpired), s(kipped), and r(eplayed). A call parses the counters once and
+-- then writes them as text.
 local endsBySlot = {}
 local function endsOf(slot)
   local ends = endsBySlot[slot]

@@ -1,4 +1,4 @@
--- The format that is used for events and their claims in pushes and replies. They are parsed by claims/message.ts.
+-- The format that is used for events and their claims in pushes and replies. claims/message.ts parses this format.
 --   event: ref, bytes of group key, metadata and body, claims separated by commas, line end, group key, metadata, body.
 --   A body of more than 16 KiB is left out, and its bytes are negative. An event that is not in the log has x as bytes.
 --   claim: slot, + if more events wait behind it, ~ without order, :attempts:lapses if there were any, !replay id.

@@ -1,6 +1,6 @@
 /**
- * A ref is the position that an event has in the log of its part. It has 11 hex characters for the milliseconds, and 4
- * for the sequence (see `refs.lua`).
+ * A ref is the position that an event has in the log of its part. A ref has 11 hex characters for the milliseconds, and
+ * 4 for the sequence (see `refs.lua`).
  */
 const MS_CHARS = 11;
 const LAST_MS = 16 ** MS_CHARS - 1;

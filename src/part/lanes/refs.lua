@@ -1,5 +1,5 @@
 -- A ref is the position that an event has in the log. It consists of 15 hex characters, 11 of them for the milliseconds
--- and 4 for the sequence. Sequences starting with 0xffe0 are used for test events. They are not in the log.
+-- and 4 for the sequence. Sequences starting with 0xffe0 are used for test events. Test events are not in the log.
 local LAST_SEQUENCE = 0xffdf
 local function isTestRef(ref) return string.sub(ref, 12) > 'ffdf' end
 local NO_REF = string.rep('0', 15)

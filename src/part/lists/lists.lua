@@ -3,7 +3,7 @@
 --   slot NUL n      a full chunk of 16 refs (n in decimal)
 -- Events are routed to a slot in the same order as in the log, even while it is catching up. This means that a list can
 -- only grow at its end. Lists don't contain replays and test events. When you read a list, you need to skip events that
--- are older than the log. They are removed by the sweep (pruning.lua).
+-- are older than the log. The sweep removes such events (pruning.lua).
 local listed = {}
 
 -- Remembers that an event has been routed to a slot.

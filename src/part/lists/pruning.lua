@@ -1,4 +1,4 @@
--- Removes the oldest chunks from a list (lists.lua). These are the chunks in which all refs are before `keepsFrom`. If
+-- Removes the oldest chunks from a list (lists.lua). A chunk is removed if all of its refs are before `keepsFrom`. If
 -- the slot was deleted and this is g, all chunks are removed. It returns if there is more to do, and the packed refs
 -- which have been removed.
 local MOST_PRUNED = 64

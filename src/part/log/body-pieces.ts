@@ -13,8 +13,9 @@ function overheadOf(size: number): number {
  * Returns the number of bytes of a body that P:body stores. The log stores the rest, where it takes up only its own
  * bytes.
  *
- * jemalloc has four sizes of memory for each power of two, e.g. 1,024, 1,280, 1,536 and 1,792 bytes. A body of 1,024
- * bytes needs 1,030 bytes, and would waste 250 of them. Its last 6 bytes are therefore stored in the log.
+ * jemalloc has four sizes of memory for each power of two, e.g. 1,024, 1,280, 1,536 and 1,792 bytes. For example,
+ * P:body would need 1,030 bytes for a body of 1,024 bytes, and jemalloc would waste 250 bytes. For this reason, the log
+ * stores the last 6 bytes of such a body.
  */
 export function bytesInHash(size: number): number {
   const needed = size + overheadOf(size);

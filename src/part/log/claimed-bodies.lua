@@ -1,6 +1,6 @@
 #!lua flags=no-writes
 -- Reads the bodies of claimed events which were too large to be included in the message with their claims. In the same
--- step, it checks whether the claims can still be used. They are as good as new ones from then on.
+-- step, it checks whether the claims can still be used. From then on, the claims are as good as new ones.
 --@keys meta log body subs claims off health
 --@args gen dispatcher ...
 -- More: (ref, lane)*, at least one. An event's claims are next to each other

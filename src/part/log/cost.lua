@@ -1,4 +1,4 @@
--- How many bytes an event uses in the quota of its stream. These constants were measured with Redis 7.0.
+-- How many bytes an event uses in the quota of its stream. The constants were measured with Redis 7.0.
 
 -- An entry in the log's list or in P:late, one in the inbox list, and a record.
 local REFERENCE_COST = 45

@@ -203,7 +203,7 @@ for i = FIRST, FIRST + 5 * count - 1, 5 do
   local size = #body + #rest
   local targets = not hold and targetsOf[groupKey] or NOBODY
   local cost = costOf(#body, #rest + #eventMeta + #groupKey, #targets / 2)
-  -- These are given back earlier than the event.
+  -- These bytes are given back before the event expires.
   local extraCost = OPEN_COST * #targets / 2 + (hash ~= '' and ID_COST or 0)
   local tokens = tokensOf(size) * #targets / 2
   if hash ~= '' and known[hash] then

@@ -27,10 +27,7 @@ export type EventAnswer =
    * FULL: the stream's quota is exceeded. RESERVED: the producer's id looks like a generated id, but no event has it.
    */
   | { readonly answer: 'FULL' | 'RESERVED' }
-  /**
-   * The part may store fewer bytes than this event costs. It is possible that the account has more
-   * (`space/ingest-within.ts`).
-   */
+  /** The part may store fewer bytes than this event costs. The account may have more (`space/ingest-within.ts`). */
   | { readonly answer: 'LIMIT'; readonly cost: number };
 
 /** The settings of a part that change without a new `cfgv`, and its stored bytes, at the time of a call. */

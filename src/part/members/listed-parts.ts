@@ -17,7 +17,7 @@ export function parseListedPart(name: string, gen: string): Part {
   return { tenant, queue, gen, number: Number(number) };
 }
 
-/** Yields the names and the generations of all parts. They are read one page at a time. May contain duplicates. */
+/** Yields the names and the generations of all parts. The list is read one page at a time. May contain duplicates. */
 async function* scanList(
   redis: Pick<RedisClient, 'call'>,
   pace = NO_PACE,
@@ -45,7 +45,7 @@ export async function readGeneration(redis: Pick<RedisClient, 'call'>, name: str
   return ((await redis.call('hget', CLUSTER_KEYS.parts, name)) as string | null) ?? undefined;
 }
 
-/** The list of all parts. It is divided among all dispatchers. */
+/** The list of all parts. The list is divided among all dispatchers. */
 export interface ListedParts {
   /** Lists all parts, including their generation. */
   readonly add: (fence: number, parts: readonly Part[]) => Promise<void>;

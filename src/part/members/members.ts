@@ -8,9 +8,9 @@ const KEPT_MS = 3_000;
 
 /** Lists all dispatchers that are active. */
 export interface Members {
-  /** Registers this dispatcher as active. It returns the names of all dispatchers that are active. */
+  /** Registers this dispatcher as active. Returns the names of all active dispatchers. */
   readonly beat: () => Promise<readonly string[]>;
-  /** Removes this dispatcher. It returns the names of the other dispatchers. */
+  /** Removes this dispatcher. Returns the names of the other dispatchers. */
   readonly leave: () => Promise<readonly string[]>;
 }
 

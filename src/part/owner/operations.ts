@@ -24,7 +24,7 @@ export function createPartInboxOperations(redis: PartClient, findSlot: FindSlot)
   const finish = createFinish(redis);
   const finishEach = createFinishEach(redis);
 
-  /** Claimed events up to a ref. They are stored separately from the events that are waiting. */
+  /** Claimed events up to a ref. Claimed events are stored separately from waiting events. */
   async function readClaimed({ part, slot }: SlotOfPart, upTo: string, groupKey: string | undefined): Promise<Keyed[]> {
     const keys = partKeys(part);
     const [flight] = String(await redis.call('hget', keys.counts, slot)).split(' ');
@@ -128,7 +128,7 @@ async function readPulled(redis: PartClient, at: SlotOfPart, open: readonly Part
   return { events, more };
 }
 
-/** Ends open deliveries of an inbox. It returns a result for each delivery, or a single result for all of them. */
+/** Ends open deliveries of an inbox. Returns a result for each delivery, or a single result for all of them. */
 function createFinishEach(redis: PartClient) {
   const finish = createFinish(redis);
   const readDetails = createReadDetails(redis);

@@ -1,8 +1,8 @@
 #!lua flags=allow-oom
--- Makes failed deliveries of a slot due immediately. These are deliveries that are waiting for a retry, and first
--- deliveries which have become a dead letter for the first time. Such dead letters are reopened with all of their
--- retries. They keep their place in the lane, so that the order is preserved. Dead letters that have been recovered
--- before, and dead replays, are not changed. They can only be delivered again by a replay.
+-- Makes failed deliveries of a slot due immediately. A failed delivery is one that is waiting for a retry, or a first
+-- delivery that has become a dead letter for the first time. Such dead letters are reopened with all of their retries.
+-- The dead letters keep their place in the lane, which preserves the order. Dead letters that have been recovered
+-- before, and dead replays, are not changed. Only a replay can deliver their events again.
 --@keys meta log keys subs claims lanes pending waiting turns retries tries off counts final channel records*
 --@args gen slot ...
 -- More: (ref, replay or '', index of the records of its ref in the list)*, at most 200

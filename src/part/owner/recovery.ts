@@ -97,7 +97,7 @@ export function createPartInboxRecovery(
           if (count === undefined) return { answer: 'GONE' };
           recovered += count;
           replayRequired += found.filter(each => needsReplay(each) && each.event !== undefined).length;
-          // They may fail again during this call, and then wait for a retry.
+          // Note the reopened deliveries, which may fail again during this call and then wait for a retry.
           if (state === 'dead') for (const each of found) reopened.add(nameOf(each));
           after = page.after;
           pages++;

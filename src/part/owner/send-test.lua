@@ -24,8 +24,8 @@ local word = permissionOf(ARG_SLOT)
 if word then return { word } end
 readSlots({ ARG_SLOT })
 if redis.call('HEXISTS', KEY_ENDPOINTS, ARG_SLOT) == 0 then return { 'PULLED' } end
--- The endpoint is disabled in its health first (see claims/health.lua). Its row follows when the controller has
--- noticed.
+-- The endpoint is disabled in its health first (see claims/health.lua). The row of the slot changes when the controller
+-- has noticed.
 local health = redis.call('HGET', KEY_HEALTH, ARG_SLOT) or ''
 local disabled = tonumber(string.match(health, '^%d+ %d+ %d+ %d+ (%d+)'))
 local isDisabled = disabled and tonumber(enabledOf[ARG_SLOT]) <= disabled

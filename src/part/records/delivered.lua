@@ -32,8 +32,8 @@ end
 
 -- Removes the records of an event, or of one of its replays, in KEYS[at]. `from`: 0, or what was returned by the last
 -- call.
--- Returns nil if all of them have been read, and whether any are left. Otherwise, this has to be called again: 256
--- times the number of full chunks that have been read, plus the number of chunks that are left of them.
+-- Returns nil if all of them have been read, and whether any are left. If some are left to read, this has to be called
+-- again: 256 times the number of full chunks that have been read, plus the number of chunks that are left of them.
 local function forgetChunks(at, name, from, most)
   local size = redis.call('HSTRLEN', KEYS[at], name)
   if size == 0 or size > LARGE_CHUNK then return nil, size > 0 end
@@ -84,7 +84,7 @@ local function forgetChunks(at, name, from, most)
   return nil, #last > 1 or left > 0
 end
 
--- `names`: names of the records of replays in KEYS[at]. They only have a few records each.
+-- `names`: names of the records of replays in KEYS[at]. Replays only have a few records each.
 local function forgetDelivered(at, names)
   for _, name in ipairs(names) do forgetChunks(at, name, 0, math.huge) end
 end

@@ -3,7 +3,7 @@ import { msOfRef } from '../lanes/ref.ts';
 
 /** The result of an attempt. */
 export interface AttemptNote {
-  /** The status or the reason. It must not contain blanks, commas, or semicolons. */
+  /** The status or the reason. This text must not contain blanks, commas, or semicolons. */
   readonly reason: string;
   /** If there was no attempt, this is absent. */
   readonly latencyMs?: number;

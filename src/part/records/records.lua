@@ -1,4 +1,4 @@
--- The final records. They are read by records/record.ts. P:rec:<6h of the ref> holds, by ref (of a replay: ref:id), the
+-- The final records. records/record.ts reads them. P:rec:<6h of the ref> holds, by ref (of a replay: ref:id), the
 -- records of an event's subscriptions: a byte with the number n of full chunks, then records. A full chunk contains
 -- about 64 records and is stored in the `ref NUL n` field. (In one field alone each record would rewrite all others:
 -- 200 KB for 10,000.) After each 40 chunks, the next ones are twice as large, because there can be thousands of failed
@@ -6,8 +6,8 @@
 --   record: slot in 5 bytes, outcome (d, x, X, e, s; X: dead again after it was recovered), age in hex (ms since the
 --   event was accepted), ' ', attempts in hex, ' ', reason, ' ', latency in hex ms or -, then each failed attempt: ','
 --   age ' ' reason ' ' latency; at last ';'
--- The field '' contains how many bytes of P:meta are for the failed deliveries in this key. They are given back
--- together with the key, because their records stay when the event is removed. Replays and test events are caused by a
+-- The field '' contains how many bytes of P:meta are for the failed deliveries in this key. The bytes are given back
+-- together with the key because the records stay when the event is removed. Replays and test events are caused by a
 -- partner, so they are not part of it. A partner can have up to 64 KiB of them in a key: the field of its slot contains
 -- how many.
 local CHUNK_BYTES, MOST_CHUNKS = 1536, 255
@@ -41,8 +41,8 @@ local function partlyFull(at, name, had)
   return string.char(full)
 end
 
--- Returns whether there is room for another failed delivery of a slot which is a replay or a test event. Its bytes are
--- added to the field of the slot, which is removed together with the key.
+-- Returns whether there is room for another failed delivery of a slot which is a replay or a test event. The bytes of
+-- the delivery are added to the field of the slot, which is removed together with the key.
 local function hasRoomForOther(at, slot, bytes)
   local MOST_BYTES = 65536
   bytes = bytes + tonumber(redis.call('HGET', KEYS[at], slot) or '0')

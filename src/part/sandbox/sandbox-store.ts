@@ -53,7 +53,7 @@ export interface SandboxRun {
   readonly queues: readonly string[];
 }
 
-/** Sandbox runs. They only read the routing state and queue configuration of production. */
+/** Sandbox runs. Runs only read the routing state and the queue configuration of production. */
 export interface SandboxStore {
   /**
    * Stores a single event in a run and routes it. An event with the same id is only stored once. If the run does not
@@ -102,7 +102,7 @@ export function createSandboxStore(
     await callScript(redis, COUNT, { keys: sandboxUseKeys(tenant), args: { run }, more });
   }
 
-  /** Stores an event. Its limits must have been checked before. */
+  /** Stores an event. The limits of the run must have been checked before. */
   async function store(
     { tenant, queue, run, endsMs }: { tenant: string; queue: string; run: string; endsMs: number },
     { source }: Pick<IngressQueue, 'source'>,
@@ -158,8 +158,8 @@ export function createSandboxStore(
 }
 
 /**
- * This counts the body, and the headers that are stored together with it, because the sender is able to choose the
- * length of both.
+ * Returns the bytes of the body and of the headers that are stored with it, because the sender can choose the length of
+ * both.
  */
 function bytesOf({ body, forward, attributes }: IngressEvent): number {
   let bytes = body.length;

@@ -103,8 +103,8 @@ function wantedOf(
 }
 
 /**
- * Records all subscriptions that are new to the run. Must be done before their slots are used. It returns the slots
- * that have been recorded.
+ * Records all subscriptions that are new to the run. Must be done before their slots are used. Returns the slots that
+ * have been recorded.
  */
 async function noteMembers(stream: RunStream, slots: ReadonlyMap<string, SubscriptionRow>): Promise<string[]> {
   const { redis, ofRun, tenant, queue } = stream;
@@ -114,7 +114,7 @@ async function noteMembers(stream: RunStream, slots: ReadonlyMap<string, Subscri
   const fields: string[] = [];
   for (const [slot, { integration }] of slots) {
     const member = members.get(integration);
-    // It is being replaced.
+    // Skip a subscription that is being replaced.
     if (member === undefined || !isSlotOf(slot, member)) continue;
     noted.push(slot);
     fields.push(integration, member);
@@ -151,8 +151,7 @@ async function rowChanges(stream: RunStream, there: GateView, own: GateView): Pr
 }
 
 function slotChanges(slot: string, { row, skips }: Wanted, has: SlotView | undefined): GateChange[] {
-  // The slot has been stopped because of a simulated 410. It will continue in the same way as if the owner had enabled
-  // the endpoint.
+  // The slot has been stopped because of a simulated 410. The slot continues as if the owner had enabled the endpoint.
   const isStopped = row.send === 'open' && isDisabled(has?.health ?? '');
   if (!isStopped && !skips && rowText(row) === has?.row) return [];
   const change = { kind: 'row' as const, slot, row, ...(skips ? { how: 'skip' as const } : {}) };

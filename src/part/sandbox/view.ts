@@ -38,7 +38,7 @@ function slotsOf(text: string): Set<string> {
 }
 
 /**
- * Reads the part state. It is a snapshot unless it requires several calls. If the part does not exist, or its
+ * Reads the part state. The result is a snapshot unless it requires several calls. If the part does not exist, or its
  * control data is missing, this returns undefined, because the state can't be used in this case.
  */
 export async function readView(
@@ -75,6 +75,6 @@ export async function readView(
 /** Returns true if the slot endpoint has been disabled, and was not re-enabled. */
 export function isDisabled(health: string, { enabledMs = 0 }: Pick<SubscriptionRow, 'enabledMs'> = {}): boolean {
   const disabled = parseEndpointHealth(healthText(health))?.disabled;
-  // It is removed by `claims/health.lua` when there is another claim.
+  // If the endpoint was enabled later, `claims/health.lua` removes the entry with the next claim.
   return disabled !== undefined && enabledMs <= disabled.ms;
 }

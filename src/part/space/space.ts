@@ -62,7 +62,7 @@ export function createSpace(redis: ScriptClient & Pick<RedisClient, 'call'>): Sp
     await callAccount(ACCOUNT_RECALL, account, { part: name, seq: seq as string, space: left, nowMs });
   }
 
-  /** Takes back space from parts. Those on a Redis master that doesn't reply don't affect the others. */
+  /** Takes back space from parts. Parts on a Redis master that doesn't reply don't affect the others. */
   async function recallFrom(account: string, names: readonly string[], nowMs: number): Promise<void> {
     await tryEach(names, HOLDER_MS, name => recall(account, parsePartName(name), nowMs));
   }

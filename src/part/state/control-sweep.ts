@@ -23,7 +23,7 @@ function createPurge(redis: RedisClient & ScriptClient) {
     return word === 'OK';
   }
 
-  /** Removes everything that is contained in a part. It returns true if the removal is allowed, or has been done. */
+  /** Removes everything that is contained in a part. Returns true if the removal is allowed or has been done. */
   async function empty(fence: number, part: Part, nowMs: number, look: boolean): Promise<boolean> {
     const may = await purge(PURGE_PART, part, { fence, gen: part.gen, look: 1 });
     if (!may || look) return may;

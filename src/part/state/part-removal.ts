@@ -29,7 +29,7 @@ export function createPartRemoval(redis: RedisClient): PartRemoval {
     async remove(part, fence, nowMs) {
       const answer = await drain.remove(part, fence, nowMs);
       if (answer === 'FENCED') throw new FencedError(`a newer controller leads ${partKeys(part).meta}`);
-      // Its ledgers are not reported any more. Without them, the last step is complete.
+      // The part no longer reports its ledgers, so they are ended here. Without them, the last step can be completed.
       if (await tokens.endRemoved(part, nowMs)) await drain.remove(part, fence, nowMs);
     },
   };

@@ -13,7 +13,7 @@
 local LONGEST_MS = 2592000000
 local meta = redis.call('HMGET', KEY_META, 'fence', 'gen', 'state', 'hold', 'retentionMs')
 if tonumber(meta[1] or '0') > tonumber(ARG_FENCE) then return { 'FENCED' } end
--- This part has already been closed.
+-- Return if the part has already been closed.
 if not meta[2] or meta[2] == '-' then return { 'OK' } end
 if meta[3] == 'open' or meta[2] ~= ARG_GEN then return { 'BUSY' } end
 local newest = redis.call('XREVRANGE', KEY_LOG, '+', '-', 'COUNT', 1)[1]

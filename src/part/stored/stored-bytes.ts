@@ -13,7 +13,7 @@ const UNIT_BYTES = 65_536;
 /** If a part is being used, it is recorded again after this time. Needed in case its entry in Redis has been lost. */
 const REPEAT_MS = 300_000;
 
-/** The entry of a part that has been recorded. It is used for the next call. */
+/** The entry of a part that has been recorded. The entry is used for the next call. */
 export interface Noted {
   readonly text: string;
   readonly atMs: number;

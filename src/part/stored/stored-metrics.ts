@@ -38,7 +38,7 @@ export function registerStoredMetrics(
   registerGauge(
     registry,
     'sluice_stored_bytes',
-    `The number of bytes that stored events of all workspaces use, rounded up to 64 KiB for each stream. ${sampled} NaN while Redis is unavailable.`,
+    `The number of bytes that stored events of all workspaces use, rounded up to 64 KiB for each stream. ${sampled} The value is NaN while Redis is unavailable.`,
     async () => (await read())?.reduce((sum, { bytes }) => sum + bytes, 0),
   );
 }

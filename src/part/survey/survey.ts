@@ -6,7 +6,7 @@ import type { LookAtWork, WorkOfPart } from './look-at-work.ts';
 
 /** The number of parts for each read. */
 const PARTS_AT_ONCE = 64;
-/** The number of these parts that have overdue work. They are included in each read. */
+/** The number of these parts that have overdue work. Every read includes these parts. */
 const OVERDUE_AT_ONCE = 32;
 /** The timeout for each part. If a part does not respond in time, it is included in the next read again. */
 const PATIENCE_MS = 800;
@@ -30,8 +30,8 @@ interface Entry {
   readonly part: Part;
   readonly gen: string;
   /**
-   * The number of reads since this part was last included. Parts that have never been read come first. Their order is
-   * different for each process.
+   * The number of reads since this part was last included. Parts that have never been read come first. Each process
+   * reads them in a different order.
    */
   looked: number;
   work: WorkOfPart | undefined;

@@ -20,8 +20,8 @@ export function createSurveySampler(redis: RedisClient): ReadSurvey {
 }
 
 /**
- * Registers the metrics for work that is waiting. They are available in every process, because the process that should
- * do the work might be missing. The values are the same in all processes (except for when they were sampled).
+ * Registers the metrics for work that is waiting. Every process serves these metrics because the process that should do
+ * the work might be missing. The values are the same in all processes (except for when they were sampled).
  */
 export function registerWorkMetrics(registry: Registry, sources: WorkSources & { readonly survey: ReadSurvey }): void {
   const { survey } = sources;

@@ -1,8 +1,8 @@
 #!lua flags=allow-oom
 -- Frees the records of events which are older than the time for which records should be kept. This is as long again as
 -- the retention, but not longer than the longest retention. The `recs` field of P:meta contains the first bucket which
--- has not been freed yet. The bytes of failed deliveries are given back. Their names in P:final are then removed by
--- tidy.lua, which becomes due.
+-- has not been freed yet. The bytes of failed deliveries are given back. tidy.lua, which becomes due, then removes
+-- their names in P:final.
 --@keys meta records*
 --@args gen first
 -- first: bucket of the first key in KEYS. If `recs` does not exist, there are no older buckets.

@@ -34,7 +34,7 @@ local function movePositions(last, cursor)
     put('pos', last)
     gone[#gone + 1] = 'slice'
     gone[#gone + 1] = 'need'
-    -- It is possible that the first event was already routed to some of the slots by several calls.
+    -- Earlier calls may have routed the first event to some of the slots already.
     local sliced = tonumber(string.match(meta.slice or '', ' (%d+)$') or '0')
     put('out', counted(meta.out, now, 0, 0, sliced > 0 and unrouted - 1 or unrouted))
     lost = lost + math.max(0, unrouted * tonumber(meta.live or '0') - sliced)

@@ -36,7 +36,9 @@ export type SweepAnswer =
       readonly answer: 'OK';
       /** There is more to do. You should call this again. */
       readonly more: boolean;
-      /** Otherwise, time in ms until the next work is due if the part remains idle. */
+      /**
+       * The time until the next work is due if the part remains idle and there is no more work now, in milliseconds.
+       */
       readonly dueInMs: number | undefined;
     } & Swept)
   /** Nothing was removed because the Redis clock differs by this time from the clock of this machine. */

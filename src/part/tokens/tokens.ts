@@ -15,7 +15,7 @@ interface Read {
   readonly counts: PartCounts;
   /** The tokens that were charged to its ledger. */
   readonly used: number;
-  /** It has a limit, and has used almost all of its tokens. */
+  /** True if the account has a limit and has used almost all of its tokens. */
   readonly isLow: boolean;
 }
 
@@ -36,8 +36,8 @@ export type Settlement =
 
 export interface Tokens {
   /**
-   * Charges all events that have been routed by a part to its account. If more tokens are needed, they are granted.
-   * Each of the steps can be repeated, and nothing is counted or granted twice.
+   * Charges all events that have been routed by a part to its account. If the part needs more tokens, it grants them.
+   * You can safely repeat any step: nothing is counted or granted twice.
    */
   readonly settle: (part: Part, nowMs: number) => Promise<Settlement>;
   /** Returns the tokens that a part has left to its account. */
@@ -83,7 +83,7 @@ export function createTokens(redis: ScriptClient): Tokens {
           await apply(part, reported.ledger, String(given));
         return { answer: 'OK', ...read, cleared: cleared === 1, waited };
       }
-      // It has enough for now.
+      // The part has enough tokens for now.
       if (isLow) return { answer: 'OK', ...read, cleared: false, waited };
       const holders = word === 'BUSY' ? (rest as string[]).filter(name => !silent.has(name)) : [];
       if (holders.length === 0 || recalls++ === MOST_RECALLS) {

@@ -76,12 +76,12 @@ function makeRoutes(
 }
 
 /**
- * The controller's record for a single tenant. It uses a shared Redis with separate names, one queue, one subscription
- * for each integration, and a clock that is only changed by the test.
+ * The controller's record for a single tenant. The record uses a shared Redis with separate names, one queue, one
+ * subscription for each integration, and a clock that is only changed by the test.
  */
 export function createTenant(redis: RedisClient) {
   const unique = randomUUID().replaceAll('-', '').slice(0, 12);
-  // This has the same length as a real id because ingress checks it.
+  // An id of the same length as a real one, because ingress checks the length.
   const tenant = `ten_${unique.padEnd(20, '0')}`;
   const clock = { ms: START_MS };
   const nowMs = () => clock.ms;

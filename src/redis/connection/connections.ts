@@ -6,14 +6,14 @@ import type { RedisSettings } from './redis-settings.ts';
 import { parseRedisUrl, type RedisNode, type RedisUrl } from './redis-url.ts';
 import { SentinelConnections } from './sentinel-connections.ts';
 
-/** A Redis that we were able to connect to. It can be used to open more connections. */
+/** A Redis that we were able to connect to. The target can be used to open more connections. */
 export interface RedisConnections {
   readonly cluster: boolean;
   /** Creates a client with the same options as all other clients, which is not connected yet. */
   readonly create: () => Redis | Cluster;
   /**
-   * Creates a client that can be used for subscriptions. It is not connected yet. It becomes ready again whenever
-   * messages might have been lost.
+   * Creates a client that can be used for subscriptions. The client is not connected yet. It becomes ready again
+   * whenever messages might have been lost.
    *
    * @param commands a client created by `create`, used to find the nodes of a Cluster
    */
@@ -91,7 +91,7 @@ export async function findRedis(settings: RedisSettings, log: Logger): Promise<R
 }
 
 /**
- * Connects to all masters of a Cluster. Otherwise, ioredis connects to a node when it sends the first command and
+ * Connects to all masters of a Cluster. By default, ioredis connects to a node when it sends the first command and
  * rejects further commands until the connection is ready. A master that does not respond is not an error, because the
  * other masters are working.
  */
@@ -165,13 +165,13 @@ function createCluster(url: RedisUrl, access: RedisAccess): Cluster {
   const cluster = new Cluster([...url.nodes], {
     redisOptions: { ...FAIL_FAST, ...access.options() },
     enableOfflineQueue: false,
-    // Otherwise, commands in progress when the connection to a node was closed would be resent.
+    // Never resend the commands that were in progress when the connection to a node was closed.
     retryDelayOnFailover: 0,
     lazyConnect: true,
     slotsRefreshTimeout: 2_000,
     clusterRetryStrategy: reconnectDelayMs,
-    // Names are resolved by each connection. Otherwise, no node would be used if one of the names can't be resolved,
-    // and certificates would be compared with addresses.
+    // Let each connection resolve its name. If ioredis resolved all names first, one that can't be resolved would
+    // prevent the use of all nodes, and certificates would be compared with addresses.
     dnsLookup: (name, done) => done(null, name),
   });
   cluster.on('+node', (node: Redis) => access.keepFresh(node.options));
@@ -204,7 +204,7 @@ function createClusterSubscriber(url: RedisUrl, access: RedisAccess, commands: C
   return subscriber;
 }
 
-/** Checks if Redis is a Cluster (`INFO cluster`). It tries all addresses until one of them responds. */
+/** Checks if Redis is a Cluster (`INFO cluster`). Tries all addresses until one of them responds. */
 async function isCluster(url: RedisUrl, access: RedisAccess): Promise<boolean> {
   if (url.sentinel !== undefined) {
     await askMaster(url, url.sentinel.db, access);
@@ -213,7 +213,7 @@ async function isCluster(url: RedisUrl, access: RedisAccess): Promise<boolean> {
   let last: unknown;
   for (const node of url.nodes) {
     try {
-      // Otherwise, ioredis would wait until Redis has loaded its data, without a reason.
+      // Without a ready check, ioredis does not wait until Redis has loaded its data, and reports the reason.
       const info = await ask({ ...node, ...access.options(), enableReadyCheck: false }, probe => probe.info());
       if (/^loading:1/m.test(info)) throw new Error('LOADING Redis is loading the dataset in memory');
       return info.includes('cluster_enabled:1');

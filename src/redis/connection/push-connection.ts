@@ -16,8 +16,8 @@ export interface PushListener {
 
 /**
  * Subscribes to sharded channels of a single Redis, or of a Cluster. In a Cluster, a channel belongs to the node of its
- * slot. It reconnects if the connection is lost, or if a channel has moved to another node. Any messages that are
- * published in the meantime will be lost.
+ * slot. The client reconnects if the connection is lost or if a channel has moved to another node. Any messages that
+ * are published in the meantime will be lost.
  */
 export interface PushConnection {
   readonly listen: (channel: string, listener: PushListener) => void;
@@ -51,7 +51,7 @@ interface Channel {
 }
 
 const WAIT = { firstMs: 100, mostMs: 1_000 };
-/** The interval for checking connections. It is longer than the time after which a command fails. */
+/** The interval for checking connections. This interval is longer than the time after which a command fails. */
 const CHECK_MS = 10_000;
 /** The maximum number of channels to subscribe to at the same time. */
 const MOST_CALLS = 64;
@@ -77,7 +77,7 @@ export function createPushConnection(connections: RedisConnections, log: Logger)
   const nodes = new Map<string, Node>();
   const channels = new Map<string, Channel>();
   const failing = new Map<Channel, Error>();
-  /** Those that wait until there are fewer calls. */
+  /** The calls that wait until there are fewer calls in progress. */
   const turns: (() => void)[] = [];
   let calls = 0;
   let closed = false;
@@ -192,7 +192,10 @@ export function createPushConnection(connections: RedisConnections, log: Logger)
     if (channel.node !== node) throw new Error(`${name} has been resubscribed`);
   }
 
-  /** Leaves servers that hang. They don't close their connections, and idle parts don't send anything. */
+  /**
+   * Leaves servers that hang. A server that hangs does not close its connections, and idle parts send nothing that
+   * could fail.
+   */
   function checkNodes(): void {
     for (const node of nodes.values()) {
       const [channel] = node.channels;

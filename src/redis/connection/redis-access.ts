@@ -37,8 +37,8 @@ const NOTHING: RedisSecrets = {
 };
 
 /**
- * Provides the current password and certificates. They are read again for each connection. If a file is not valid, for
- * example because it is being replaced, the last valid content is used.
+ * Provides the current password and certificates. The files are read again for each connection. If a file is not valid,
+ * for example because it is being replaced, the last valid content is used.
  */
 export function createRedisAccess(settings: RedisSettings, log: Logger): RedisAccess {
   const url = parseRedisUrl(settings.url);

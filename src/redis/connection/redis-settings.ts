@@ -43,7 +43,7 @@ export interface RedisSecrets {
   readonly key: string | undefined;
 }
 
-/** Checks whether the settings can be used together. Otherwise, the required changes are added to `problems`. */
+/** Checks whether the settings can be used together. If they can't, adds the required changes to `problems`. */
 export function checkRedisSettings(settings: RedisSettings, problems: string[]): void {
   const { tls, username, password, sentinel } = parseRedisUrl(settings.url);
   if (username !== undefined && settings.username !== undefined) {

@@ -28,8 +28,8 @@ export function keepSubscribed(
 }
 
 /**
- * Reconnects a subscriber whose connection is older than the last failure of the connection for commands. Otherwise, it
- * would keep waiting for messages of a server that hangs, or that was replaced by another one at the same address.
+ * Reconnects a subscriber whose connection is older than the last failure of the connection for commands. Without this,
+ * it would keep waiting for messages of a server that hangs or that another server has replaced at the same address.
  */
 export function renewWith(commands: Redis | Cluster, subscriber: Redis): void {
   // The subscriber of a Cluster leaves its node together with the other connections.

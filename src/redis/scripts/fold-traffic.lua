@@ -25,7 +25,7 @@ local function add(field, index, columns, counts)
     end
     buckets[field] = bucket
   end
-  -- Its slot is already used by a later bucket.
+  -- A later bucket already uses the place of this one in the ring.
   if bucket[1] > index then return end
   if bucket[1] < index then
     for k = 2, 7 do bucket[k] = 0 end

@@ -1,6 +1,6 @@
 #!lua flags=no-writes
--- Reads several hashes. They must belong to the same slot unless this Redis is not a Cluster. A single call never reads
--- more than MOST fields, because it delays all other commands.
+-- Reads several hashes. In a Redis Cluster, all hashes must belong to the same slot. A single call never reads more
+-- than MOST fields, because it delays all other commands.
 -- KEYS  hashes
 -- Returns {(field, value)*} for each hash in order, or {} for a missing hash. For a hash that does not fit into this
 -- call, this returns its number of fields instead.

@@ -1,6 +1,6 @@
 #!lua flags=no-writes
--- Returns the amount of work in the partitions of a hint index. They must belong to the same slot unless this Redis is
--- not a Cluster.
+-- Returns the amount of work in the partitions of a hint index. In a Redis Cluster, all partitions must belong to the
+-- same slot.
 -- KEYS  due of each partition
 -- ARGV  1 nowMs
 -- Returns for each: members, due members, earliest due ms or ''.

@@ -4,8 +4,8 @@
 -- KEYS  1 due  2 st
 -- ARGV  (member, token, next due ms, or '' for none)*
 -- Returns one word for each: OK, or KEPT if it was lowered or leased again in the meantime. A kept hint is also due at
--- `next` at the latest, and it is no longer leased. Its current process might not be aware of this time (for example,
--- because of a retry that was scheduled after it was read), and could otherwise raise the hint beyond it.
+-- `next` at the latest, and it is no longer leased. The process that works on the member might not know this time, for
+-- example because a retry was scheduled after it had read the state. It must not raise the hint beyond this time.
 local out = {}
 for i = 1, #ARGV, 3 do
   local member, next = ARGV[i], ARGV[i + 2]

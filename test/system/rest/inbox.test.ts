@@ -115,7 +115,7 @@ test('16 long polls of a caller can wait, and its other calls are not affected',
   expect(answers.map(({ status }) => status).toSorted((a, b) => a - b)).toEqual(statuses);
   for (const { headers, body } of answers.filter(({ status }) => status === 429)) {
     expect(body.code).toBe('rate_limited');
-    expect(body.detail).toContain('and the limit is 16.');
+    expect(body.detail).toContain('You have 16 calls that wait for events, which is the limit.');
     expect(headers.get('retry-after')).toBe('1');
   }
   expect((await list(`wait=1&cursor=${resumeCursor}`)).status).toBe(200);

@@ -97,7 +97,7 @@ test('an account can send a limited number of invitations per day', async () => 
     });
   await eventually('the facade knows the limit', async () => codeOf(await invite()) === 'mail_limit_reached');
   expect((await invite()).body.detail).toMatch(
-    /^The account acc_\w+ has sent \d+ invitations in the last 24 hours, and its limit invitationMailsPerDay is 1\. .*Ask the operator of this Sluice to raise invitationMailsPerDay for account acc_\w+\.$/,
+    /^The account acc_\w+ has sent \d+ invitations in the last 24 hours\. Its limit invitationMailsPerDay is 1\. .*Ask the operator of this Sluice to raise invitationMailsPerDay for account acc_\w+\.$/,
   );
   const account = publicId('Account', '', 'shop');
   const shown = async () => {

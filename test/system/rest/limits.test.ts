@@ -100,7 +100,7 @@ test('two replicas create objects up to the limit, and do not store refused obje
   expect((await namesOf('catalogstream', 'shop')).toSorted()).toEqual(made.toSorted());
   const [, sample] = refused[0] ?? [];
   expect(sample?.body.detail).toMatch(
-    /^The account acc_\w+ has \d streams in all of its workspaces together, and its limit is 6\. Nothing was changed\. Ask the operator of this Sluice to raise streams for this account\.$/,
+    /^The account acc_\w+ has \d streams in all of its workspaces together\. Its limit is 6\. Nothing was changed\. Ask the operator of this Sluice to raise streams for this account\.$/,
   );
 });
 

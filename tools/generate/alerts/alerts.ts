@@ -66,7 +66,7 @@ function write(value: object): string {
 export function renderRunbooks(): string {
   return [
     '# Runbooks',
-    'Use this page when an alert fires: find its section, which explains the impact and the steps to resolve the problem. The commands are for the `sluice-system` namespace.',
+    'Use this page when an alert fires. Its section explains the impact and the steps to resolve the problem. If you use another namespace than `sluice-system`, replace it in the commands.',
     table(
       ['Severity', 'Meaning'],
       [

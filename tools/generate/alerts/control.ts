@@ -77,12 +77,13 @@ export const control: AlertGroup = {
       expr: `max ${by('role')} (sluice_role_impaired{reason="OutdatedCRDs"}) > 0`,
       for: '5m',
       severity: 'critical',
-      summary: 'The CustomResourceDefinitions are older than the controller, so it cannot become the leader.',
+      summary:
+        'The controller cannot become the leader because the CustomResourceDefinitions are older than the controller.',
       impact:
         'If there is no controller with the previous version, changes to custom resources are not applied. Events continue to flow.',
       steps: [
         `Run \`${logsOf('controller')}\` to find the message \`role cannot work\`. This message lists the missing fields.`,
-        'If Helm installed the CustomResourceDefinitions, upgrade this release, and set `crds.enabled` in its values. Otherwise, run `kubectl apply --server-side -f crds` with the files of the new version. After that, the controller automatically becomes the leader.',
+        'If Helm installed the CustomResourceDefinitions, upgrade this release, and set `crds.enabled` in its values. If you installed them using `kubectl`, run `kubectl apply --server-side -f crds` with the files of the new version. The controller then becomes the leader automatically.',
       ],
     },
     {
@@ -107,7 +108,7 @@ export const control: AlertGroup = {
       steps: [
         'Run the query `histogram_quantile(0.99, sum by (le) (rate(rest_client_request_duration_seconds_bucket[5m])))` to check the API server latency. For Redis latency, see SluiceRedisSlow.',
         'If the name is `invitation`, the mail server can take up to 10 minutes to accept an invitation. Check its latency first. If you restart the leader during this time, the invitation may be sent twice.',
-        'Restart the leader. Another replica takes over within seconds, so the restart is safe.',
+        'Restart the leader. This is safe because another replica takes over within seconds.',
       ],
     },
     {
@@ -118,9 +119,9 @@ export const control: AlertGroup = {
       summary: 'The queue of {{ $labels.name }} has not been empty for at least ten minutes.',
       impact: 'Changes to these objects are applied late. REST calls that wait for a change respond with 503.',
       steps: [
-        'Run the query `max by (name) (workqueue_depth)`. If the value decreases, a new leader or a large change keeps the controller busy, and you can wait.',
+        'Run the query `max by (name) (workqueue_depth)`. If the value decreases, a new leader or a large change keeps the controller busy. In this case, you only need to wait.',
         'Run the query `sum by (controller, result) (rate(controller_runtime_reconcile_total[5m]))`. If there are many errors, see SluiceReconcileErrors.',
-        'Check the CPU usage of the leader, and the API server latency with `rest_client_request_duration_seconds`. If the leader uses all of its CPU, increase its limit. More replicas do not help, because only the leader works.',
+        'Check the CPU usage of the leader, and the API server latency with `rest_client_request_duration_seconds`. If the leader uses all of its CPU, increase its limit. More replicas do not help because only the leader works.',
       ],
     },
     {
@@ -190,7 +191,7 @@ export const facade: AlertGroup = {
       severity: 'warning',
       summary: 'The facade responds to more than 2 % of all REST calls with a 5xx status.',
       impact:
-        'Callers need to repeat these calls. Most calls can be safely repeated. The REST reference lists the exceptions.',
+        'Callers need to repeat these calls. They can safely repeat most of them. The REST reference lists the exceptions.',
       steps: [
         'Run the query `sum by (route, status) (rate(sluice_facade_request_duration_seconds_count{status=~"5.."}[5m]))` to find the affected calls.',
         'If this only affects calls that wait for the controller, see SluiceNoLeader. If this affects all calls, check the API server, Redis, and the identity provider.',
@@ -214,7 +215,7 @@ export const facade: AlertGroup = {
       expr: `sum ${by()} (rate(sluice_facade_refused_tokens_total{reason="undecided"}[5m])) > 0`,
       for: '5m',
       severity: 'critical',
-      summary: 'The facade cannot verify access tokens, because an identity provider does not respond.',
+      summary: 'The facade cannot verify access tokens because an identity provider does not respond.',
       impact: 'Users of this identity provider receive a 503 response from the REST API. Events continue to flow.',
       steps: [
         `Run \`${logsOf('facade')}\` to find the message \`failed to read the keys of the issuer\`, which contains the identity provider and the error.`,

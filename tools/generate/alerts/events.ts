@@ -46,7 +46,7 @@ export const ingress: AlertGroup = {
       expr: `sum ${by()} (rate(sluice_ingress_memory_refusals_total{reason="share"}[5m])) > 0`,
       for: '5m',
       severity: 'warning',
-      summary: 'An account stores more than its share of the Redis memory, and its events are rejected.',
+      summary: 'Ingress rejects the events of an account that stores more than its share of the Redis memory.',
       impact:
         'Redis uses more than 70 % of its memory. The producers of the largest accounts receive 429 `storage_pressure`. Other producers are not affected.',
       steps: [
@@ -98,7 +98,7 @@ export const routing: AlertGroup = {
       steps: [
         'Run the query `sum by (cause) (sluice_dispatcher_parts_held)`. The cause `wide_event` means that an event has more than 512 receiving subscriptions, so it is routed in several steps.',
         'Run the query `rate(sluice_dispatcher_routed_total[5m])`. If it is zero, see SluiceRoutingStuck and SluiceDispatcherFailing.',
-        'Otherwise, check the CPU usage of Redis. All events of a stream are routed on a single Redis node. If this is not enough for the stream, split it into several streams.',
+        'If it is above zero, check the CPU usage of Redis. All events of a stream are routed on a single Redis node. If this is not enough for the stream, split it into several streams.',
       ],
     },
     {
@@ -107,7 +107,7 @@ export const routing: AlertGroup = {
       for: '15m',
       severity: 'info',
       summary: 'Accounts have used all of their tokens.',
-      impact: 'Events of the streams of these accounts are kept, and routed when the accounts have tokens again.',
+      impact: 'Sluice keeps the events of these accounts. It routes them when the accounts have tokens again.',
       steps: [
         'Run `kubectl get workspaces -o yaml` to find the workspaces with the `InsufficientTokens` condition. Their `spec.account` is the account. The number of streams with waiting events is `sum(sluice_dispatcher_parts_held{cause="tokens"})`.',
         'Increase the value of `spec.includedTokens` for the Account or change its plan to `Metered`. Routing resumes automatically.',
@@ -151,8 +151,8 @@ export const delivery: AlertGroup = {
       expr: `max ${by()} (sluice_work_overdue_seconds{index="replays"}) > 300`,
       for: '5m',
       severity: 'warning',
-      summary: 'Replays were charged more than five minutes ago, but have not been completed.',
-      impact: 'Partners have paid for events which they have not received yet.',
+      summary: 'Replays that were charged more than five minutes ago have not been completed.',
+      impact: 'Partners have paid for events that they have not received yet.',
       steps: [
         `Run \`${logsOf('dispatcher')}\` to find errors. Replays are completed by dispatchers, so check that they are running.`,
       ],
@@ -165,7 +165,7 @@ export const delivery: AlertGroup = {
       summary: 'Dispatchers fail to process streams or subscriptions. They retry automatically.',
       impact: 'The affected events are routed, delivered, or removed with a delay. No events are lost.',
       steps: [
-        `Run \`${logsOf('dispatcher')}\` to find the message \`work on a stream failed, retrying\`, which appears at most once a minute and contains the workspace, the stream, and the error. If \`SLUICE_LOG_LEVEL\` is set to \`debug\`, the log contains each failure.`,
+        `Run \`${logsOf('dispatcher')}\` to find the message \`work on a stream failed, retrying\`, which contains the workspace, the stream, and the error. It appears at most once a minute. If \`SLUICE_LOG_LEVEL\` is set to \`debug\`, the log contains each failure.`,
         'Check the Redis alerts.',
         'The message `failed to open a subscription` indicates that the dispatcher does not have the root key used by the controller. See [Rotate the root key](operations.md#rotate-the-root-key).',
       ],
@@ -177,7 +177,7 @@ export const delivery: AlertGroup = {
       severity: 'warning',
       summary: 'Dispatchers keep losing events that they have claimed.',
       impact:
-        'The affected events are delivered with a delay of a few seconds, and some of them are delivered twice. No events are lost.',
+        'The affected events are delivered with a delay of a few seconds. Some of them are delivered twice. No events are lost.',
       steps: [
         'Run the query `sum by (cause) (rate(sluice_dispatcher_returned_claims_total[15m]))`. The cause `evicted` means that dispatchers did not respond to Redis for more than three seconds. Check for restarts, a blocked event loop (SluiceEventLoopBlocked), and the CPU limit.',
         'The cause `lost` means that messages from Redis do not arrive. Check the network, and the Redis log for clients that were closed because of `client-output-buffer-limit`.',
@@ -222,7 +222,7 @@ export const delivery: AlertGroup = {
       for: '0m',
       severity: 'info',
       summary: 'Events have expired before they were delivered.',
-      impact: 'Partners have not received these events, and cannot receive them any more.',
+      impact: 'Partners have not received these events and can no longer receive them.',
       steps: [
         'Run `kubectl get subscriptions.sluice.dev -A -o yaml` to find the Subscriptions with the `BacklogAtRisk` condition. Their `Live` and `EndpointFailing` conditions show why further events will expire.',
         'If there are none, the events belonged to a subscription without an endpoint that has not been pulled, or to a subscription that has been resumed in the meantime.',
@@ -233,7 +233,7 @@ export const delivery: AlertGroup = {
       expr: `sum ${by()} (increase(sluice_dispatcher_events_total{result="gone"}[1h])) > 0`,
       for: '0m',
       severity: 'info',
-      summary: 'Endpoints returned status 410 and have been disabled.',
+      summary: 'Sluice has disabled endpoints that returned status 410.',
       impact: 'Partners do not receive any events until they re-enable their endpoints. The events are kept.',
       steps: [
         'Run `kubectl get subscriptions.sluice.dev -A` to find subscriptions with `Live=False` and the `EndpointDisabled` reason. Ask the partners to enable their endpoints.',
@@ -256,7 +256,7 @@ export const delivery: AlertGroup = {
       expr: `max ${by()} (sluice_dispatcher_open_deliveries) > 10000 and max ${by()} (deriv(sluice_dispatcher_open_deliveries[30m])) > 0`,
       for: '30m',
       severity: 'warning',
-      summary: 'More than 10,000 deliveries are waiting, and this number is increasing.',
+      summary: 'More than 10,000 deliveries are waiting. This number is increasing.',
       impact: 'Partners receive events late.',
       steps: [
         'Run the query `max(sluice_work_waiting{index="parts"})`. The result is the number of streams with undelivered events. If the number is low, the endpoints of their subscriptions are slow or failing.',

@@ -95,7 +95,7 @@ export const processes: AlertGroup = {
         'Subscriptions that require one of these keys are not delivered. Their events are kept until the retention period ends.',
       steps: [
         "Run `kubectl get subscriptions.sluice.dev -A` to find the subscriptions. Their reason is `SigningKeyMissing` or `HeaderNotReadable`, and the message of the first one contains the root key's id.",
-        'If the oldest root key was retired too early, remove `root.key.retired` from the Secret. Otherwise, restore the removed root key from your backup, using the same file name. After that, the subscriptions automatically resume.',
+        'If the oldest root key was retired too early, remove `root.key.retired` from the Secret. If a root key was removed, restore it from your backup using the same file name. The subscriptions then resume automatically.',
         "If you don't have a backup, partners need to rotate their signing secrets and set their header values again.",
       ],
     },
@@ -119,11 +119,11 @@ export const processes: AlertGroup = {
       severity: 'warning',
       summary: 'The certificate for {{ $labels.use }} expires in less than seven days.',
       impact:
-        'After that, connections fail. Without Redis, events are rejected and are not delivered. Without the mail server, invitations are not sent. Clients can no longer connect to ingress and the facade.',
+        'When the certificate has expired, connections fail. Without Redis, events are rejected and are not delivered. Without the mail server, invitations are not sent. Clients can no longer connect to ingress and the facade.',
       steps: [
         'Run `kubectl -n sluice-system get secrets --field-selector type=kubernetes.io/tls` to find the certificate unless it belongs to Redis or to the mail server.',
         'If the certificate is issued by cert-manager, run `kubectl -n sluice-system describe certificates` to find out why it has not been renewed.',
-        'Otherwise, replace the certificate. Sluice automatically reads its own certificates again within a few minutes. After Redis or the mail server has started using a new certificate, it can take up to ten minutes until the alert is resolved.',
+        'If it is not issued by cert-manager, replace the certificate yourself. Sluice automatically reads its own certificates again within a few minutes. After Redis or the mail server has started using a new certificate, it can take up to ten minutes until the alert is resolved.',
       ],
     },
     {
@@ -146,7 +146,7 @@ export const processes: AlertGroup = {
       for: '60m',
       severity: 'info',
       summary: 'Processes with different versions have been running for one hour.',
-      impact: 'There is no impact during an upgrade, because adjacent versions are compatible.',
+      impact: 'There is no impact during an upgrade because adjacent versions are compatible.',
       steps: [
         'Run `kubectl -n sluice-system rollout status deployment` to check the status of the upgrade. Complete the upgrade or roll it back.',
       ],
@@ -164,7 +164,7 @@ export const redis: AlertGroup = {
       severity: 'critical',
       summary: 'A process is not connected to Redis.',
       impact:
-        'If Redis is unavailable, ingress responds with 503, and events are not delivered. Events that ingress accepted with 202 are stored on disk. Delivery resumes automatically.',
+        'If Redis is unavailable, ingress responds with 503 and dispatchers do not deliver events. Events that ingress accepted with 202 are stored on disk. Delivery resumes automatically.',
       steps: [
         "On the process's host, run `redis-cli PING` with the address from `SLUICE_REDIS_URL` to check that Redis responds. Check the Redis log.",
         'With `appendfsync always`, Redis stops if the disk is full. Free up disk space, and start Redis again.',
@@ -180,7 +180,7 @@ export const redis: AlertGroup = {
       impact:
         'Deliveries are signed with the clock of the dispatcher, and receivers usually reject timestamps that are more than five minutes old. The facade uses its clock to check whether an access token is valid. The time of an event, retries, and retention depend on the Redis clock. While the clocks of Redis and of a dispatcher differ by more than an hour, this dispatcher does not remove expired events.',
       steps: [
-        'Run the query `sort_desc(abs(sluice_redis_clock_offset_seconds))`. If the result is about the same for all processes, the Redis clock is wrong. Otherwise, the clock of this process is wrong.',
+        'Run the query `sort_desc(abs(sluice_redis_clock_offset_seconds))`. If the result is about the same for all processes, the Redis clock is wrong. If it differs, the clock of this process is wrong.',
         'Check that a time service, such as chrony, is running on the machine with the wrong clock. After that, the alert is resolved automatically.',
       ],
     },
@@ -194,7 +194,7 @@ export const redis: AlertGroup = {
       impact: 'Failed work is delayed and retried automatically. Ingress may respond with 503.',
       steps: [
         'Run the query `sum by (reason) (rate(sluice_redis_command_errors_total[5m]))` to find the reason.',
-        'For the `memory` reason, see SluiceRedisMemoryHigh. For the `timeout` reason, see SluiceRedisSlow. The `unavailable` reason indicates a failover or a restart. The `refused` reason indicates a bug in Sluice or an unsupported Redis version, and the log contains the error.',
+        'For the `memory` reason, see SluiceRedisMemoryHigh. For the `timeout` reason, see SluiceRedisSlow. The `unavailable` reason indicates a failover or a restart. The `refused` reason indicates a bug in Sluice or an unsupported Redis version. The log contains the error.',
       ],
     },
     {
@@ -217,7 +217,7 @@ export const redis: AlertGroup = {
       severity: 'warning',
       summary: 'Redis uses more than 75 % of its memory.',
       impact:
-        'Accounts which store more than their share of the memory receive a 429 `storage_pressure` response, starting with the largest accounts. When the usage reaches 82 %, ingress rejects all events until the usage has dropped below 77 %. Stored events are still delivered.',
+        'Accounts that store more than their share of the memory receive a 429 `storage_pressure` response, starting with the largest accounts. When the usage reaches 82 %, ingress rejects all events until the usage has dropped below 77 %. Stored events are still delivered.',
       steps: [
         'Run the query `max(sluice_dispatcher_open_deliveries)` to check whether the number of open deliveries increases. Delivered events continue to use memory until their retention period ends.',
         'Increase the Redis memory (`maxmemory`), decrease `spec.retention` for the largest streams, or decrease the value of `SLUICE_QUEUE_MAX_BYTES`.',
@@ -245,7 +245,7 @@ export const redis: AlertGroup = {
       ].join(' or '),
       for: '1m',
       severity: 'critical',
-      summary: 'Redis has used 82 % of its memory, and ingress does not accept any events.',
+      summary: 'Ingress does not accept any events because Redis has used 82 % of its memory.',
       impact:
         'Producers receive a 503 response and need to retry. Stored events are routed and delivered using the remaining memory.',
       steps: [

@@ -12,8 +12,8 @@ import { publicIdField } from '../../../src/facade/contract/fields.ts';
 
 /** The sections of the reference, with their descriptions. */
 export const EVENT_TAGS = {
-  Production: 'Events that are delivered to the endpoints of partners.',
-  Sandbox: 'Events whose routing and retries are simulated without calling any endpoints.',
+  Production: 'Use this route to publish events that Sluice delivers to your partners.',
+  Sandbox: 'Use these routes to simulate the routing and the retries of events. Sluice does not call any endpoints.',
 } as const satisfies Readonly<Record<string, string>>;
 
 /** A route of the ingress role, with its documentation. */
@@ -101,7 +101,7 @@ export const EVENT_ROUTES: readonly EventRoute[] = [
     tag: 'Sandbox',
     summary: 'Retrieve the report of a run',
     description:
-      'Returns where each event of the run was routed. For each delivery, it also returns the expected and actual attempts with their headers. A run is kept for 24 hours after its first event. Waiting events are re-evaluated after you retrieve the run or add an event, so you can find the result in the next report. An event includes up to 100 integrations. Since a page contains up to 1,000 verdicts, it may include fewer events than `limit`.',
+      'Returns where each event of the run was routed. For each delivery, it also returns the expected and actual attempts with their headers. A run is kept for 24 hours after its first event. Retrieving the run or adding an event makes Sluice evaluate waiting events again. You can find the result in the next report. An event includes up to 100 integrations. Since a page contains up to 1,000 verdicts, it may include fewer events than `limit`.',
     parameters: OfRun,
     query: RunReportQuery,
     answer: { status: 200, description: 'The run along with a page of its events.', schema: RunReport },

@@ -105,10 +105,10 @@ export function renderEvents(): string {
     '# Publishing events',
     'Use this page to publish events and to test them in the sandbox before any partner receives them. To publish an event, send it to ingress together with an ingress key. You can find the path in `status.ingressPath` of the CatalogStream or in `ingressPath` of the REST API. The operator gives you the host:',
     '```http\nPOST /events/<workspace id>/orders HTTP/1.1\nAuthorization: Bearer <ingress key>\nContent-Type: application/json\nwebhook-id: order-1001\nx-sluice-event-type: order.created\nx-sluice-group-key: customer-42\n\n{"order": 1001}\n```',
-    'A `202` response means that the event is stored on disk. If you receive a 429, a 500, a 503, or no response at all, resend the event using the same id, so that it is stored only once. All errors are [problem documents](problems.md). To find out what happened to an event, see [Routing](routing.md#why-an-event-did-not-arrive).',
+    'A `202` response means that the event is stored on disk. If you receive a 429, a 500, a 503, or no response at all, resend the event using the same id. Sluice then stores it only once. All errors are [problem documents](problems.md). To find out what happened to an event, see [Routing](routing.md#why-an-event-did-not-arrive).',
     [
-      '**Ingress key**: You can send it as `Authorization: Bearer <key>` or as `x-api-key`. You can use it for all streams of the workspace and for the sandbox but not for `/waas`. To create one, use a [Secret](quickstart.md#4-publish-an-event) or the [REST API](rest.md#create-an-ingress-key).',
-      '**Body**: You can use any content type. [CloudEvents](cloudevents.md) can use binary or structured mode. All other bodies are treated as binary data and delivered with the content type that you send. If you use `curl -d`, specify `application/json`. The default is `application/x-www-form-urlencoded`.',
+      '**Ingress key**: You can send it as `Authorization: Bearer <key>` or as `x-api-key`. The key is valid for all streams of the workspace and for the sandbox. For `/waas`, you need an access token instead. To create one, use a [Secret](quickstart.md#4-publish-an-event) or the [REST API](rest.md#create-an-ingress-key).',
+      '**Body**: You can use any content type. [CloudEvents](cloudevents.md) can use binary or structured mode. All other bodies are treated as binary data and delivered with the content type that you send. If you send JSON using `curl -d`, specify `application/json` because curl sends `application/x-www-form-urlencoded` by default.',
       '**OpenAPI**: The OpenAPI 3.1 document is [events-openapi.json](events-openapi.json). You can also get it from ingress at `GET /openapi.json` without a key.',
     ]
       .map(line => `- ${line}`)
@@ -121,7 +121,7 @@ export function renderEvents(): string {
       ]),
     ),
     '## Rate limits',
-    'Operators can limit the number of events per second for an address, a key, a workspace, and an account ([Limits](limits.md#publishing)). An event uses one point of each limit for every 16 KiB of its body (rounded up). As a result, the largest event (256 KiB) uses 16 points. Beyond a limit, events are rejected with a 429 `rate_limited`. If you send `Content-Length`, they are rejected before their body is read. These headers describe the limit:',
+    'Operators can limit the number of events per second for an address, a key, a workspace, and an account ([Limits](limits.md#publishing)). An event uses one point of each limit for every 16 KiB of its body (rounded up). As a result, the largest event (256 KiB) uses 16 points. Beyond a limit, ingress rejects events with a 429 `rate_limited`. If you send `Content-Length`, it rejects them before it reads their body. These headers describe the limit:',
     table(
       ['Response header', 'Example', 'Meaning'],
       [
@@ -133,11 +133,11 @@ export function renderEvents(): string {
     ...document.tags.flatMap(tag => renderTag(document, tag, [])),
     '## Limitations of the sandbox',
     [
-      'The sandbox does not call endpoints. It cannot show how fast an endpoint responds or whether its address is allowed. It also ignores `maxPerSecond` and the circuit breaker. Events for a disabled endpoint are held as in production. You can see this in the report.',
+      'The sandbox does not call endpoints. It cannot show how fast an endpoint responds or whether its address is allowed. It also ignores `maxPerSecond` and the circuit breaker. Events for a disabled endpoint are held as in production. The report contains the reason in `heldBy`.',
       'A run reads the gate, subscriptions, and endpoints from production when it routes events or makes attempts. If you change one of them while a run is in progress, this change may only affect some of its events.',
       'Status 410 is reported as `disablesEndpoint`. After that, retries continue as if you had enabled the endpoint again.',
       'A run never waits for tokens. If your account has no tokens left, events are delivered in the sandbox but wait in production (`insufficient_tokens`). You can find the number of tokens that production would charge in the report.',
-      'Attempts are signed. The report does not include the signatures because the endpoint would accept them.',
+      'Attempts are signed. The report does not include the signatures because an endpoint would accept them.',
       `Each run is limited to ${SANDBOX_LIMITS.eventsOfRun.toLocaleString('en')} events and ${SANDBOX_LIMITS.deliveriesOfRun.toLocaleString('en')} deliveries. An event that isn't routed because of this limit has the \`run_full\` reason. In 24 hours, a workspace can create ${SANDBOX_LIMITS.runs.toLocaleString('en')} runs with a combined maximum of ${SANDBOX_LIMITS.events.toLocaleString('en')} events, ${SANDBOX_LIMITS.bytes / 1024 ** 2} MiB, and ${SANDBOX_LIMITS.deliveries.toLocaleString('en')} deliveries.`,
       'Production has priority. A dispatcher processes one run at a time using up to a quarter of its time. If a dispatcher crashes, another one continues the run after ten seconds. An ingress replica adds four events of a workspace at a time. It also creates one report at a time and waits for three times as long before the next one. If your request would wait for more than 5 seconds, or if 512 events or 16 reports are waiting, it is rejected with a 429.',
     ]

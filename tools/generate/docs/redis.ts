@@ -7,7 +7,7 @@ const SETTINGS: Row[] = [
   ['`appendonly yes`, `appendfsync always`', 'Required for accepted events to survive a restart or a power failure.'],
   [
     '`lazyfree-lazy-expire yes`, `lazyfree-lazy-server-del yes`',
-    'Otherwise, Redis may block for several seconds when freeing expired keys because some keys have millions of fields.',
+    'Without these settings, Redis may block for several seconds when freeing expired keys because some keys have millions of fields.',
   ],
   [
     '`maxmemory <bytes>`',
@@ -65,7 +65,7 @@ function usersSection(): string[] {
     'After that, set `SLUICE_REDIS_USERNAME` and `SLUICE_REDIS_PASSWORD_FILE` for each role or use [`redis.usersSecret`](install.md#redis-users) in the chart. You should restrict the default user as well.',
     'You can also use the first command to update existing users, which keeps their passwords. If the changelog says that the rules have changed, run it before an upgrade. If a user lacks a permission, the role reports `RedisAccessDenied` for one minute. You can find the command or key in `ACL LOG`.',
     "Roles are not allowed to use `CONFIG`, so they can't check the Redis [settings](#settings) and log a warning when they start. `ACL LOG` contains these attempts, `client|setinfo` with Redis 7.2 or later, and `readonly` and `readwrite` in a Redis Cluster with replicas. All of them are harmless.",
-    `Sentinels have their own users. You need to set \`SLUICE_REDIS_SENTINEL_USERNAME\` because each role otherwise uses its Redis user for Sentinels as well. These rules are sufficient: \`${SENTINEL_RULES}\`.`,
+    `Sentinels have their own users. You need to set \`SLUICE_REDIS_SENTINEL_USERNAME\` because without it, each role uses its Redis user for Sentinels as well. These rules are sufficient: \`${SENTINEL_RULES}\`.`,
     'Checking the rules takes about 0.2 µs of CPU time for each command (including those in scripts).',
   ];
 }
@@ -100,7 +100,7 @@ export function renderRedisSection(): string[] {
       '**`maxmemory-policy`**: If any master has a different policy, or a single server is a replica, roles are not ready. A role that has already started stays ready and reports `RedisUnsuitable`.',
       '**Lazy freeing**: Sluice itself enables it using `CONFIG SET`. Note that Redis forgets these settings when it restarts. If you use a managed service that does not allow `CONFIG SET`, enable both settings yourself, because roles are not ready without them.',
       '**`appendonly` and `appendfsync`**: If they have a different value, roles only log a warning.',
-      "**`CONFIG`**: If it isn't allowed at all, the settings can't be checked, and roles log a warning when they start.",
+      "**`CONFIG`**: If Redis does not allow it at all, roles can't check the settings. They log a warning when they start.",
     ]
       .map(line => `- ${line}`)
       .join('\n'),

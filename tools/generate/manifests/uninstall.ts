@@ -32,7 +32,7 @@ export function rolesOfUninstall(installation: Installation): readonly ShippedRo
       ...bound,
       namespace,
       description:
-        "Permission to take over the controller's Lease. Otherwise, the controller would add the finalizers again.",
+        "The permission to take over the controller's Lease, so that the controller does not add the finalizers again.",
       rules: LEASE_RULES,
     },
   ];

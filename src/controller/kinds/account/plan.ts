@@ -12,7 +12,7 @@ const reason = REASON.Account;
 
 /**
  * Returns the LimitReached condition. The condition is added when an account is close to a limit and is kept after
- * that. It is not set for any other account. The message contains the names of the limits, but not their usage. As a
+ * that. No other account has this condition. The message contains the names of the limits, but not their usage. As a
  * result, it is only written if a level has changed.
  */
 function limitReached({ reached, near }: LimitLevels, wasSet: boolean): DesiredCondition[] {

@@ -18,7 +18,7 @@ export function createShortages({ registry, exists, leads, onNews }: ShortagesDe
   const known = new Map<string, boolean>();
   new Gauge({
     name: 'sluice_controller_accounts_short',
-    help: 'The number of accounts with queues that are waiting for tokens. Only reported by the leader.',
+    help: 'The number of accounts with queues that are waiting for tokens. Only the leader reports it.',
     registers: [registry],
     collect() {
       for (const account of known.keys()) if (!exists(account)) known.delete(account);

@@ -27,7 +27,7 @@ type EffectiveReason = keyof typeof REASON.Activation.Effective;
 
 const EFFECTIVE_MESSAGE: Record<Exclude<EffectiveReason, 'RevokedElsewhere'>, string> = {
   Routing: 'events with this group key are routed to the integration',
-  IntegrationPending: 'the partner has not accepted the integration yet, so no events are routed',
+  IntegrationPending: 'no events are routed until the partner accepts the integration',
   Revoked: 'this activation is revoked',
   IntegrationClosed: 'the integration is closed',
 };

@@ -32,8 +32,8 @@ export function reconcilePair(context: Context, writer: ActivationStatusWriter) 
       return undefined;
     }
     const workspaceExists = caches.Workspace.store.get(namespace) !== undefined;
-    // A revoked pair is also closed without a workspace. Otherwise, it would be open when the workspace is created
-    // again.
+    // A revoked pair is also closed without a workspace. If it stayed open, it would also be open when the workspace is
+    // created again.
     if (!workspaceExists && isOpen(activations)) {
       const facts = { open: false, workspaceExists, state: undefined };
       return statuses.writeApplied(pair, activations, facts, signal);

@@ -68,8 +68,8 @@ function pairOf({ metadata, spec }: Cached<'Activation'>): Pair {
 }
 
 /**
- * Creates a function to remove Activations revoked through the REST API more than 30 days ago. Their gates are already
- * closed and will remain so.
+ * Creates a function to remove Activations revoked through the REST API more than 30 days ago. The gates of these
+ * Activations are already closed. Removing the objects does not open them.
  */
 export function removeRevoked({ caches, readPair, remove, wallMs }: RemovalDeps) {
   /** When an object should next be read from the API server, by UID. */
@@ -114,7 +114,8 @@ export function removeRevoked({ caches, readPair, remove, wallMs }: RemovalDeps)
         continue;
       }
       signal.throwIfAborted();
-      // This may have changed while others were being removed. For example, the workspace may have been paused.
+      // Check the Activation again because it may have changed while others were removed. For example, the workspace
+      // may have been paused.
       if (!isCandidate(activation, nowMs)) continue;
       const pair = pairOf(activation);
       const objects = await readPair(pair);

@@ -47,7 +47,7 @@ describe('a block', () => {
     [{ targetExists: false }, 'Package sales does not exist in namespace acme yet', 'spec.target'],
   ])('the message for %j names what may be wrong, and says that nothing is blocked', (change, words, field) => {
     const { message } = planBlock({ ...facts, ...change }).conditions[0] ?? {};
-    expect(message).toContain(`${words}, so nothing is blocked`);
+    expect(message).toContain(`${words}. Until it does, nothing is blocked`);
     expect(message).toContain(`check ${field} and the namespace`);
   });
 

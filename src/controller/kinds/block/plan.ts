@@ -33,7 +33,7 @@ export function planBlock(facts: BlockFacts): Outcome<BlockStatus> {
     const [what, field] = facts.integrationExists
       ? [`${target.kind} ${target.name}`, 'spec.target']
       : [`integration ${integration}`, 'spec.integration'];
-    const message = `${what} does not exist in namespace ${namespace} yet, so nothing is blocked. Create it, or check ${field} and the namespace`;
+    const message = `${what} does not exist in namespace ${namespace} yet. Until it does, nothing is blocked. Create it, or check ${field} and the namespace`;
     const enforced = {
       type: condition.Enforced,
       status: 'Unknown',
@@ -50,7 +50,7 @@ export function planBlock(facts: BlockFacts): Outcome<BlockStatus> {
         type: condition.Enforced,
         status: 'True',
         reason: reason.Enforced.Enforced,
-        message: 'no events of the target are routed to the integration, and events in the inbox are held',
+        message: 'no events of the target are routed to the integration. Events in the inbox are held',
       },
     ],
   };

@@ -6,7 +6,7 @@ import { type KeySource, keysFrom } from '../../engine/keyed-controller.ts';
 
 /**
  * Returns the sources for Block keys. A Block is enqueued when its workspace, its integration, or its target is created
- * or deleted. It is also enqueued when the finalizer is added to its target.
+ * or deleted. A Block is also enqueued when the finalizer is added to its target.
  */
 export function blockSources(caches: Caches): readonly KeySource[] {
   const blocksBy = (index: 'integration' | 'target', entry: string) =>

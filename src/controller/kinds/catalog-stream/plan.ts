@@ -29,7 +29,7 @@ function statusOf({ namespace, name }: StreamFacts): NonNullable<Outcome<Catalog
 
 const DEPRECATED =
   'the stream is not in the catalog and does not accept new subscriptions. To publish it, set spec.public to true';
-const DELETED = 'the stream is being deleted, so it is not in the catalog and does not accept new subscriptions';
+const DELETED = 'the stream is not in the catalog and does not accept new subscriptions because it is being deleted';
 
 /** Returns the Published condition. @param withdrawn the message if the stream is not in the catalog */
 function publication(

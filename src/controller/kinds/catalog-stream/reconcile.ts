@@ -66,8 +66,8 @@ async function isNamespaceGoing({ caches, client }: Context, name: string): Prom
 }
 
 /**
- * Returns true if a stream which is being deleted must be kept during a pause because it has undelivered events. They
- * are delivered during the pause, but would be lost after it.
+ * Returns true if a stream which is being deleted must be kept during a pause because it has undelivered events. These
+ * events are delivered during the pause. After it, they would be lost.
  */
 export function holdsEvents(context: Context) {
   return async ({ metadata, spec }: Cached<'CatalogStream'>): Promise<boolean> => {

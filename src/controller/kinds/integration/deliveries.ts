@@ -18,8 +18,8 @@ export interface Deliveries {
 }
 
 /**
- * Creates a store for deliveries which will be added to the status of their integration. Its content is lost when the
- * process exits. In this case, all invitations without a `sentAt` will be resent using the same token.
+ * Creates a store for deliveries which will be added to the status of their integration. The store loses its content
+ * when the process exits. In this case, all invitations without a `sentAt` will be resent using the same token.
  */
 export function createDeliveries(): Deliveries {
   const known = new Map<string, InvitationId & { readonly delivery: Delivery }>();

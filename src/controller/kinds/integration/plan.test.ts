@@ -34,8 +34,8 @@ describe('integration', () => {
   });
 
   test.each([
-    ['Active', 'the routes are applied, and the integration is active'],
-    ['Declined', 'the routes are applied, and the integration is declined'],
+    ['Active', 'the routes are applied. The integration is active'],
+    ['Declined', 'the routes are applied. The integration is declined'],
   ] as const)('the message of %s is a sentence', (state, message) => {
     expect(planIntegration({ ...facts, state }).conditions[0]?.message).toBe(message);
   });

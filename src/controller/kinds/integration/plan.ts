@@ -26,16 +26,16 @@ export interface IntegrationFacts {
 }
 
 const ACCEPTED_MESSAGE = {
-  Pending: 'the partner has not accepted the invitation yet, so no events are routed',
+  Pending: 'no events are routed until the partner accepts the invitation',
   Declined: 'the partner declined the invitation',
   Expired: 'the invitation has expired. To invite the partner again, create a new Integration',
   Revoked: 'the producer revoked the integration',
 } as const;
 
 /**
- * Returns the Admitted condition. It shows whether the receiving workspace has agreed. Only set while the integration
- * is Active. To prevent producers from finding out which workspaces exist, a workspace that doesn't exist results in
- * the same condition as one that doesn't subscribe.
+ * Returns the Admitted condition. The condition shows whether the receiving workspace has agreed. Only set while the
+ * integration is Active. To prevent producers from finding out which workspaces exist, a workspace that doesn't exist
+ * results in the same condition as one that doesn't subscribe.
  */
 function admission({ state, accepted, workspace, subscribed }: IntegrationFacts): DesiredCondition[] {
   if (state !== 'Active') return [];
@@ -54,7 +54,7 @@ function admission({ state, accepted, workspace, subscribed }: IntegrationFacts)
     const message = `workspace ${workspace} has a Subscription that uses this integration`;
     return [{ type, status: 'True', reason: reason.Admitted.Subscribed, message }];
   }
-  const message = `workspace ${workspace} does not have a Subscription that uses this integration, so no events are routed. Check the name in spec.workspace, or ask the partner to subscribe`;
+  const message = `workspace ${workspace} does not have a Subscription that uses this integration. Until it does, no events are routed. Check the name in spec.workspace, or ask the partner to subscribe`;
   return [{ type, status: 'False', reason: reason.Admitted.WorkspaceNotAdmitting, message }];
 }
 
@@ -96,7 +96,7 @@ export function planIntegration(facts: IntegrationFacts): Outcome<IntegrationSta
         type: condition.Ready,
         status: 'True',
         reason: ready,
-        message: `the routes are applied, and the integration is ${state.toLowerCase()}`,
+        message: `the routes are applied. The integration is ${state.toLowerCase()}`,
       },
       accepted,
       ...admission(facts),

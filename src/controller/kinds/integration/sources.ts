@@ -22,8 +22,8 @@ function fromNamespaces(caches: Caches): KeySource {
 
 /**
  * Returns the sources for integration keys. An integration is enqueued when its workspace is created or deleted, or
- * when the owner of its namespace changes. It is also enqueued when a Subscription is created or deleted in the
- * receiving workspace.
+ * when the owner of its namespace changes. An integration is also enqueued when a Subscription is created or deleted in
+ * the receiving workspace.
  */
 export function integrationSources(caches: Caches): readonly KeySource[] {
   return [
@@ -56,16 +56,16 @@ function invitationFields(integration: Cached<'Integration'> | undefined): strin
 }
 
 /**
- * Returns the sources for invitations. They use the same keys as integrations. An invitation is enqueued if it might
- * have to be sent, if its Secret or another Secret with the same name was changed or deleted, if its workspace was
- * paused or resumed, or if the limit of its account has changed. It is not enqueued after a failed attempt, because it
- * has to wait for the backoff.
+ * Returns the sources for invitations. The sources yield the keys of integrations. An invitation is enqueued if it
+ * might have to be sent, if its Secret or another Secret with the same name was changed or deleted, if its workspace
+ * was paused or resumed, or if the limit of its account has changed. An invitation is not enqueued after a failed
+ * attempt because it has to wait for the backoff.
  */
 export function invitationSources(caches: Caches, policy: LimitPolicy): readonly KeySource[] {
   const mailsOf = (account: Cached<'Account'> | undefined) =>
     account && limitsOf(account.spec, policy).invitationMailsPerDay;
   return [
-    // It may now be possible to send the emails that were waiting for the limit of the account.
+    // When the limit of an account changes, emails that were waiting for it may be sent.
     keysFrom(caches.Account, (old, current) =>
       old === undefined || current === undefined || mailsOf(old) === mailsOf(current)
         ? []

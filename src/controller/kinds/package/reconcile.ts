@@ -26,8 +26,8 @@ export function reconcilePackage(context: Pick<Context, 'caches' | 'tenants'>) {
 }
 
 /**
- * Waits until no Block refers to the package. Otherwise, deleting the package could accidentally lift a block. Does not
- * wait if the namespace is being deleted. Packages do not have any data in Redis.
+ * Waits until no Block refers to the package. Without this wait, deleting the package could lift a block by accident.
+ * Does not wait if the namespace is being deleted. Packages do not have any data in Redis.
  */
 export function finalizePackage(context: Pick<Context, 'caches' | 'client'>) {
   return async (pkg: Cached<'Package'>): Promise<Finalization<PackageStatus>> => {

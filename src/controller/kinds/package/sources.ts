@@ -5,7 +5,7 @@ import { type KeySource, keysFrom } from '../../engine/keyed-controller.ts';
 
 /**
  * Returns the sources for package keys. A package is enqueued when its workspace or one of its streams is created or
- * deleted. It is also enqueued when a Block referring to it is created, deleted, or marked for deletion.
+ * deleted. A package is also enqueued when a Block referring to it is created, deleted, or marked for deletion.
  */
 export function packageSources(caches: Caches): readonly KeySource[] {
   const withStream = (stream: string) =>

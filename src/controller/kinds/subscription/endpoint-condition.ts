@@ -123,7 +123,7 @@ export function endpointEvents(facts: EndpointFacts): EventNote[] {
     notes.push({
       type: 'Normal',
       reason: 'EndpointEnabled',
-      message: 'the endpoint is enabled again, and waiting events are sent',
+      message: 'the endpoint is enabled again. Sluice sends the waiting events',
     });
   }
   const [failing] = failingCondition(facts);

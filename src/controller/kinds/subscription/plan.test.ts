@@ -91,7 +91,7 @@ describe('subscription', () => {
     const about = 'header Authorization, Secret orders-endpoint, key token';
     const verdict = { ready: 'Admitted', live: 'WaitingForSecret', detail: 'key_missing', about } as const;
     expect(planSubscription({ ...facts, verdict }).conditions.at(-1)?.message).toBe(
-      'a header of the endpoint does not have a value yet, and events are kept in the inbox: the Secret does not contain this key (header Authorization, Secret orders-endpoint, key token)',
+      'events are kept in the inbox because a header of the endpoint does not have a value yet: the Secret does not contain this key (header Authorization, Secret orders-endpoint, key token)',
     );
   });
 
@@ -108,7 +108,7 @@ describe('subscription', () => {
       status: 'False',
       reason: 'SigningKeyMissing',
       message:
-        'the signing secret cannot be derived, and events are kept in the inbox: the root key for the current or the previous secret is missing. Ask the operator to restore the file (SLUICE_ROOT_KEY_FILE), or rotate the signing secret until both secrets are derived from an existing root key (root key AAAAAAAAAA)',
+        'events are kept in the inbox because the signing secret cannot be derived: the root key for the current or the previous secret is missing. Ask the operator to restore the file (SLUICE_ROOT_KEY_FILE), or rotate the signing secret until both secrets are derived from an existing root key (root key AAAAAAAAAA)',
     });
   });
 
@@ -116,7 +116,7 @@ describe('subscription', () => {
     const about = 'header Authorization';
     const verdict = { ready: 'Admitted', live: 'HeaderNotReadable', detail: 'seal_not_opened', about } as const;
     expect(planSubscription({ ...facts, verdict }).conditions.at(-1)?.message).toBe(
-      'a header of the endpoint cannot be decrypted, and events are kept in the inbox: its valueSealed was encrypted for another Subscription, header, or host, or with a root key that is missing on the controller. Set the value again using the REST API or replace valueSealed with value or valueFrom (header Authorization)',
+      'events are kept in the inbox because a header of the endpoint cannot be decrypted: its valueSealed was encrypted for another Subscription, header, or host, or with a root key that is missing on the controller. Set the value again using the REST API or replace valueSealed with value or valueFrom (header Authorization)',
     );
   });
 

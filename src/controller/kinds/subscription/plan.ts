@@ -78,11 +78,11 @@ const LIVE_MESSAGE: Record<SubscriptionVerdict['live'], string> = {
   Blocked:
     'routing is paused because the producer blocks the stream. Events are kept until their retention period ends',
   Suspended: 'routing is paused because suspended is true. Events are kept until their retention period ends',
-  EndpointDisabled: 'the endpoint is disabled, and events are kept in the inbox',
-  EndpointRefused: 'the endpoint is not allowed, and events are kept in the inbox',
-  WaitingForSecret: 'a header of the endpoint does not have a value yet, and events are kept in the inbox',
-  HeaderNotReadable: 'a header of the endpoint cannot be decrypted, and events are kept in the inbox',
-  SigningKeyMissing: 'the signing secret cannot be derived, and events are kept in the inbox',
+  EndpointDisabled: 'events are kept in the inbox because the endpoint is disabled',
+  EndpointRefused: 'events are kept in the inbox because the endpoint is not allowed',
+  WaitingForSecret: 'events are kept in the inbox because a header of the endpoint does not have a value yet',
+  HeaderNotReadable: 'events are kept in the inbox because a header of the endpoint cannot be decrypted',
+  SigningKeyMissing: 'events are kept in the inbox because the signing secret cannot be derived',
   SpecRefused:
     'routing is paused because the spec contains a value that cannot be applied. Events are kept until their retention period ends. Change the value',
   InsufficientTokens:
@@ -95,8 +95,7 @@ const DETAIL_MESSAGE: Readonly<Record<string, string>> = {
     'its address is neither public nor in a network allowed by the operator (SLUICE_ALLOWED_NETWORKS), or it is in a network refused by the operator (SLUICE_REFUSED_NETWORKS). Use a different address, or contact the operator',
   port_refused:
     'its port is not allowed by the operator (SLUICE_ALLOWED_PORTS). Use a different port, or contact the operator',
-  plain_http_refused:
-    'http is only allowed for addresses in allowed networks, and not for host names. Use https instead',
+  plain_http_refused: 'http is only allowed for addresses in allowed networks. Use https for host names',
   secret_missing:
     'the Secret does not exist in this namespace, or its type is for credentials of the cluster or of Sluice. Create a Secret of type Opaque',
   key_missing: 'the Secret does not contain this key',
@@ -143,8 +142,8 @@ function rotation(facts: SubscriptionFacts): SubscriptionStatus['signing'] {
 }
 
 /**
- * Adds the root key ids to a secret from an earlier version that did not store them. Otherwise, the secret would
- * silently change if a different key became the oldest key.
+ * Adds the root key ids to a secret from an earlier version that did not store them. Without an id, the secret would
+ * silently change when a different key becomes the oldest one.
  */
 function pinned({ signing, oldestKey }: SubscriptionFacts): SubscriptionStatus['signing'] {
   if (signing?.salt === undefined || signing.key !== undefined) return signing;

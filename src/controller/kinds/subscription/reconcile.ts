@@ -20,8 +20,8 @@ import { ensureSalt } from './salt.ts';
 import { mirrorSigningSecret } from './signing-secret.ts';
 
 /**
- * Returns true if the producer has granted the integration to this workspace. Otherwise, the status must not include
- * any information about the producer.
+ * Returns true if the producer has granted the integration to this workspace. If it returns false, the status must not
+ * include any information about the producer.
  */
 function isGranted({ caches }: Context, { metadata, spec }: Cached<'Subscription'>): boolean {
   const integration = caches.Integration.store.get(`${spec.producer}/${spec.integration}`)?.spec;
@@ -109,8 +109,9 @@ export function reconcileSubscription(
 }
 
 /**
- * Finalizes a subscription which is being deleted. Its routes are closed first. The Delete policy then removes waiting
- * events immediately, whereas with Retain the producer can look up their state until their retention ends.
+ * Finalizes a subscription which is being deleted. The routes of the subscription are closed first. The Delete policy
+ * then removes waiting events immediately, whereas with Retain the producer can look up their state until their
+ * retention ends.
  */
 export function finalizeSubscription(context: Context) {
   return async (subscription: Cached<'Subscription'>): Promise<Finalization<SubscriptionStatus>> => {

@@ -6,7 +6,7 @@ import { fromFreedNames } from '../refused-secret.ts';
 
 /**
  * Returns the sources for Subscription keys. A Subscription is enqueued when its mirrored Secret is changed or deleted.
- * It is also enqueued when another Secret with the same name is deleted.
+ * A Subscription is also enqueued when another Secret with the same name is deleted.
  */
 export function subscriptionSources(caches: Caches): readonly KeySource[] {
   return [fromFreedNames(caches, 'Subscription', signingSecretName), keysFrom(caches.signingSecrets, ownersOf)];

@@ -13,7 +13,7 @@ export interface WorkspaceFacts {
    * workspace.
    */
   readonly namespace: 'adopted' | 'foreign' | 'terminating';
-  /** This installation's name. Defaults to the default one. */
+  /** The name of this installation. Defaults to the one without a name. */
   readonly instance?: string;
   /** The installation specified by the label of a foreign namespace. Defaults to the default one. */
   readonly namespaceInstance?: string | undefined;
@@ -43,7 +43,7 @@ export function reachability(facts: Pick<WorkspaceFacts, 'dataPlaneAway' | 'data
   const reasons = REASON.Workspace.DataPlaneReachable;
   if (facts.dataPlaneAway) {
     const message =
-      'Redis has not responded for one minute, so events are not accepted and changes are delayed. Check that Redis is running and reachable';
+      'Redis has not responded for one minute. Until it does, events are not accepted and changes are delayed. Check that Redis is running and reachable';
     return [{ type, status: 'False', reason: reasons.RedisUnavailable, message }];
   }
   if (facts.dataPlaneReachable === undefined) return [];

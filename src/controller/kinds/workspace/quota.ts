@@ -7,7 +7,7 @@ import { RESOURCE_QUOTAS } from '../../../kube/resource.ts';
 import type { Logger } from '../../../telemetry/log.ts';
 import { type Controller, createKeyedController, type KeyedControllerOptions } from '../../engine/keyed-controller.ts';
 
-/** The limits by resource, such as `count/activations.sluice.dev`. These are Kubernetes quantities. */
+/** The limits by resource, such as `count/activations.sluice.dev`. The values are Kubernetes quantities. */
 export type Quota = Readonly<Record<string, string>>;
 
 /** WorkspaceQuotas writes quotas into the workspace namespaces. */

@@ -9,8 +9,8 @@ import {
 import { type KeySource, keysFrom } from '../../engine/keyed-controller.ts';
 
 /**
- * Returns the sources for workspace keys. A workspace is enqueued when its account or its namespace changes. It is also
- * enqueued when a stream is created or deleted in its namespace.
+ * Returns the sources for workspace keys. A workspace is enqueued when its account or its namespace changes. A
+ * workspace is also enqueued when a stream is created or deleted in its namespace.
  */
 export function workspaceSources(caches: Caches): readonly KeySource[] {
   return [

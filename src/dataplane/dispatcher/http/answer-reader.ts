@@ -13,10 +13,10 @@ const PART_BYTES = 16;
 
 const START = 'HTTP/1.';
 const STATUS_LINE = /^HTTP\/1\.([01]) (\d{3})(?: [^\r]*)?$/;
-/** The value must not start with a blank. Otherwise, a line of blanks could be split in a quadratic number of ways. */
+/** The value must not start with a blank because a line of blanks could then be split in a quadratic number of ways. */
 const FIELD = /^([!#$%&'*+.^_`|~0-9A-Za-z-]+):[\t ]*((?:[\x21-\x7e\x80-\xff][\t\x20-\x7e\x80-\xff]*)?)$/;
 const LENGTH = /^\d{1,19}[\t ]*$/;
-/** This has up to 48 bits and is followed by extensions. */
+/** Matches the size of a chunk, which has up to 48 bits and is followed by extensions. */
 const CHUNK_SIZE =
   /^([0-9A-Fa-f]{1,12})(?:;(?=[^;])[!#$%&'*+.^_`|~0-9A-Za-z-]*(?:=(?:[!#$%&'*+.^_`|~0-9A-Za-z-]*|"(?:[\t\x20\x21\x23-\x5b\x5d-\x7e\x80-\xff]|\\[\t\x20-\x7e\x80-\xff])*"))?)*$/;
 const LAST_CODING_IS_CHUNKED = /(?:^|,)[\t ]*chunked[\t ]*$/i;
@@ -38,13 +38,13 @@ export interface AnswerEvents {
    * `allowedOrigin` is the value of `WebHook-Allowed-Origin`.
    */
   readonly onHead: (status: number, retryAfter: string | undefined, allowedOrigin: string | undefined) => void;
-  /** Called with parts of the body. They are views of a buffer which will be reused. */
+  /** Called with parts of the body. The parts are views of a buffer that will be reused. */
   readonly onBody: (part: Buffer) => void;
 }
 
 /**
- * `more` means that there is more data for this response. `end` means that the response is complete. Otherwise, this is
- * the reason why it is not possible to read any more of it.
+ * `more` means that there is more data for this response. `end` means that the response is complete. Any other value is
+ * the reason why no more of the response can be read.
  */
 export type Progress = 'more' | 'end' | 'invalid_response' | 'headers_too_large';
 
@@ -139,9 +139,9 @@ function idleMsOf({ minor, connection, keepAlive }: Head): number | undefined {
 }
 
 /**
- * Creates a reader for the responses on a connection (RFC 9112), one after the other. It is stricter than the RFC: a
- * response that a proxy and a client could interpret differently is an invalid response. If there are any bytes after
- * the end of a response, they don't belong to a request, and we must not use the connection again.
+ * Creates a reader for the responses on a connection (RFC 9112), one after the other. The reader is stricter than the
+ * RFC: a response that a proxy and a client could interpret differently is an invalid response. If there are any bytes
+ * after the end of a response, they don't belong to a request, and we must not use the connection again.
  */
 export function createAnswerReader(): AnswerReader {
   let events: AnswerEvents;

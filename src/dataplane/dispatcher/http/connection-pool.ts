@@ -66,18 +66,18 @@ const IDLE_CONNECTIONS = 1_024;
 const LEAVE_MS = 1_000;
 
 /**
- * The maximum time for which a connection is used. Otherwise, a busy endpoint would keep its address after its name has
- * another one.
+ * The maximum time for which a connection is used. Without this limit, a busy endpoint would keep its address after its
+ * name has another one.
  */
 const CONNECTION_MS = 60_000;
 /**
  * Some servers close the connection after each response without announcing it. A request that is sent in this moment is
- * lost. If a connection was closed within this time after a response, the connections of its origin are therefore not
- * used again for a minute.
+ * lost. If a server closes a connection within this time after a response, the pool uses no connection of this origin a
+ * second time for a minute.
  */
 const CLOSED_WITHIN_MS = 100;
 const CLOSES_MS = 60_000;
-/** These are no signs of a server that closes its connections. */
+/** Failures that do not mean that the server has closed the connection. */
 const CLOSED_BY_US: ReadonlySet<ExchangeFailure> = new Set(['aborted', 'headers_too_large', 'invalid_response']);
 
 interface Entry extends PooledConnection {

@@ -76,7 +76,7 @@ function write(socket: Socket, { head, body }: Exchange): void {
     socket.uncork();
     return;
   }
-  // TLS encrypts the bytes later. Otherwise, the kernel usually takes all of them at once.
+  // TLS encrypts the bytes later. Without TLS, the kernel usually takes all of them at once.
   const isShared = !(socket instanceof TLSSocket);
   const request = isShared ? shared.subarray(0, bytes) : Buffer.allocUnsafe(bytes);
   request.write(head, 'latin1');
@@ -86,11 +86,11 @@ function write(socket: Socket, { head, body }: Exchange): void {
 }
 
 /**
- * Creates a connection. It will be opened by its first request. We never repeat a request, because a server that has
+ * Creates a connection. The first request opens the connection. We never repeat a request, because a server that has
  * closed the connection may have processed it.
  *
  * @param onLost this is called once if the connection has failed or was closed by the server, even if there is no
- * request. It is not called after `destroy`
+ *   request. Not called after `destroy`
  */
 export function createConnection(
   connect: Connect,
@@ -137,7 +137,7 @@ export function createConnection(
       return;
     }
     const progress = reader.read(bytes);
-    // It is possible that the connection was destroyed by one of these functions.
+    // One of the callbacks may have destroyed the connection.
     if (isOver || progress === 'more') return;
     if (progress !== 'end') return fail(progress);
     isAnswered = true;

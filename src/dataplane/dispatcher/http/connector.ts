@@ -4,7 +4,7 @@ import type { NetworkPolicy } from '../../../core/delivery/network.ts';
 import { connectToFirst } from './first-address.ts';
 import { createNameLookup, type ResolveName } from './name-lookup.ts';
 
-/** The reason for a connection failure. These values also appear in attempt results. */
+/** The reason for a connection failure. The results of attempts contain the same values. */
 export type ConnectFailure =
   | 'address_refused'
   | 'dns_failed'
@@ -57,8 +57,8 @@ const CHECKED_MS = 60 * 60_000;
 
 /**
  * The maximum number of secrets and session tickets of a connection. A handshake creates up to five secrets, and
- * servers usually send up to four tickets. Each key update creates another secret. These messages contain no data, so
- * nothing else limits them, but each of them takes 10 to 20 µs.
+ * servers usually send up to four tickets. Each key update creates another secret. Each of these messages takes 10 to
+ * 20 µs. They contain no data, so nothing else limits them.
  */
 const TLS_MESSAGES_MAX = 64;
 
@@ -84,9 +84,9 @@ function reasonOf(error: unknown): ConnectFailure {
 
 /**
  * Creates a connector that opens a TCP connection before starting TLS on top. We need two steps for this, because
- * `tls.connect` does not support a block list. The block list is checked against the address the socket actually
- * connects to, and therefore covers every spelling of an address, every DNS answer, and names that resolve differently
- * the second time. Addresses that are refused are also removed during the lookup, so that it is still possible to use a
+ * `tls.connect` does not support a block list. The socket checks the block list against the address that it actually
+ * connects to. This covers every spelling of an address, every DNS answer, and names that resolve differently the
+ * second time. Addresses that are refused are also removed during the lookup, so that it is still possible to use a
  * name if it has other addresses.
  *
  * @param connectTimeoutMs limit for name lookup, TCP, and TLS together

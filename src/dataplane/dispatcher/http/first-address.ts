@@ -2,8 +2,8 @@ import type { LookupAddress } from 'node:dns';
 import { type BlockList, isIP, type LookupFunction, connect as netConnect, type Socket } from 'node:net';
 
 /**
- * The time for which an address is tried alone (RFC 8305, 5). Its connection is kept after that, because the address
- * may only be far away.
+ * The time for which an address is tried alone (RFC 8305, 5). After that, the connection to this address is kept
+ * because the address may only be far away.
  */
 const ALONE_MS = 250;
 /** The maximum number of addresses to try for a connection. */

@@ -13,8 +13,8 @@ import { type ResolverConfig, readResolverConfig } from './resolver-config.ts';
  */
 const QUERY = { timeout: 1_000, maxTimeout: 1_000, tries: 4 };
 /**
- * The maximum time for all name servers and search domains of a name. Otherwise, each of them would add its own 4 s,
- * and the attempt would end with `connect_timeout` before the lookup has failed.
+ * The maximum time for all name servers and search domains of a name. Without this limit, each of them would add its
+ * own 4 s. The attempt would then end with `connect_timeout` before the lookup has failed.
  */
 const LOOKUP_MS = 4_500;
 /** The time to wait for the other address family once there are addresses of the preferred one (RFC 8305, 3). */
@@ -150,8 +150,8 @@ export function createNameResolver(
 }
 
 /**
- * Creates a `lookup` function that can be used for `net.connect`. It only returns addresses that are allowed by the
- * policy. Concurrent lookups for the same name share one request. Since we don't cache addresses, a change to the
+ * Creates a `lookup` function that can be used for `net.connect`. The function only returns addresses that the policy
+ * allows. Concurrent lookups for the same name share one request. Since we don't cache addresses, a change to the
  * address of an endpoint takes effect immediately.
  */
 export function createNameLookup(policy: NetworkPolicy, resolveName = createNameResolver()): LookupFunction {

@@ -2,8 +2,8 @@ import { isHeaderValue } from '../../../core/delivery/header-value.ts';
 
 const NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
 /**
- * The headers that determine where a request ends, or what should be done with the connection. They aren't for callers
- * to set.
+ * The headers that determine where a request ends, or what should be done with the connection. Callers must not set
+ * these headers.
  */
 const OWN =
   /^(?:connection|content-length|expect|host|http2-settings|keep-alive|proxy-connection|te|trailer|transfer-encoding|upgrade)$/i;

@@ -34,9 +34,9 @@ export interface OverShare {
 /** The shares of the memory of a single master. */
 export interface Shares {
   /**
-   * If an event of the stream should be refused, this returns the reason. Otherwise, it returns undefined.
-   * `stream.bytes` should be up to date. It is used instead of the number that was recorded, so that a stream can't
-   * exceed its share unnoticed if its dispatcher does not exist any more.
+   * Returns the reason why an event of the stream should be refused, or undefined if it should be accepted.
+   * `stream.bytes` should be up to date. This number is used instead of the recorded one, so that a stream
+   * can't exceed its share unnoticed if its dispatcher does not exist any more.
    */
   readonly findExcess: (stream: StoredStream) => OverShare | undefined;
 }
@@ -53,10 +53,10 @@ const nameOf = ({ tenant, queue }: StoredStream) => `${tenant}/${queue}`;
 /**
  * Computes the shares for a master which is under pressure.
  *
- * The memory for events is the memory below the stop ratio that is not used by anything else. It is divided evenly
- * among the accounts with stored events. The refused size falls from the size of the largest account (at the pressure
- * ratio) to the share (at the stop ratio), by equal factors, which ensures that the largest accounts are refused first,
- * and that an account is never refused if it is within its share.
+ * The memory for events is the memory below the stop ratio that is not used by anything else. This memory is divided
+ * evenly among the accounts with stored events. The refused size falls from the size of the largest account (at the
+ * pressure ratio) to the share (at the stop ratio), by equal factors, which ensures that the largest accounts are
+ * refused first, and that an account is never refused if it is within its share.
  */
 export function computeShares(
   streams: readonly StoredStream[],

@@ -37,7 +37,7 @@ export interface MemoryStop {
   readonly refusalOf: (stream: StoredStream) => MemoryRefusal | undefined;
   /**
    * Checks the memory immediately, and then after each interval. This resolves when all masters have been checked, or
-   * have failed to reply. It never rejects.
+   * have failed to reply. The promise never rejects.
    */
   readonly start: () => Promise<void>;
   readonly stop: () => void;
@@ -76,7 +76,8 @@ type StoredStreams = Awaited<ReturnType<MemorySource['readStored']>>;
 
 /**
  * Creates the check for the memory. Each master is checked on its own, so that one that doesn't reply does not delay
- * the others. Its current state is kept, since every ingest call detects whether Redis is available anyway.
+ * the others. The last state of such a master is kept because every ingest call detects whether Redis is available
+ * anyway.
  */
 export function createMemoryStop(options: {
   readonly source: MemorySource;
@@ -164,7 +165,7 @@ export function createMemoryStop(options: {
     }
   }
 
-  /** Computes the shares for a master if it is under pressure. Otherwise, the stored bytes are not read. */
+  /** Computes the shares for a master if it is under pressure. For any other master, the stored bytes are not read. */
   async function divide(name: string, readOnce: () => Promise<void>): Promise<void> {
     const pressedMemory = () => {
       const memory = memories.get(name);

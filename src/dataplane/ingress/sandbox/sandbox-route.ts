@@ -153,7 +153,7 @@ export function createSandboxRoute(
         const seconds = Math.max(1, Math.ceil((outcome.untilMs - options.nowMs()) / 1_000));
         return answers.sendProblem(reply, startedMs, 'sandbox_spent', { headers: { 'retry-after': `${seconds}` } });
       }
-      // The copy of the queue has changed between the two steps. It will be recreated by the next attempt.
+      // The copy of the queue has changed between the two steps. The next attempt creates the copy again.
       case 'STALE':
       case 'CLOSED':
       case 'GONE':

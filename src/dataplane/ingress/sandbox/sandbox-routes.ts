@@ -12,8 +12,8 @@ import { createSandboxRoute, type SandboxDesk } from './sandbox-route.ts';
 import { createSandboxTurns, OF_EVENTS, OF_REPORTS } from './sandbox-turns.ts';
 
 /**
- * Creates all routes of the sandbox. They use separate metrics, memory, and responses, which ensures that production is
- * not affected by the sandbox.
+ * Creates all routes of the sandbox. The routes use separate metrics, memory, and responses, so that the sandbox does
+ * not affect production.
  */
 export function createSandboxRoutes(sandbox: SandboxDesk): AddRoutes {
   return ({ app, registry, endsConnection, ...shared }) => {

@@ -32,8 +32,8 @@ export const TOO_MANY = {
 /** SandboxTurns decides when a call of the sandbox is made, so that it does not delay the events of others. */
 export interface SandboxTurns {
   /**
-   * Makes a call when it is the turn of the workspace. If this does not happen, returns the reason. It is 'aborted' if
-   * the client has disconnected while waiting.
+   * Makes a call when it is the turn of the workspace. If this does not happen, returns the reason. The reason is
+   * 'aborted' if the client has disconnected while waiting.
    */
   readonly run: <T>(workspace: string, response: ServerResponse, call: () => Promise<T>) => Promise<T | NoTurn>;
 }

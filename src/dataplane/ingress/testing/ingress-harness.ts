@@ -20,8 +20,8 @@ interface Answer {
 }
 
 /**
- * Starts an ingress that can be used for tests. It has a separate port, a store in memory, and a clock that is only
- * moved by the test. With `rates`, requests are limited, and those with X-Forwarded-For come from that address.
+ * Starts an ingress that can be used for tests. This ingress has a separate port, a store in memory, and a clock that
+ * is only moved by the test. With `rates`, requests are limited, and those with X-Forwarded-For come from that address.
  */
 export async function startIngress(
   limits: Partial<IngressLimits> = {},

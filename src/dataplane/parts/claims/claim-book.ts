@@ -2,7 +2,7 @@ import type { Completion } from '../../../part/claims/exchange.ts';
 import { isAlone } from '../../../part/claims/message.ts';
 import type { HeldClaim } from './held-claim.ts';
 
-/** This number of completions is written immediately, even if nothing is waiting for them. */
+/** The number of completions that are written immediately, even if nothing waits for them. */
 const ENOUGH = 32;
 /** The map of claims is renewed at least after this number of claims. */
 const RENEW_AFTER = 128;
@@ -19,15 +19,17 @@ interface Ended {
  */
 export interface ClaimBook {
   /**
-   * Records a new claim. Returns true if it can be sent now. It is not possible if there is still an attempt in
-   * progress for an earlier claim of the same lane, which was taken over by another dispatcher.
+   * Records a new claim. Returns true if it can be sent now. An event can't be sent while an attempt is in progress for
+   * an earlier claim of the same lane, which another dispatcher has taken over.
    */
   readonly take: (held: HeldClaim) => boolean;
   /** Ends a claim. Returns the next claim of its lane that can be sent now. */
   readonly end: (held: HeldClaim, completion: Completion) => HeldClaim | undefined;
   /** Gives back a claim which was never read. */
   readonly giveBack: (lane: string, ref: string) => void;
-  /** Returns a function that returns whether a claim is in the book. It doesn't notice later changes. */
+  /**
+   * Returns a function that returns whether a claim is in the book. The returned function doesn't notice later changes.
+   */
   readonly lookUp: () => (lane: string, ref: string) => boolean;
   /**
    * Records that there are more events waiting in a lane. Returns whether there is a completion for it that has not
@@ -35,8 +37,8 @@ export interface ClaimBook {
    */
   readonly markBehind: (lane: string) => boolean;
   /**
-   * Returns the completions that should be sent in the next exchange, but at most this many. They are in progress until
-   * either `written` or `notWritten` has been called.
+   * Returns the completions that should be sent in the next exchange, but at most this many. The completions are in
+   * progress until `written` or `notWritten` is called.
    */
   readonly startWriting: (most: number) => readonly Completion[];
   readonly written: () => number;
@@ -63,7 +65,7 @@ export function createClaimBook(): ClaimBook {
   /**
    * Whenever V8 replaces the table of a map, the old table refers to the new one, and to all entries it had. If the old
    * one is among the old objects of the heap, every later table and claim survives all collections of young objects.
-   * These then take ten times as long. A new map is not known to older tables.
+   * Collections of young objects then take ten times as long. A new map is not known to older tables.
    */
   function hold(claim: HeldClaim): void {
     if (++added > Math.max(RENEW_AFTER, held.size)) {

@@ -8,8 +8,8 @@ const RETRY_MS = 500;
 /** The maximum number of slots without any claims that are kept in memory. */
 const KEPT_AT_MOST = 20_000;
 /**
- * The number of attempts to start in each turn of the event loop. In between, it reads pushes and responses. Otherwise,
- * a push would have to wait until all events of the last reply have been sent.
+ * The number of attempts to start in each turn of the event loop. In between, it reads pushes and responses. Without
+ * these breaks, a push would have to wait until all events of the last reply have been sent.
  */
 const STARTS_AT_ONCE = 16;
 

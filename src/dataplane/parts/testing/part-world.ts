@@ -28,7 +28,7 @@ export interface EndpointShort {
   readonly timeoutMs?: number;
 }
 
-/** Creates the dependencies for a worker which uses separate connections. Its callbacks do nothing. */
+/** Creates the dependencies for a worker which uses separate connections. The callbacks of the worker do nothing. */
 export async function connectWorker(name: string, url: string) {
   const redis = await connectRedis(url, log);
   const pushes = createPushConnection(await findRedis({ url }, log), log);
@@ -56,7 +56,7 @@ export async function connectWorker(name: string, url: string) {
 }
 
 /**
- * A separate part with subscriptions that have endpoints. It uses the Redis clock.
+ * A separate part with subscriptions that have endpoints. The part uses the Redis clock.
  *
  * @param tenant by default, another workspace is used for each part
  */

@@ -18,8 +18,8 @@ const FENCE = 1;
 type Endpoint = Pick<EndpointConfig, 'url'> & Partial<EndpointConfig>;
 
 /**
- * A producer that has a single stream and a single subscription. It is written in the same way as by the controller.
- * The Redis is the test's own.
+ * A producer that has a single stream and a single subscription. The producer is written in the same way as by the
+ * controller. The Redis is the test's own.
  */
 export function createPipeline(redis: RedisClient) {
   const t = createTenant(redis);

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { onTestFinished } from 'vitest';
 
-/** Starts a proxy for a Redis. It is able to lose answers, or to hold back everything for some time. */
+/** Starts a proxy for a Redis. The proxy can lose answers or hold back everything for some time. */
 export async function startProxy(target: string) {
   const { port } = new URL(target);
   const pairs = new Set<readonly [Socket, Socket]>();

@@ -27,7 +27,7 @@ const HOLDING = {
   roomBytes: 0,
 };
 
-/** Publishes the events in production. They are routed and delivered until there is nothing due any more. */
+/** Publishes the events in production. The events are routed and delivered until nothing is due any more. */
 export async function runPartProduction(redis: RedisClient, t: PartTenant) {
   const ids = await publishAll(redis, t);
   await deliverAll(t);

@@ -10,7 +10,7 @@ import type { OpenKey } from '../../../record/open-keys.ts';
 import { createTenant, QUEUE, START_MS } from '../../../record/testing/tenant.ts';
 import type { RedisClient } from '../../../redis/client.ts';
 
-/** A tenant with its gates and subscriptions in a part. It uses a clock that is only moved by the test. */
+/** A tenant with its gates and subscriptions in a part. The tenant uses a clock that only the test moves. */
 export function createPartTenant(redis: RedisClient) {
   const t = createTenant(redis);
   const client: RedisClient = { ...redis, ...withClock(redis, t.nowMs) };

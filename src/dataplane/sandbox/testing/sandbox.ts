@@ -47,7 +47,7 @@ export function driverOn(
   });
 }
 
-/** Creates the sandbox of a tenant for tests. It uses a clock that is only moved by the test. */
+/** Creates the sandbox of a tenant for tests. The sandbox uses a clock that only the test moves. */
 export function createSandbox(redis: RedisClient, limits?: SandboxLimits) {
   const t = createPartTenant(redis);
   const store = createSandboxStore(t.client, t.nowMs, limits);

@@ -9,7 +9,7 @@ import { createSandbox, type Sandbox, sealed } from './sandbox.ts';
 /** The integrations that are used for the comparison with production. */
 export const NAMES = ['x', 'y', 'paused', 'pending', 'pulls', 'unordered'];
 
-/** A single event. It consists of a group key and how the simulated endpoints should respond. */
+/** A single event. An event consists of a group key and how the simulated endpoints should respond. */
 export const EVENTS = [
   ['a', {}],
   ['a', { failCode: 503, failCount: 2 }],

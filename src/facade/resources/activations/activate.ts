@@ -17,7 +17,7 @@ export const GATE_WITHIN_MS = 5_000;
 /** The interval for reading the gate from Redis. */
 export const GATE_EVERY_MS = 100;
 
-/** Activation fields managed by the REST interface. They must be included in every write. */
+/** Activation fields managed by the REST interface. Every write must include these fields. */
 export const ACTIVATION_CONCERN = ['integration', 'groupKey', 'revoked'] as const;
 
 /** Returns true if Redis will allow events for this pair. @throws Refusal 503 if Redis is not reachable */
@@ -33,7 +33,7 @@ export async function gateIs(
   }
 }
 
-/** Returns an applied object from the cache if it is recent enough. Otherwise, the known version is returned. */
+/** Returns an applied object from the cache if it is recent enough. If it is not, returns the known version. */
 export function latestOf({ caches }: Facade, known: Cached<'Activation'>): Cached<'Activation'> {
   const { namespace, name, uid, generation = 0 } = known.metadata;
   const cached = caches.get('Activation', { namespace, name });

@@ -31,8 +31,8 @@ export const ActivationEntry = ActivatedKey.extend({
 type ActivationObject = Pick<Cached<'Activation'>, 'metadata' | 'spec' | 'status'>;
 
 /**
- * Returns the key of a pair within a workspace. It is also used to sort the pairs. Names can't contain a slash, so it
- * can be used as a separator.
+ * Returns the key of a pair within a workspace. The key is also used to sort the pairs. Names can't contain a slash, so
+ * it can be used as a separator.
  */
 export function pairOf({ spec }: ActivationObject): string {
   return `${spec.integration}/${spec.groupKey}`;

@@ -25,7 +25,7 @@ const activateRoute = defineRoute({
   tag: 'Activations',
   summary: 'Open a group key for an integration',
   description:
-    'Opens a group key for all streams of the producer. Only events accepted after the response are routed, and none that were accepted before the partner accepted the integration. You can safely repeat this request: an activation that you close and open again keeps its id.',
+    'Opens a group key for all streams of the producer. Only events accepted after the response are routed. If the partner accepts the integration later, only events accepted from then on are routed. You can safely repeat this request. An activation that you close and open again keeps its id.',
   body: PairBody,
   answers: { 200: { description: 'The gate is now open.', schema: ActivatedKey } },
   problems: ['unknown_resource', 'limit_reached', 'integration_closed', 'revoked_elsewhere', 'superseded'],
@@ -54,7 +54,7 @@ const deactivateRoute = defineRoute({
   tag: 'Activations',
   summary: 'Close a group key for an integration',
   description:
-    "After the response, events with this group key are no longer routed, and no further attempts are started. The response is the same if the activation doesn't exist. The fields can be in the body or in the query. If your group keys identify customers, use the body, or POST /waas/activations/revoke, because proxies may log queries.",
+    "After the response, Sluice no longer routes events with this group key and starts no new attempts for them. The response is the same if the activation doesn't exist. The fields can be in the body or in the query. If your group keys identify customers, use the body, or POST /waas/activations/revoke, because proxies may log queries.",
   query: PairQuery,
   body: PairBody,
   bodyOptional: true,
@@ -73,7 +73,7 @@ const revokeRoute = defineRoute({
   tag: 'Activations',
   summary: 'Close a group key without query parameters',
   description:
-    "Does the same as DELETE /waas/activations, with the fields in the body. Use it to keep group keys out of access logs, and with clients and proxies that drop the body of a DELETE request. After the response, events with this group key are no longer routed, and no further attempts are started. The response is the same if the activation doesn't exist.",
+    "Does the same as DELETE /waas/activations, with the fields in the body. Use it to keep group keys out of access logs, or if your client or a proxy drops the body of a DELETE request. After the response, Sluice no longer routes events with this group key and starts no new attempts for them. The response is the same if the activation doesn't exist.",
   body: PairBody,
   closes: true,
   answers: { 204: { description: 'The gate is now closed.' } },

@@ -62,7 +62,7 @@ export async function deactivate(
     try {
       return await writer.waitFor('Activation', applied);
     } catch (error) {
-      // It was deleted in the meantime, which also closes the gate, unless there are other Activations.
+      // The Activation was deleted in the meantime. This also closes the gate unless there are other Activations.
       if (error instanceof Refusal && error.code === 'changed_meanwhile') return undefined;
       throw error;
     }

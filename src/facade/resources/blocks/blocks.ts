@@ -115,9 +115,9 @@ async function unblock(facade: Facade, { namespace, integration, kind, target }:
 }
 
 const UNTIL_WHEN =
-  'After this request returns, events from the target are no longer routed to the integration, and no further attempts are started. Events are kept until the end of their retention period.';
+  'After this request returns, Sluice no longer routes events of the target to the integration and starts no new attempts for them. It keeps the events until their retention period ends.';
 const STANDING =
-  'If another tool already manages a Block with the same target and integration, and a new Block would be rejected, no second Block is created, and the response is a 204. In this case, events are routed again once that tool deletes its Block. To find the Blocks of a target, see `objects` in GET /waas/producer/{tenant}/integrations/{integration}/blocks.';
+  'Another tool may already manage a Block with the same target and integration. If a new Block would be rejected, the call relies on that Block and returns a 204. Events are then routed again once that tool deletes its Block. To find the Blocks of a target, see `objects` in GET /waas/producer/{tenant}/integrations/{integration}/blocks.';
 const RESUMES =
   "If there are no other blocks, subscriptions resume at their previous position shortly after the response. The response is the same if the target isn't blocked.";
 
@@ -131,7 +131,7 @@ const blockStream = defineRoute({
   summary: 'Block a stream for an integration',
   description: `${UNTIL_WHEN} ${STANDING} A new Block is rejected if the account has reached its limit.`,
   closes: true,
-  answers: { 204: { description: 'The stream is blocked, and the block is in force.' } },
+  answers: { 204: { description: 'The block of the stream is in force.' } },
   problems: ['unknown_resource', 'limit_reached'],
   handle: (facade, { tenant, params: { integration, catalogEntryPublicId: target } }) =>
     block(facade, { namespace: tenant.name, integration, kind: 'CatalogStream', target }),
@@ -160,9 +160,9 @@ const blockPackage = defineRoute({
   operation: 'blockPackage',
   tag: 'Blocks',
   summary: 'Block a package for an integration',
-  description: `Blocks every stream in the package, including any that are added at a later time. ${UNTIL_WHEN} ${STANDING} A new Block is rejected if the package is archived or is being deleted, but never because of the account's limits.`,
+  description: `Blocks every stream in the package, including any that are added at a later time. ${UNTIL_WHEN} ${STANDING} A new Block is rejected if the package is archived or is being deleted. The limits of the account do not apply.`,
   closes: true,
-  answers: { 204: { description: 'The package is blocked, and the block is in force.' } },
+  answers: { 204: { description: 'The block of the package is in force.' } },
   problems: ['unknown_resource', 'package_archived'],
   handle: (facade, { tenant, params: { integration, pkg: target } }) =>
     block(facade, { namespace: tenant.name, integration, kind: 'Package', target }),

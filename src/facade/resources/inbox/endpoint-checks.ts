@@ -23,7 +23,7 @@ const Recovered = z
     count: z.int().meta({ description: 'The number of deliveries that are now due because of this request.' }),
     replayRequired: z.int().meta({
       description:
-        'The number of dead letters that were not changed, because they have already been recovered before or because they are replays. You can replay these events to receive them again.',
+        'The number of dead letters that were not changed because they were recovered before or are replays. You can replay these events to receive them again.',
     }),
     nextCursor: z.string().nullable().meta({
       description:
@@ -55,7 +55,7 @@ const sendTest = defineRoute({
   tag: 'Receiving',
   summary: 'Send a test event to the endpoint',
   description:
-    "Sends an event of type sluice.test to the endpoint, using a single attempt. The dispatcher processes and signs test events in the same way as other deliveries, but they are free of charge, and they don't require an activation. Test events do not delay other events, and they don't have to wait for other events. To find out the result, retrieve the returned event.",
+    "Sends an event of type sluice.test to the endpoint, using a single attempt. The dispatcher processes and signs a test event in the same way as other deliveries. Test events are free of charge and don't require an activation. They neither delay other events nor wait for them. To find out the result, retrieve the returned event.",
   dataPlane: true,
   idempotency: 'answer',
   answers: {
@@ -101,7 +101,7 @@ const recover = defineRoute({
   tag: 'Receiving',
   summary: 'Retry failed deliveries now',
   description: [
-    'Sends events again after an outage of your endpoint, free of charge. Deliveries waiting for a retry become due immediately. Dead letters are reopened with the full retry schedule, and keep their position within the order of their group key.',
+    'Sends events again after an outage of your endpoint, free of charge. Deliveries waiting for a retry become due immediately. Dead letters are reopened with the full retry schedule and keep their position within the order of their group key.',
     'Each dead letter can only be recovered once: if it fails again, or if it is a replay, it stays dead and counts in `replayRequired`. To receive such events, list them with GET /waas/integrations/{integration}/events and `state=dead`, and replay them with POST /waas/integrations/{integration}/events/{event}/replay. To replay all dead first deliveries of a time range, use POST /waas/integrations/{integration}/replay with `"states": ["dead"]`.',
     'Every additional 1,000 deliveries cost 30 more points. Without enough points, the request ends early and returns a `nextCursor`.',
   ].join('\n\n'),

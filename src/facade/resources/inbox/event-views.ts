@@ -122,7 +122,7 @@ export const EventDetail = EventEntry.extend({
     .array(
       z.object({
         replayId,
-        attempt: z.int().meta({ description: 'Attempt number, starting from 1.' }),
+        attempt: z.int().meta({ description: 'The number of the attempt, starting from 1.' }),
         body: z
           .string()
           .meta({ description: 'The response body (up to 16 KiB), using the encoding specified in bodyEncoding.' }),

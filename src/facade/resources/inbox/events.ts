@@ -170,7 +170,7 @@ const listEvents = defineRoute({
   tag: 'Inbox',
   summary: 'List all events for a subscription',
   description:
-    'Returns events in the order in which they were accepted, free of charge. To follow the inbox, request the next page with `resumeCursor`. With `wait`, the request returns when there is an event, or after this time. Replays are only included if `state` is limited to open states, or to dead, skipped, and expired. If more than 1,000 deliveries of the subscription are open, open replays are not included. Test events are never listed, but you can retrieve them by id. If none of the first 1,000 events match, up to 19,000 more are searched. Every 1,000 of them cost 10 more points, and the search stops if you have none left.',
+    'Returns events in the order in which they were accepted, free of charge. To follow the inbox, request the next page with `resumeCursor`. With `wait`, the request returns when there is an event, or after this time. Replays are only included if `state` is limited to open states, or to dead, skipped, and expired. If more than 1,000 deliveries of the subscription are open, open replays are not included. Test events are never listed, but you can retrieve them by id. If none of the first 1,000 events match, up to 19,000 more are searched. Every 1,000 of them cost 10 more points. If you have no points left, the search stops.',
   query: EventQuery,
   cost: 5,
   answers: {
@@ -219,7 +219,7 @@ const getEvent = defineRoute({
   tag: 'Inbox',
   summary: 'Retrieve an event with its body, attempts, and responses',
   description:
-    "Returns an event with its body, its attempts, and the responses to failed attempts, free of charge. If there has not been an attempt to deliver the event, and it can't be delivered at the moment, its body is withheld, and `bodyWithheld` contains the reason.",
+    "Returns an event with its body, its attempts, and the responses to failed attempts, free of charge. If no attempt has been made and the event can't be delivered at the moment, Sluice withholds the body. `bodyWithheld` then contains the reason.",
   answers: { 200: { description: 'The requested event.', schema: EventDetail } },
   problems: ['unknown_event'],
   async handle(facade, { integration, params }) {

@@ -45,7 +45,7 @@ export async function openEvent(facade: Facade, integration: OwnedIntegration, i
 
 /**
  * Checks that the subscription does not have an endpoint. An endpoint that is refused or is waiting for a Secret isn't
- * passed to the data plane, so it appears to be missing there. It may have just been removed by another replica.
+ * passed to the data plane, so it appears to be missing there. Another replica may just have removed the endpoint.
  *
  * @throws Refusal 409 `has_endpoint`
  */

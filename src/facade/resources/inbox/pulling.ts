@@ -70,7 +70,7 @@ const pull = defineRoute({
   tag: 'Inbox',
   summary: 'Pull events',
   description:
-    'Returns waiting events for a subscription without an endpoint. Pulling an event does not remove it from the inbox, so you receive the same events again until you acknowledge them. After an endpoint has been removed, events that were waiting for a retry can only be pulled when the retry is due. To pull them immediately, use POST /waas/integrations/{integration}/subscriptions/{subscription}/recover. Pulling and recovering are free of charge.',
+    'Returns waiting events for a subscription without an endpoint. Pulling an event does not remove it from the inbox, so you receive the same events again until you acknowledge them. After you remove an endpoint, you can only pull an event that was waiting for a retry when the retry is due. To pull them immediately, use POST /waas/integrations/{integration}/subscriptions/{subscription}/recover. Pulling and recovering are free of charge.',
   body: Pull,
   dataPlane: true,
   cost: 5,
@@ -105,7 +105,7 @@ const acknowledge = defineRoute({
   tag: 'Inbox',
   summary: 'Acknowledge pulled events',
   description:
-    'Marks events as delivered. Events that could not be acknowledged are listed in `errors` and do not affect any other events. You can safely repeat this request.',
+    'Marks events as delivered. `errors` lists the events that could not be acknowledged. They do not affect any other events. You can safely repeat this request.',
   body: Acknowledge,
   largeBody: true,
   dataPlane: true,

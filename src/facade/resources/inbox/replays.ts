@@ -67,7 +67,9 @@ const ReplayRange = refuseReversed(
   }),
 ).meta({ id: 'ReplayRange' });
 
-/** Returns the name of the list of events to replay. Its cursors can be used for a dry run and for a replay. */
+/**
+ * Returns the name of the list of events to replay. A cursor of this list can be used for a dry run and for a replay.
+ */
 const rangeOf = (subscription: string): ListName => ['replay', subscription];
 
 function replayEntry(subscription: string, replay: Replay): z.output<typeof ReplayEntry> {
@@ -142,7 +144,7 @@ async function startReplay(
 }
 
 const CHARGED =
-  'Each event is charged again, before any event is sent. Each delivery has the same `webhook-id` as before and an additional `webhook-replay` header. Repeating the request does not start a second replay, because the Idempotency-Key header, or an id derived from the request, identifies the replay. To replay the same events again, use a new key.';
+  'Each event is charged again before any event is sent. Each delivery has the same `webhook-id` as before and an additional `webhook-replay` header. Repeating the request does not start a second replay. The Idempotency-Key header, or an id derived from the request, identifies the replay. To replay the same events again, use a new key.';
 const REFUSED = [
   'insufficient_tokens',
   'stream_blocked',
@@ -173,7 +175,7 @@ const replayEvent = defineRoute({
   idempotency: 'replay',
   answers: {
     202: {
-      description: 'The replay has been charged, and it has been started.',
+      description: 'The replay has been charged and started.',
       schema: ReplayEntry,
       headers: LOCATION,
     },
@@ -200,7 +202,7 @@ const replayEvents = defineRoute({
   cost: 10,
   answers: {
     202: {
-      description: 'The replay has been charged, and it has been started.',
+      description: 'The replay has been charged and started.',
       schema: ReplayEntry,
       headers: LOCATION,
     },

@@ -13,7 +13,7 @@ const ReplayOf = z.strictObject({
     .string()
     .regex(/^[\w-]{1,64}$/, 'must be 1 to 64 letters, digits, _ and -')
     .optional()
-    .meta({ description: 'Replay that should be skipped. Defaults to the first delivery.' }),
+    .meta({ description: 'The replay to skip. Defaults to the first delivery.' }),
 });
 
 const skipEvent = defineRoute({
@@ -25,7 +25,7 @@ const skipEvent = defineRoute({
   tag: 'Inbox',
   summary: 'Skip an event',
   description:
-    "Ends an event's delivery so that events waiting for it can be delivered. Skipping is free of charge. An event skipped during an attempt stays skipped, whatever the attempt's result. Skipped events can be replayed.",
+    "Ends an event's delivery so that events waiting for it can be delivered. Skipping is free of charge. An event skipped during an attempt stays skipped, whatever the attempt's result. You can replay skipped events.",
   body: ReplayOf.meta({ id: 'SkipEvent' }),
   bodyOptional: true,
   dataPlane: true,

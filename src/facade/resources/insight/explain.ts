@@ -134,7 +134,7 @@ const explainRouting = defineRoute({
     stream: StreamChoice,
     groupKey: groupKey().optional().meta({
       description:
-        "The event's group key. If omitted, the decision is for an event without a group key, which is never routed.",
+        "The event's group key. If you omit it, the decision is for an event without a group key. Such an event is never routed.",
       example: 'store-17',
     }),
     integration: publicIdField('Integration')

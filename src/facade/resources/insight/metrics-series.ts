@@ -23,7 +23,7 @@ const count = (description: string, example: number) => z.int().min(0).meta({ de
 
 const SeriesBucket = z
   .object({
-    timestamp: time('Start time of the bucket'),
+    timestamp: time('The start time of the bucket'),
     eventsIn: count(
       'The number of events accepted by ingress, not counting ids that were repeated within 24 hours.',
       120,
@@ -51,14 +51,15 @@ const SeriesBucket = z
 const MetricsSeries = z
   .object({
     producerTenantPublicId: publicIdField('Workspace'),
-    history: z.enum(HISTORIES).meta({ description: 'Time range that was requested.' }),
+    history: z.enum(HISTORIES).meta({ description: 'The requested time range.' }),
     granularitySeconds: z
       .int()
       .meta({ description: 'The width of each bucket in seconds. Can be 60, 900, or 3600.', example: 900 }),
     start: time('The start time of the first bucket'),
     end: time('The end time of the last bucket, which is the current bucket'),
     series: z.array(SeriesBucket).meta({
-      description: 'Buckets in chronological order, including empty ones. There are 60, 96, or 168 in total.',
+      description:
+        'A list of all buckets in chronological order. It also contains empty buckets. There are 60, 96, or 168 buckets in total.',
     }),
   })
   .meta({ id: 'MetricsSeries' });
@@ -90,7 +91,7 @@ const getMetricsSeries = defineRoute({
   tag: 'Metrics',
   summary: 'Retrieve traffic over time',
   description:
-    'Returns the traffic for all streams and integrations of the producer, divided into buckets aligned to UTC. Events are counted when they are accepted, deliveries and failed attempts are counted when they end, and tokens and `notRouted` are counted when the event is routed. The counts are exact, but they may be delayed by up to 30 s, or longer after a crash. Delayed counts are always added to the correct bucket. Replays, test events, and sandbox events are not included.',
+    'Returns the traffic for all streams and integrations of the producer, divided into buckets aligned to UTC. An event is counted when it is accepted. A delivery or a failed attempt is counted when it ends. `tokens` and `notRouted` are counted when the event is routed. The counts are exact, but they may be delayed by up to 30 s, or longer after a crash. Delayed counts are always added to the correct bucket. Replays, test events, and sandbox events are not included.',
   query: z.strictObject({ history: HistoryChoice }),
   cost: 5,
   answers: { 200: { description: 'The requested time series.', schema: MetricsSeries } },
@@ -121,8 +122,8 @@ const ReasonCount = z
 const NotRoutedSeries = z
   .object({
     producerTenantPublicId: publicIdField('Workspace'),
-    stream: StreamName.meta({ description: 'Stream that was requested.' }),
-    history: z.enum(HISTORIES).meta({ description: 'Time range that was requested.' }),
+    stream: StreamName.meta({ description: 'The requested stream.' }),
+    history: z.enum(HISTORIES).meta({ description: 'The requested time range.' }),
     granularitySeconds: z.int().meta({ description: 'The width of each bucket, in seconds.', example: 3_600 }),
     start: time('The start time of the first bucket, rounded down from the beginning of the time range to a full hour'),
     end: time('The end time of the last bucket, which is the current bucket'),
@@ -130,13 +131,16 @@ const NotRoutedSeries = z
     series: z
       .array(
         z.object({
-          timestamp: time('Start time of the bucket'),
+          timestamp: time('The start time of the bucket'),
           reasons: z
             .array(ReasonCount)
             .meta({ description: 'The counts for this hour, limited to reasons that occurred at least once.' }),
         }),
       )
-      .meta({ description: 'Hours in chronological order, including empty ones. There are 2, 25, or 169 in total.' }),
+      .meta({
+        description:
+          'A list of all hours in chronological order. It also contains hours without any counts. There are 2, 25, or 169 hours in total.',
+      }),
   })
   .meta({ id: 'NotRoutedSeries' });
 

@@ -142,7 +142,7 @@ const getProducedEvent = defineRoute({
   tag: 'Events',
   summary: 'Find out where an event went',
   description:
-    "Returns an accepted event and its disposition for each integration, including the delivery state if it was routed, or the reason if it was not routed. You can look up events by the producer's id for at least 24 hours, or by inbox id (`evt_` and 35 characters) until the end of their retention period. If the same id was used several times, also in different streams, the most recent event is returned. Searching more than 100 streams costs 10 more points of the rate limit for every 100 streams.",
+    "Returns an accepted event and its disposition for each integration. For a routed event, this includes the delivery state. For any other event, it includes the reason. You can look up events by the producer's id for at least 24 hours, or by inbox id (`evt_` and 35 characters) until the end of their retention period. If the same id was used several times, even in different streams, the most recent event is returned. Searching more than 100 streams costs 10 more points of the rate limit for every 100 streams.",
   query: PageQuery.extend({
     stream: StreamChoice.optional().meta({
       description: 'The public id or key of the stream. If not specified, all streams are searched.',

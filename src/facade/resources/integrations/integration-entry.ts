@@ -9,7 +9,7 @@ type Stated = Pick<Cached<'Integration'>, 'spec' | 'status'>;
 
 export const IntegrationStatus = z.enum(['Pending', 'Active', 'Declined', 'Expired', 'Revoked']).meta({
   description:
-    "The integration's status. The status is Pending until the partner responds to the invitation, followed by Active or Declined. It is Expired after 14 days without a response, and Revoked after the integration was ended by the producer.",
+    "The integration's status. The status is Pending until the partner responds to the invitation, followed by Active or Declined. It is Expired after 14 days without a response and Revoked after the producer has ended the integration.",
   example: 'Pending',
 });
 
@@ -43,9 +43,9 @@ export const IntegrationEntry = InvitedIntegration.extend({
   receivingTenantPublicId: publicIdField('Workspace')
     .nullable()
     .meta({ description: 'The receiving workspace, or null if the partner has not accepted the invitation yet.' }),
-  issuedAt: time('Time at which the invitation was issued'),
-  sentAt: time('Time at which the invitation was sent or its Secret was written'),
-  expiresAt: time('Time at which the invitation expires'),
+  issuedAt: time('The time at which the invitation was issued'),
+  sentAt: time('The time at which the invitation was sent or its Secret was written'),
+  expiresAt: time('The time at which the invitation expires'),
 }).meta({ id: 'Integration' });
 
 /** Returns true if the partner has accepted the invitation or can still accept it. */

@@ -38,10 +38,10 @@ const invite = defineRoute({
   tag: 'Integrations',
   summary: 'Invite a partner',
   description:
-    'Invites a partner by email address (not case-sensitive). If there is already an open or accepted invitation for this address, it is returned with status 200. A new invitation is only created if the previous invitation has expired or was declined or revoked. The email may be sent some time after the response. In 24 hours, a workspace can send one invitation to an address, even if it was revoked or deleted, and an account can send `invitationMailsPerDay` invitations. Beyond these limits, the response is `mail_limit_reached`, with the time of the next possible invitation. Identical requests made at the same time can each return 201 with the same body.',
+    'Invites a partner by email address (not case-sensitive). If there is already an open or accepted invitation for this address, it is returned with status 200. A new invitation is only created if the previous invitation has expired or was declined or revoked. The email may be sent some time after the response. Within 24 hours, a workspace can send one invitation to an address, even if that invitation was revoked or deleted. All workspaces of an account together can send `invitationMailsPerDay` invitations. Beyond these limits, the response is `mail_limit_reached` with the time of the next possible invitation. Identical requests made at the same time can each return 201 with the same body.',
   body: Invite,
   answers: {
-    201: { description: 'Invited.', schema: InvitedIntegration, headers: LOCATION },
+    201: { description: 'The partner has been invited.', schema: InvitedIntegration, headers: LOCATION },
     200: {
       description: 'There is already an open or accepted invitation for this email address.',
       schema: InvitedIntegration,
@@ -121,7 +121,7 @@ const revoke = defineRoute({
   tag: 'Integrations',
   summary: 'Revoke an integration',
   description:
-    'Permanently ends an integration, whether or not it has been accepted. After the response, no events are routed to the partner, and no further attempts are started. You can invite the same email address again later.',
+    'Permanently ends an integration, whether or not it has been accepted. After the response, Sluice routes no more events to the partner and starts no new attempts. You can invite the same email address again later.',
   closes: true,
   answers: { 204: { description: 'The integration has been revoked.' } },
   problems: ['unknown_resource'],

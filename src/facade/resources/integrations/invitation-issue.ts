@@ -12,7 +12,10 @@ interface Invited {
   readonly made: boolean;
 }
 
-/** Finds an open integration for the address. It may have been created with kubectl, so it can have any name. */
+/**
+ * Finds an open integration for the address. Such an integration may have been created with kubectl, so it can have any
+ * name.
+ */
 async function findOpen(
   { caches, wallMs }: Facade,
   tenant: string,

@@ -37,7 +37,7 @@ export async function assertMailable(facade: Facade, tenant: OwnedTenant, email:
   const why =
     hold.by === 'address'
       ? 'Your workspace has already sent an invitation to this address in the last 24 hours.'
-      : `The account ${hold.id} has sent ${hold.sent} invitations in the last 24 hours, and its limit invitationMailsPerDay is ${hold.most}.`;
+      : `The account ${hold.id} has sent ${hold.sent} invitations in the last 24 hours. Its limit invitationMailsPerDay is ${hold.most}.`;
   const facts = { account: hold.id, most: hold.most, ceiling: facade.ceilings.invitationMailsPerDay };
   const remedy = hold.by === 'address' ? '' : ` ${remedyOfLimit('invitationMailsPerDay', facts)}`;
   throw new Refusal('mail_limit_reached', `${why} ${again}${remedy}`);

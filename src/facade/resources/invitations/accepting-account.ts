@@ -16,8 +16,8 @@ function isOwn(owner: Owner, { issuer, subject }: Identity): boolean {
 }
 
 /**
- * Returns true if the account was created for a different user, and the caller was added as a member later. Otherwise,
- * it would be possible to prevent other users from getting their own Free account.
+ * Returns true if the account was created for a different user, and the caller was added as a member later. Such an
+ * account must not count as their own: anyone could prevent other users from getting a Free account.
  */
 function isShared({ metadata, spec }: Pick<Cached<'Account'>, 'metadata' | 'spec'>, identity: Identity): boolean {
   const others = spec.owners.filter(owner => owner.role === 'Owner' && !isOwn(owner, identity));

@@ -12,7 +12,7 @@ import { ownFreeAccount } from './accepting-account.ts';
 import { assertInvited, findInvitation, integrationName, whyAnswered } from './invitation-token.ts';
 
 interface Acceptance {
-  /** Applied integration. It may not have taken effect yet. */
+  /** Applied integration. The integration may not have taken effect yet. */
   readonly integration: Cached<'Integration'>;
   /** The receiving workspace's name. */
   readonly workspace: string;
@@ -41,7 +41,9 @@ async function repeatAcceptance(
   throw new Refusal('invitation_used', 'You have already accepted this invitation for another account.');
 }
 
-/** Creates the receiving workspace for an account and waits for it to take effect. It returns the workspace name. */
+/**
+ * Creates the receiving workspace for an account and waits for it to take effect. Returns the name of the workspace.
+ */
 async function makeReceiver(
   { caches, writer, instance }: Facade,
   account: string,

@@ -14,7 +14,7 @@ export const InvitationToken = z
   .string()
   .regex(/^sinv_[A-Za-z0-9_-]{43}$/, 'must be sinv_ followed by 43 characters; copy the token from the invitation')
   .meta({
-    description: 'Invitation token, as found in the email or Secret. It can only be used once.',
+    description: 'The invitation token from the email or the Secret. You can only use it once.',
     example: `sinv_${'A'.repeat(43)}`,
   });
 
@@ -30,7 +30,7 @@ export function whyAnswered(state: IntegrationState): ProblemCode | undefined {
 }
 
 /**
- * Uses the API server to read the integration for an invitation token. It also returns the integration state.
+ * Uses the API server to read the integration for an invitation token. Also returns the state of the integration.
  *
  * @throws Refusal 404 `unknown_invitation`, 409 `workspace_paused`
  */

@@ -13,7 +13,8 @@ const Acceptance = z
   .strictObject({
     token: InvitationToken,
     accountPublicId: publicIdField('Account').optional().meta({
-      description: 'Account to use, which you must own or administer. Defaults to your own Free account.',
+      description:
+        'The account to use. You must be an Owner or Admin of this account. Defaults to your own Free account.',
     }),
   })
   .meta({ id: 'Acceptance' });
@@ -23,14 +24,14 @@ const AcceptedInvitation = z
     integrationPublicId: publicIdField('Integration'),
     status: z.literal('Active').meta({ description: 'The integration is now active.' }),
     workspacePublicId: publicIdField('Workspace').meta({
-      description: 'Receiving workspace, which belongs to the account that accepted the invitation.',
+      description: 'The receiving workspace, which belongs to the account that accepted the invitation.',
     }),
     accountPublicId: publicIdField('Account').meta({
-      description: "The receiving workspace's account. Charged for replays.",
+      description: 'The account of the receiving workspace. Replays are charged to this account.',
     }),
-    producerTenantPublicId: publicIdField('Workspace').meta({ description: 'The producer.' }),
-    catalogPath: z.string().meta({ description: 'Path for listing streams using GET.' }),
-    subscriptionsPath: z.string().meta({ description: 'Path for subscribing to a stream using POST.' }),
+    producerTenantPublicId: publicIdField('Workspace').meta({ description: 'The workspace of the producer.' }),
+    catalogPath: z.string().meta({ description: 'The path where you can list streams using GET.' }),
+    subscriptionsPath: z.string().meta({ description: 'The path where you can subscribe to a stream using POST.' }),
   })
   .meta({ id: 'AcceptedInvitation' });
 
@@ -55,7 +56,7 @@ const accept = defineRoute({
   description: [
     "Accepts an invitation: creates a receiving workspace in your account, and changes the status of the integration to Active. `accountPublicId` defaults to your own Free account, which is created if you don't have one. If you already own a different Free account, specify its id (`free_account_exists`).",
     'Anyone with the token can accept, unless the operator has set SLUICE_INVITATION_REQUIRE_EMAIL. Your access token must then contain the invited email address (claims `email` and `email_verified`), or the response is `invitation_email_mismatch`.',
-    'A token can be used once. For the same owner, repeating the request returns the same response. For anyone else, the response is `invitation_used`, but an empty workspace and Free account created for them are kept.',
+    'A token can be used once. If the same owner repeats the request, the response is the same. If anyone else sends the token, the response is `invitation_used`. An empty workspace and Free account that the call has created for them are kept.',
   ].join('\n\n'),
   body: Acceptance,
   answers: { 200: { description: 'The invitation has been accepted and is in force.', schema: AcceptedInvitation } },
@@ -105,7 +106,7 @@ const decline = defineRoute({
   description:
     'Permanently declines an invitation. Until the invitation has been accepted, anyone who could accept it can also decline it. Repeating the request results in the same response.',
   body: Refused,
-  answers: { 200: { description: 'Declined.', schema: DeclinedInvitation } },
+  answers: { 200: { description: 'The invitation has been declined.', schema: DeclinedInvitation } },
   problems: ['invitation_email_mismatch', 'unknown_invitation', 'invitation_used', 'invitation_expired'],
   async handle(facade, { identity, body }) {
     const { writer } = facade;

@@ -63,7 +63,7 @@ const removeStream = defineRoute({
   tag: 'Packages',
   summary: 'Remove a stream from a package',
   description:
-    "Also works for archived packages. If the stream doesn't belong to the package, the response is the same.",
+    "You can also remove streams from an archived package. If the stream doesn't belong to the package, the response is the same.",
   answers: {
     204: { description: "The stream doesn't belong to the package, and no blocks on the package apply to it." },
   },
@@ -81,8 +81,8 @@ const removeStream = defineRoute({
       const streams = [...new Set(before.spec.streams)].filter(name => name !== listed).toSorted();
       return writer.apply('Package', object, { ...LIST_OF_STREAMS, before, spec: { streams } });
     }, turnOf(object));
-    // It is necessary to wait even if there are no changes. An earlier call may have stored the changes, but timed out
-    // before they took effect.
+    // Wait even if there are no changes. An earlier call may have stored the changes but timed out before they took
+    // effect.
     if (applied !== undefined) await writer.waitFor('Package', applied);
     return { status: 204, about: { kind: 'Package', ...object } };
   },
@@ -97,7 +97,7 @@ const archivePackage = defineRoute({
   tag: 'Packages',
   summary: 'Archive a package',
   description:
-    "Permanently archives a package. It gets no new streams, blocks, or names, and is not listed by default. Its key can't be used again. Existing blocks remain, and you can remove them one by one.",
+    "Permanently archives a package. You can't rename it or add streams or blocks to it. By default, it is not listed. You can't use its key again. Existing blocks remain until you remove them one by one.",
   answers: { 204: { description: 'The package has been archived.' } },
   problems: ['unknown_resource'],
   async handle({ caches, writer }, { tenant, params }) {

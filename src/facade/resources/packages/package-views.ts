@@ -4,7 +4,7 @@ import type { Cached } from '../../caches/cached.ts';
 import { publicIdField } from '../../contract/fields.ts';
 
 const PackageState = z.enum(['Active', 'Archived']).meta({
-  description: "The package's status. Archived packages cannot be given new streams, blocks, or names.",
+  description: "The package's status. Archived packages cannot be renamed or get new streams or blocks.",
 });
 
 export const CreatedPackage = z

@@ -29,7 +29,7 @@ const PackageCreation = z
   .strictObject({
     name: name.meta({
       description:
-        "The name of the package, 1 to 128 characters long, on a single line. Its key is derived from the name, using lowercase Latin letters, digits, and hyphens, and can't be changed later. For a name without any of these characters, the key is a hash with the prefix p-.",
+        "The name of the package, 1 to 128 characters long, on a single line. Its key is derived from the name, using lowercase Latin letters, digits, and hyphens, and can't be changed later. If the name has none of these characters, the key is a hash with the prefix p-.",
       example: 'Basics',
     }),
     description: description.meta({ example: 'What every partner needs.' }),
@@ -39,7 +39,7 @@ const PackageCreation = z
 const PackageUpdate = z
   .strictObject({
     name: name.meta({
-      description: 'New name, between 1 and 128 characters long, on a single line. The package key is not changed.',
+      description: 'The new name, between 1 and 128 characters long, on a single line. The package key is not changed.',
       example: 'The basics',
     }),
     description: description.meta({ example: 'What every partner needs.' }),
@@ -176,7 +176,7 @@ const listPackages = defineRoute({
   tag: 'Packages',
   summary: 'List all packages',
   description:
-    "Packages that are being deleted are not listed. Their blocks stay in force, and prevent the deletion until you remove them. To find these blocks, list an integration's blocks.",
+    "Packages that are being deleted are not listed. Their blocks stay in force and prevent the deletion until you remove them. To find these blocks, list an integration's blocks.",
   query: PageQuery.extend({
     status: z.enum(['Active', 'Archived', 'all']).optional().meta({
       description: 'Only return packages with the given status. Defaults to Active.',

@@ -9,9 +9,7 @@ const noStream = () =>
     'The producer does not have this stream. Choose a stream of its catalog, or ask the producer to create the stream again.',
   );
 
-/**
- * Checks that a stream exists. Otherwise, a subscription to this stream would never take effect. @throws Refusal 404
- */
+/** Checks that a stream exists. A subscription to a missing stream would never take effect. @throws Refusal 404 */
 export async function assertStream({ caches }: Caches, namespace: string, name: string): Promise<void> {
   const object = { namespace, name };
   const stream = caches.get('CatalogStream', object) ?? (await caches.live('CatalogStream', object));
@@ -19,7 +17,8 @@ export async function assertStream({ caches }: Caches, namespace: string, name: 
 }
 
 /**
- * Asks the API server whether a stream accepts new subscriptions. It must be published and not marked for deletion.
+ * Asks the API server whether a stream accepts new subscriptions. Such a stream is published and not marked for
+ * deletion.
  *
  * @param covered whether a Block covers the stream for the integration
  * @throws Refusal 404, 409 `stream_blocked`, `stream_deprecated`

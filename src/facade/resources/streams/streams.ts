@@ -20,14 +20,14 @@ const StreamApply = z
     producerTenantPublicId: publicIdField('Workspace'),
     name: spec.name.unwrap().meta({
       description:
-        "The stream's name, 1 to 128 characters long, on a single line. Its key, which is also the name of its queue, is derived from the name, using lowercase Latin letters, digits, and hyphens. For a name without any of these characters, the key is a hash with the prefix s-.",
+        "The stream's name, 1 to 128 characters long, on a single line. Its key, which is also the name of its queue, is derived from the name, using lowercase Latin letters, digits, and hyphens. If the name has none of these characters, the key is a hash with the prefix s-.",
       example: 'Orders',
     }),
     description: spec.description.meta({ example: 'What was ordered, paid and sent.' }),
     eventTypes: spec.eventTypes.meta({ example: ['order.made', 'order.paid'] }),
     payloadSchema: spec.payloadSchema.meta({
       description:
-        'The payload schema in a language of your choice, up to 128 KiB. It is stored and shown unchanged, and never used to validate events.',
+        'The payload schema in a language of your choice, up to 128 KiB. Sluice stores and shows it unchanged. It does not use it to validate events.',
       example: '{"type":"object"}',
     }),
     isPublic: z.boolean().optional().meta({
@@ -37,7 +37,7 @@ const StreamApply = z
   })
   .meta({
     id: 'StreamApply',
-    description: 'Desired state of the stream.',
+    description: 'The desired state of the stream.',
   });
 
 const StreamState = z.enum(['Published', 'Deprecated']).meta({
@@ -71,13 +71,13 @@ const ListedCatalogEntry = AppliedStream.extend({
   description: z.string().nullable().meta({ description: 'An optional description of the stream.' }),
   eventTypes: z
     .array(z.string())
-    .meta({ description: 'Event types accepted by the stream. An empty list means that all types are accepted.' }),
+    .meta({ description: 'The event types that the stream accepts. An empty list means that it accepts all types.' }),
   ...SCHEMA_FACTS,
   queue: z
     .object({
-      name: z.string().meta({ description: 'The queue name. Same as the stream key.', example: 'orders' }),
+      name: z.string().meta({ description: 'The queue name, which is the same as the stream key.', example: 'orders' }),
       visibility: z.literal('Public').meta({
-        description: 'Stream visibility. Public streams are visible to all integrations.',
+        description: 'The visibility of the stream. Public streams are visible to all integrations.',
       }),
     })
     .meta({ description: 'The queue that belongs to the stream.' }),
@@ -146,7 +146,10 @@ function listedOf(stream: Cached<'CatalogStream'>): Listed {
   return known;
 }
 
-/** Returns the catalog entry for a list, which is the same for producers and partners. It must not be modified. */
+/**
+ * Returns the catalog entry for a list, which is the same for producers and partners. The caller must not modify the
+ * entry.
+ */
 export function listedEntry(stream: Cached<'CatalogStream'>): z.output<typeof ListedCatalogEntry> {
   return listedOf(stream).entry;
 }

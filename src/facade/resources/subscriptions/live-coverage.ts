@@ -17,8 +17,8 @@ function blocksOf({ by }: Pick<Caches, 'by'>, { producer, name }: Pair): readonl
 }
 
 /**
- * Returns a function that checks whether a Block covers a stream for the integration, according to the caches. It can
- * be used for all streams of a producer. Only the packages that are blocked for the integration are read.
+ * Returns a function that checks whether a Block covers a stream for the integration, according to the caches. The
+ * function can be used for all streams of a producer. Only the packages that are blocked for the integration are read.
  */
 export function isCoveredInCaches(caches: CacheReads, integration: Pair): (stream: string) => boolean {
   const blocks = blocksOf(caches, integration);

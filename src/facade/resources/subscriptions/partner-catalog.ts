@@ -24,7 +24,7 @@ const ListedPartnerEntry = z
       .meta({ description: "The stream's status. New subscriptions are not accepted for deprecated streams." }),
     eventTypes: z
       .array(z.string())
-      .meta({ description: 'Event types used by the stream. An empty list means that the stream can use any type.' }),
+      .meta({ description: 'The event types of the stream. An empty list means that its events can have any type.' }),
     ...SCHEMA_FACTS,
     subscribed: z.boolean().meta({ description: 'Indicates whether this integration is subscribed to the stream.' }),
     subscriptionPublicId: publicIdField('Subscription')
@@ -92,7 +92,7 @@ const getPartnerCatalogEntry = defineRoute({
 });
 
 /**
- * Returns a producer's catalog. It only contains streams that are visible to the partner.
+ * Returns a producer's catalog. The catalog only contains streams that are visible to the partner.
  *
  * @throws Refusal 409 `integration_not_active`
  */

@@ -26,7 +26,7 @@ const SigningSecrets = z
     ),
     previous: z
       .object({
-        secret: secret('Previous secret. Until the given time, deliveries are also signed with this secret.'),
+        secret: secret('The previous secret. Until the given time, Sluice also signs deliveries with this secret.'),
         until: z.string().meta({
           format: 'date-time',
           description:
@@ -146,7 +146,7 @@ const getSecret = defineRoute({
   tag: 'Receiving',
   summary: 'Retrieve the signing secret',
   description:
-    'Returns the version that deliveries are signed with. After you set a version with `kubectl`, the call returns the previous one until the controller has put the new one in force, and the previous one stays valid for 24 hours after that. If you have skipped a version, the response is `503 not_in_force` until then.',
+    'Returns the version that deliveries are signed with. After you set a version with `kubectl`, the call returns the previous version until the controller has put the new one in force. After that, the previous version stays valid for 24 hours. If you have skipped a version, the response is `503 not_in_force` until then.',
   showsSecret: true,
   answers: {
     200: { description: 'The current secret, and the previous secret if it is still in use.', schema: SigningSecrets },
@@ -167,7 +167,7 @@ const rotateSecret = defineRoute({
   tag: 'Receiving',
   summary: 'Rotate the signing secret',
   description:
-    'Creates a new signing secret. For the next 24 hours, deliveries are signed with both the old and the new secret, and repeating this request returns the same secrets. To rotate the secret again during this time, specify the next version as `secretVersion`. The oldest of the three secrets is then no longer used.',
+    'Creates a new signing secret. For the next 24 hours, Sluice signs deliveries with both the old and the new secret. If you repeat the request during this time, it returns the same secrets. To rotate the secret again during this time, specify the next version as `secretVersion`. Sluice then stops using the oldest of the three secrets.',
   body: Rotation,
   bodyOptional: true,
   answers: { 200: { description: 'Deliveries are now signed with both secrets.', schema: SigningSecrets } },

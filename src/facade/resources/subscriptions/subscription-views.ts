@@ -11,16 +11,15 @@ const header = EndpointHeader.shape;
 const namesOf = (headers: readonly { readonly name: string }[]) => headers.map(({ name }) => name.toLowerCase());
 
 const value = header.value.unwrap();
-const hidden =
-  'Limited to 1,024 visible ASCII characters, spaces, and tabs. This value is never included in responses.';
+const hidden = 'It can have up to 1,024 visible ASCII characters, spaces, and tabs. Responses never include it.';
 const HeaderRequest = z.strictObject({
   name: header.name,
-  value: value.meta({ description: `Header value. ${hidden}` }),
+  value: value.meta({ description: `The value of the header. ${hidden}` }),
 });
 const HeaderChange = z.strictObject({
   name: header.name,
   value: value.optional().meta({
-    description: `Header value. ${hidden} Omit to keep the stored value. This field is required if the origin of the URL changes.`,
+    description: `The value of the header. ${hidden} Omit to keep the stored value. This field is required if the origin of the URL changes.`,
   }),
 });
 
@@ -57,7 +56,7 @@ export type EndpointRequest = z.output<typeof EndpointRequest>;
 /** Endpoint as sent in a request for an existing subscription. The result of `GET` can be sent back unchanged. */
 export const EndpointChange = EndpointRequest.extend({
   maxPerSecond: endpoint.maxPerSecond.unwrap().nullable().optional().meta({
-    description: 'Maximum number of attempts per second. If null or omitted, there is no limit.',
+    description: 'The maximum number of attempts per second. If null or omitted, there is no limit.',
   }),
   headers: headersOf(HeaderChange),
 }).meta({
@@ -74,11 +73,11 @@ const SubscribedEndpoint = z
     maxPerSecond: z
       .int()
       .nullable()
-      .meta({ description: 'Maximum number of attempts per second, or null if unlimited.' }),
+      .meta({ description: 'The maximum number of attempts per second, or null if there is no limit.' }),
     retrySchedule: z.array(z.string()).meta({ description: 'The delays between failed attempts and their retries.' }),
     headers: z
-      .array(z.object({ name: z.string().meta({ description: 'Name of the header.' }) }))
-      .meta({ description: 'Custom headers sent with every delivery. Values are not included.' }),
+      .array(z.object({ name: z.string().meta({ description: 'The name of the header.' }) }))
+      .meta({ description: 'The custom headers sent with every delivery, without their values.' }),
   })
   .meta({ id: 'SubscribedEndpoint' });
 
@@ -89,25 +88,25 @@ export const SubscriptionEntry = z
     publicId: publicIdField('Subscription'),
     integrationPublicId: publicIdField('Integration'),
     catalogEntryPublicId: publicIdField('CatalogStream'),
-    key: z.string().meta({ description: 'Key of the stream.', example: 'orders' }),
+    key: z.string().meta({ description: 'The key of the stream.', example: 'orders' }),
     endpoint: SubscribedEndpoint.nullable().meta({
       description: 'The endpoint of the subscription, or null if events are pulled.',
     }),
     ordering: z.enum(['ByGroupKey', 'None']).meta({
       description:
-        "Delivery order. With ByGroupKey, events wait for earlier events with the same group key. With None, they don't wait.",
+        'The order of deliveries. With ByGroupKey, events wait for earlier events with the same group key. With None, events do not wait for each other.',
     }),
     suspended: z.boolean().meta({ description: 'Indicates whether you have paused the subscription.' }),
     status: z.enum(STATUSES).meta({
       description:
-        "The subscription's status. Live means that events are flowing, and Paused means that events are kept because of `reason`. Pending means that the subscription is not admitted yet, and Closed means that the integration has ended.",
+        "The subscription's status. Live means that events are flowing. Paused means that events are kept because of `reason`. Pending means that the subscription is not admitted yet. Closed means that the integration has ended.",
     }),
     reason: z.string().meta({
       description:
-        'The reason for the current status. Can be one of Live, Blocked, Suspended, EndpointDisabled, EndpointRefused, WaitingForSecret, HeaderNotReadable, SigningKeyMissing, SpecRefused, WaitingForConsent, InsufficientTokens, or IntegrationClosed. For a pending subscription, the reason why it is pending.',
+        'The reason for the current status. Can be one of Live, Blocked, Suspended, EndpointDisabled, EndpointRefused, WaitingForSecret, HeaderNotReadable, SigningKeyMissing, SpecRefused, WaitingForConsent, InsufficientTokens, or IntegrationClosed. For a pending subscription, this is the reason why it is pending.',
       example: 'Live',
     }),
-    message: z.string().meta({ description: 'Human-readable description of the reason.' }),
+    message: z.string().meta({ description: 'A human-readable description of the reason.' }),
     endpointWarning: z.string().nullable().meta({
       description:
         'Details about endpoint failures, including the time of the first failure and the time at which the endpoint will be disabled. Null unless the endpoint has had no successful attempt for a whole day.',

@@ -22,11 +22,11 @@ const Subscribe = z
   .strictObject({
     catalogEntryPublicId: publicIdField('CatalogStream'),
     endpoint: EndpointRequest.optional().meta({
-      description: "The receiving endpoint. Omit if you'd rather pull and acknowledge events.",
+      description: 'The receiving endpoint. To pull and acknowledge events instead, omit it.',
     }),
     ordering: z.enum(['ByGroupKey', 'None']).optional().meta({
       description:
-        "Delivery order. With ByGroupKey, each event waits until the previous event with the same group key has ended. With None, events do not wait for each other. Defaults to ByGroupKey. You can't change this later.",
+        "The order of deliveries. With ByGroupKey, each event waits until the previous event with the same group key has ended. With None, events do not wait for each other. Defaults to ByGroupKey. You can't change this later.",
     }),
   })
   .meta({ id: 'Subscribe' });
@@ -72,8 +72,8 @@ export function entryOf({ wallMs }: Facade, { object }: OwnedIntegration, subscr
 }
 
 /**
- * Returns a subscription after waiting for the controller. Its status belongs to the current version, so a version with
- * a different endpoint can't be shown as the result of the call.
+ * Returns a subscription after waiting for the controller. The status belongs to the current version, so the call can't
+ * return the status of a version with a different endpoint.
  *
  * @throws Refusal 409 `superseded` if a later call has changed what this call has applied
  */
@@ -103,7 +103,7 @@ const subscribeRoute = defineRoute({
   largeBody: true,
   answers: {
     201: {
-      description: 'The subscription has been created. You receive all events which are accepted from now on.',
+      description: 'The subscription has been created. You receive all events that are accepted from now on.',
       schema: SubscriptionEntry,
       headers: { Location: 'Path of the subscription.' },
     },
@@ -143,7 +143,7 @@ const listSubscriptions = defineRoute({
   tag: 'Receiving',
   summary: 'List all subscriptions for an integration',
   query: PageQuery,
-  answers: { 200: { description: 'List of subscriptions, sorted by stream.', schema: pageOf(SubscriptionEntry) } },
+  answers: { 200: { description: 'A list of subscriptions, sorted by stream.', schema: pageOf(SubscriptionEntry) } },
   problems: ['malformed_cursor'],
   async handle(facade, { integration, query }) {
     const all = subscriptionsOf(facade.caches, integration);
@@ -183,7 +183,7 @@ const changeSubscription = defineRoute({
   tag: 'Receiving',
   summary: 'Change the endpoint of a subscription, or pause it',
   description:
-    'Replaces `endpoint` and `suspended`. Retrieve the subscription first, and send both back with your changes. Header values that you omit are kept, unless the origin (scheme, host, or port) of the URL changes. To remove the endpoint, send null: omitting an existing endpoint is rejected with 422. Events that are waiting for a retry can then only be pulled when the retry is due, or after you have recovered them. `suspended` defaults to false. The signing secret does not change.',
+    'Replaces `endpoint` and `suspended`. Retrieve the subscription first, and send both back with your changes. Header values that you omit are kept unless the origin (scheme, host, or port) of the URL changes. To remove the endpoint, send null. Omitting an existing endpoint is rejected with 422. You can then only pull an event that is waiting for a retry when the retry is due or after you have recovered it. `suspended` defaults to false. The signing secret does not change.',
   body: SubscriptionChange,
   largeBody: true,
   answers: { 200: { description: 'The change is now in force.', schema: SubscriptionEntry } },
@@ -221,7 +221,7 @@ const unsubscribe = defineRoute({
   tag: 'Receiving',
   summary: 'Delete a subscription',
   description:
-    "Deletes a subscription, which stops all deliveries. You can't read its inbox any more. If you subscribe again, you get a new inbox without any events, and a new signing secret. The producer can still look up to which integrations an event was routed. The response is the same if the subscription doesn't exist. A subscription that is also managed by another tool, such as Git or kubectl, has to be deleted with this tool.",
+    "Deletes a subscription, which stops all deliveries. You can no longer read its inbox. If you subscribe again, you get an empty inbox and a new signing secret. The producer can still look up to which integrations an event was routed. The response is the same if the subscription doesn't exist. If another tool also manages the subscription, such as Git or kubectl, delete it with this tool.",
   closes: true,
   answers: { 204: { description: 'The subscription has been deleted or did not exist.' } },
   problems: ['managed_elsewhere'],

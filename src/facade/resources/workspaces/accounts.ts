@@ -27,7 +27,7 @@ const TokenBalance = z
     accountPublicId: publicIdField('Account'),
     plan: Plan,
     includedTokens: z.int().min(0).meta({
-      description: 'Lifetime token allowance on the Free plan.',
+      description: 'The total number of tokens on the Free plan.',
       example: 10_000,
     }),
     usedTokens: z.int().min(0).meta({
@@ -37,7 +37,7 @@ const TokenBalance = z
     }),
     remainingTokens: z.int().min(0).nullable().meta({
       description:
-        'The number of remaining tokens, which is as delayed as `usedTokens`. Null on the Metered plan, which has no limit.',
+        'The number of remaining tokens, which is as delayed as `usedTokens`. On the Metered plan, it is null because there is no limit.',
       example: 9_750,
     }),
   })
@@ -105,7 +105,7 @@ const getTokens = defineRoute({
   summary: 'Retrieve the token balance of an account',
   description:
     "Each event costs one token per 16 KiB, rounded up. The first delivery to each integration is charged to the producer's account, while replays are charged to the partner's account.",
-  answers: { 200: { description: 'Current balance.', schema: TokenBalance } },
+  answers: { 200: { description: 'The current balance.', schema: TokenBalance } },
   async handle({ readBalance }, { account }) {
     const balance = await fromRedis(readBalance(account.publicId));
     // There is no balance, because the account is new or Redis has lost its data. The controller will write it in

@@ -49,7 +49,7 @@ async function editKeys(
  */
 export async function addIngressKey(facade: Facade, name: string, key: IngressKey): Promise<Cached<'Workspace'>> {
   return editKeys(facade, name, ({ spec: { ingressKeys = [] } }, own) => {
-    // It was added by an interrupted call. Only a call with the same Idempotency-Key results in the same hash.
+    // An interrupted call has added this key. Only a call with the same Idempotency-Key results in the same hash.
     if (own.some(({ id, sha256 }) => id === key.id && sha256 === key.sha256)) return undefined;
     if (ingressKeys.some(({ id }) => id === key.id)) throw new Refusal('ingress_key_exists');
     if (ingressKeys.length >= MOST_KEYS) {

@@ -41,7 +41,7 @@ const IngressKeyEntry = z
 
 const CreatedIngressKey = IngressKeyEntry.extend({
   key: z.string().meta({
-    description: 'The ingress key itself. The key is only included in this response.',
+    description: 'The ingress key itself. Only this response contains it.',
     example: `slk_${'A'.repeat(43)}`,
   }),
 }).meta({ id: 'CreatedIngressKey' });
@@ -86,7 +86,7 @@ const createKey = defineRoute({
   tag: 'Ingress keys',
   summary: 'Create an ingress key',
   description:
-    "Creates an ingress key, which you can use immediately. Save it: only its SHA-256 hash is stored, so it can't be shown again. Existing keys stay valid, and a workspace can have up to 16. If a key with this id exists, the request is rejected. Delete that key first, or choose another id. With an Idempotency-Key, repeating the request returns the same key for 24 hours, even if it has been deleted in the meantime.",
+    "Creates an ingress key, which you can use immediately. Save the key now. Sluice only stores its SHA-256 hash, so it can't show the key again. Existing keys stay valid. A workspace can have up to 16 keys. If a key with this id exists, the request is rejected. Delete that key first, or choose another id. With an Idempotency-Key, repeating the request returns the same key for 24 hours, even if it has been deleted in the meantime.",
   body: NewIngressKey,
   bodyOptional: true,
   idempotency: 'answer',
@@ -153,7 +153,7 @@ const deleteKey = defineRoute({
   tag: 'Ingress keys',
   summary: 'Delete an ingress key',
   description:
-    'Deletes an ingress key, even if the workspace is paused or its namespace is missing its label. Ingress caches keys, so it may accept the deleted key for another 5 s. You can safely repeat this request. Remove a key that another field manager owns, such as Git, where it is managed.',
+    'Deletes an ingress key, even if the workspace is paused or its namespace is missing its label. Ingress caches keys, so it may accept the deleted key for another 5 s. You can safely repeat this request. If another field manager owns the key, such as Git, remove the key there.',
   closes: true,
   answers: { 204: { description: 'The key has been deleted or did not exist.' } },
   async handle(facade, { tenant, params }) {

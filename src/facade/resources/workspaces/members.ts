@@ -58,7 +58,7 @@ export const WantedMembers = z
       .max(MOST_MEMBERS)
       .refine(areDifferent, { error: 'must not contain the same member twice' })
       .meta({
-        description: `All members of the account (1 to ${MOST_MEMBERS}). You must remain an Owner. Members that are not included lose their access.`,
+        description: `All members of the account (1 to ${MOST_MEMBERS}). You must remain an Owner. Members that you leave out lose their access.`,
       }),
   })
   .meta({ id: 'WantedMembers' });
@@ -108,7 +108,7 @@ export function checkIssuers(
   current: readonly Owner[],
 ): void {
   const known = new Set(current.map(memberKey));
-  const detail = `is not an issuer whose access tokens are accepted, so this member could never sign in. Use the iss claim of the member's access tokens (yours is ${identity.issuer}), byte by byte, or ask the operator to add the issuer`;
+  const detail = `is not an issuer whose access tokens are accepted. This member could never sign in. Use the iss claim of the member's access tokens (yours is ${identity.issuer}), byte by byte, or ask the operator to add the issuer`;
   const errors = wanted.flatMap((member, i): ProblemError[] =>
     issuers.includes(member.issuer) || known.has(memberKey(member))
       ? []
@@ -143,9 +143,9 @@ async function replaceMembers(
     const role = before && mayActForAccount(identity, before);
     if (before === undefined || role === undefined) throw new Refusal('forbidden');
     requireRole(role, 'Owner');
-    // Otherwise, the account would be recreated as soon as it is gone.
+    // Refuse the change because it would create the account again as soon as it is gone.
     if (before.metadata.deletionTimestamp !== undefined) {
-      throw new Refusal('being_deleted', 'The account is being deleted, and its members can no longer be changed.');
+      throw new Refusal('being_deleted', 'You cannot change the members of this account because it is being deleted.');
     }
     // Don't apply the same list again, because we would become an owner of a field that is managed by another manager.
     const current = membersOf(before.spec.owners);
@@ -194,7 +194,7 @@ const putMembers = defineRoute({
   tag: 'Accounts',
   summary: 'Replace the members of an account',
   description:
-    'Replaces the whole list. Retrieve it first, and send it back with your changes and its `ETag` in `If-Match`. Otherwise, you could undo a change that another Owner has made in the meantime. You can only use this call for accounts that were created when an invitation was accepted. The members of all other accounts are managed where the account was created, such as in Git or with kubectl, and the request is rejected with `field_managed` or `refused_by_policy`. Removed members lose their access within a few seconds.',
+    'Replaces the whole list. Retrieve it first, and send it back with your changes and its `ETag` in `If-Match`. Without `If-Match`, you could undo a change that another Owner has made in the meantime. You can only use this call for accounts that were created when an invitation was accepted. For all other accounts, the request is rejected with `field_managed` or `refused_by_policy`. Change their members where the account was created, such as in Git or with kubectl. Removed members lose their access within a few seconds.',
   largeBody: true,
   body: WantedMembers,
   conditional: true,

@@ -27,7 +27,7 @@ const WorkspaceEntry = z
     name: z
       .string()
       .meta({ description: "The workspace's name, which is also used for its namespace.", example: 'shop' }),
-    accountPublicId: publicIdField('Account').meta({ description: 'Account to charge for tokens.' }),
+    accountPublicId: publicIdField('Account').meta({ description: 'The account to charge for tokens.' }),
     role: RoleField.meta({
       description: `Your role for the workspace, as one of its owners or as a member of its account. ${ROLE_MEANINGS}`,
     }),

@@ -3,8 +3,8 @@ import type { SweepState } from '../due.ts';
 import { createSweep } from '../sweep.ts';
 
 /**
- * Sweeps until there is nothing left to remove. It returns the items that were removed, the number of calls until the
- * last event was removed, and the time of the next sweep.
+ * Sweeps until there is nothing left to remove. Returns the items that were removed, the number of calls until the last
+ * event was removed, and the time of the next sweep.
  */
 export async function sweepAll(t: TestPart, state: SweepState = {}) {
   const sweep = createSweep(t.client);

@@ -1,6 +1,6 @@
 #!lua flags=allow-oom
 -- Lists ledgers that ended more than a day ago, so that the caller can ask their parts if they still have them. Others
--- do not get them for a minute. Their time is older than that of any end that is noted from now on.
+-- do not get them for a minute. The time of these ledgers is older than that of any end that is noted from now on.
 --@keys ended
 --@args most
 -- Returns {OK, time that they have in A:ended now, part.ledger*}.

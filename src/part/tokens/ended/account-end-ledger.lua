@@ -1,6 +1,6 @@
 #!lua flags=allow-oom
--- Notes that a ledger has ended, after its total was counted. Its part never reports it again. Removes what was granted
--- to it.
+-- Notes that a ledger has ended, after its total was counted. The part of this ledger never reports it again. Removes
+-- what was granted to it.
 --@keys hold grants ended
 --@args part ledger
 -- Returns {OK, 1 if there are ledgers that may be forgotten}.

@@ -11,7 +11,7 @@ local count, sum = 0, 0
 for i = FIRST, #ARGV, 2 do
   local field = ARGV[i]
   if redis.call('ZSCORE', KEY_ENDED, field) ~= ARG_TIME then
-    -- It belongs to others now.
+    -- The ledger has ended again, or was reported in the meantime.
   elseif ARGV[i + 1] == '1' then
     count, sum = count + 1, sum + tonumber(redis.call('HGET', KEY_SEEN, field) or '0')
     redis.call('HDEL', KEY_SEEN, field)

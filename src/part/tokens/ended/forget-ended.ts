@@ -19,8 +19,8 @@ const PART_MS = 1_000;
  * Makes accounts forget ledgers that have ended. If a part fails over, it may have lost the end of a ledger. Since it
  * doesn't report the ledger while it is idle, it is asked first. A ledger is kept if its part has it or doesn't reply.
  *
- * A failover can't bring back a ledger that is forgotten. Its part has ended it before the account noted the end. That
- * was a day ago, because otherwise the account would have refused to forget it.
+ * A failover can't bring back a ledger that is forgotten. The part has ended the ledger before the account noted the
+ * end. That was a day ago, because otherwise the account would have refused to forget it.
  */
 export function createForgetting(redis: ScriptClient) {
   /** Accounts with ledgers that may be forgotten. */

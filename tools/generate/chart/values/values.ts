@@ -69,7 +69,7 @@ export const Values = z.strictObject({
     .enum(['roles', 'all'])
     .default('roles')
     .describe(
-      'When set to roles, each role has its own Deployment. When set to all, a single Deployment runs all roles, and its service account has the permissions of both the controller and the facade.',
+      'When set to roles, each role has its own Deployment. When set to all, a single Deployment runs all roles. Its service account has the permissions of both the controller and the facade.',
     ),
   crds: section('Settings for the CustomResourceDefinitions.', {
     enabled: z
@@ -80,7 +80,7 @@ export const Values = z.strictObject({
       .boolean()
       .default(true)
       .describe(
-        'If true, the CustomResourceDefinitions, and therefore the custom resources of all installations, are kept when you uninstall the release.',
+        'If true, Helm keeps the CustomResourceDefinitions when you uninstall the release. This also keeps the custom resources of all installations.',
       ),
   }),
   rbac: section('Roles for users.', {

@@ -3,7 +3,7 @@ import type { DeliveryStatus } from '../../../../api/delivery-status.ts';
 import type { DesiredCondition } from '../../../engine/conditions.ts';
 
 const MESSAGE =
-  'the endpoint has not given its consent to receive events, which are kept in the inbox. It must respond to OPTIONS requests with the WebHook-Allowed-Origin header. For more information, see the section about consent in the documentation about deliveries. The dispatcher will ask the endpoint again within two minutes';
+  'the endpoint has not agreed to receive events. Sluice keeps them in the inbox. The endpoint must respond to OPTIONS requests with the WebHook-Allowed-Origin header. For more information, see the section about consent in the documentation about deliveries. The dispatcher will ask the endpoint again within two minutes';
 
 /**
  * Returns a subscription's conditions, with Live=False while its endpoint has not given its consent. Only the

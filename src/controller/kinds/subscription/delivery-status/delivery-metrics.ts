@@ -12,7 +12,7 @@ export function createDeliveryMetrics(registry: Registry, waiting: () => number)
   registerGauge(
     registry,
     'sluice_controller_delivery_status_waiting',
-    'The number of subscriptions whose status.delivery is not up to date. Only reported by the leader.',
+    'The number of subscriptions whose status.delivery is not up to date. Only the leader reports it.',
     waiting,
   );
   const writes = new Counter({

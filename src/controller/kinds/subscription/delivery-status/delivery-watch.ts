@@ -23,7 +23,9 @@ export interface DeliveryWatchDeps {
   readonly subscriptionsOf: (sub: string) => readonly Cached<'Subscription'>[];
   /** Returns the retention of the subscription's stream, or the maximum retention if the stream does not exist. */
   readonly retentionMsOf: (subscription: Cached<'Subscription'>) => number;
-  /** Returns true if the subscription's stream exists. Its inbox is removed together with the stream. */
+  /**
+   * Returns true if the subscription's stream exists. The inbox of a subscription is removed together with the stream.
+   */
   readonly hasStream: (subscription: Cached<'Subscription'>) => boolean;
   readonly writer: DeliveryWriter;
   readonly record: (subscription: Cached<'Subscription'>, note: EventNote) => void;
@@ -62,7 +64,7 @@ function offerLasting(
 export function createDeliveryWatch(deps: DeliveryWatchDeps) {
   const { writer } = deps;
   const deadLetters = createDeadLetterEvents();
-  /** Backlogs found by a single audit without an alarm, by key. They may be temporary. */
+  /** Backlogs found by a single audit without an alarm, by key. Such backlogs may be temporary. */
   const suspects = new Map<string, string>();
   let working = false;
   const alarms = createAlarmBatch({
@@ -88,7 +90,8 @@ export function createDeliveryWatch(deps: DeliveryWatchDeps) {
   function compare(sub: string, inc: string | undefined, fields: DeliveryFields, by: 'alarm' | 'audit'): void {
     for (const subscription of deps.subscriptionsOf(sub)) {
       const { metadata } = subscription;
-      // These fields belong to another generation. The routes of this generation have not been written to Redis yet.
+      // Ignore the fields of another generation. The controller has not written the routes of this generation to Redis
+      // yet.
       if (metadata.deletionTimestamp !== undefined || inc !== generationOf(metadata.uid)) continue;
       const state = parseDeliveryState(fields);
       const shown = shownOf(subscription);
