@@ -11,7 +11,7 @@ const READ_WHOLE = ['hgetall', 'hkeys', 'hvals', 'smembers'];
 
 /**
  * Stores, claims, and completes an event for one of `count` subscriptions. Then the others are paused, and the one
- * continues after a pause. Returns the commands of the scripts of both.
+ * continues after a pause. Finally, the others continue from up to five positions. Returns the commands of the scripts.
  */
 async function deliverOne(count: number) {
   const server = await startRedis();
@@ -60,9 +60,37 @@ async function deliverOne(count: number) {
   await takeCommands();
   expect(await t.advance()).toMatchObject({ references: 64, more: true });
   const step = await takeCommands();
-  close();
   expect(await t.advanceAll()).toBe(64);
-  return { delivery, step };
+  await takeCommands();
+  // All others are paused.
+  expect(await t.advance()).toMatchObject({ events: 0, more: false });
+  const idle = await takeCommands();
+  await t.setRow('a', { route: 'paused' });
+  await t.send('k');
+  await t.setRow('a', {});
+  await takeCommands();
+  expect(await t.advance()).toMatchObject({ references: 1, more: false });
+  const resumed = await takeCommands();
+  const apart = others.slice(0, 5);
+  const resume = (names: readonly string[]) =>
+    t.change(...names.map(name => ({ kind: 'row' as const, slot: t.slot(name), row: row() })));
+  await resume(apart);
+  await t.advanceAll();
+  for (const name of apart) {
+    await t.setRow(name, { route: 'paused' });
+    await t.send('k');
+  }
+  await resume(apart);
+  await takeCommands();
+  for (let left = apart.length; left > 0; left--) {
+    expect(await t.advance()).toMatchObject({ answer: 'OK', more: left > 1 });
+  }
+  const inTurn = await takeCommands();
+  close();
+  for (let at = 0; at < others.length; at += 250) await resume(others.slice(at, at + 250));
+  await t.advanceAll();
+  expect(await t.hash('positions')).toEqual({});
+  return { delivery, step, idle, resumed, inTurn };
 }
 
 const wholeIn = (commands: readonly { readonly call: string }[]) =>
@@ -76,4 +104,11 @@ test(`an event for one of ${MANY} subscriptions requires the same commands as fo
   // A step of catching up.
   expect(many.step).toEqual(few.step);
   expect(wholeIn(many.step)).toEqual(new Set());
+  // There is nothing to do.
+  expect(many.idle.length).toBeLessThan(10);
+  expect(wholeIn(many.idle)).toEqual(new Set());
+  expect(many.resumed).toEqual(few.resumed);
+  expect(wholeIn(many.resumed)).toEqual(new Set());
+  // Subscriptions at different positions are only searched for once.
+  expect(many.inTurn.filter(({ call }) => call === 'hgetall positions')).toHaveLength(1);
 });

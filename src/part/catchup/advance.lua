@@ -144,6 +144,7 @@ if not hold and not chooseCohort() then
   local more = countSkips()
   local why = countedReasons(meta.why)
   if why then redis.call('HSET', KEY_META, 'why', why) end
+  keepCohort('')
   return { 'OK', 0, 0, more, '' }
 end
 position = position or meta.pos or NO_REF
@@ -223,12 +224,10 @@ if cohort then
   if isDone then
     redis.call('HDEL', KEY_POSITIONS, unpack(members))
     put('live', string.format('%.0f', tonumber(meta.live or '0') + #members))
-    gone[#gone + 1] = 'cohort'
   else
     redis.call('HSET', KEY_POSITIONS, unpack(moved))
-    local cohortText = table.concat(members)
-    if cohortText ~= meta.cohort then put('cohort', cohortText) end
   end
+  keepCohort(isDone and '' or table.concat(members))
   -- If the part was not held back before, it is held back from this position.
   if isShort then
     hold = 'tokens'

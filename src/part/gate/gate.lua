@@ -14,7 +14,7 @@
 --   endpoint slot text  sets a sealed endpoint; '' removes it
 --   drop   slot how inbox  removes the row and the endpoint. The sweep removes the events in its lanes after the
 --                       retention, or at once if `how` is delete. inbox: '' if unknown
---   on     slot key since  activates a group key. since: '' for the ref of the tail
+--   on     slot key since  activates a group key, unless the slot has no row. since: '' for the ref of the tail
 --   off    slot key    deactivates a group key
 --   unpark slot key    continues to unpark the lanes of an activated group key
 -- Returns {OK, number of changes, ref of the tail, 1 if the call must be repeated to unpark more}, or one word: FENCED
@@ -158,7 +158,9 @@ local function setRow(slot, row, how)
   if route == OPEN and redis.call('HEXISTS', KEY_POSITIONS, slot) == 1 then
     woken = true
     -- End the cohort, because this slot may be closer to the tail than those that are being moved.
+    local cohort = redis.call('HGET', KEY_META, 'cohort')
     redis.call('HDEL', KEY_META, 'cohort')
+    if cohort == '-' then redis.call('HSET', KEY_META, 'cohort', slot .. '-') end
   elseif route == OPEN and was ~= OPEN then
     live = live + 1
   end

@@ -103,17 +103,19 @@ export const INGEST_MUTANTS: readonly Mutant[] = [
   ]),
   ...mutantsOf(`${PART}catchup/cohort.lua`, [
     ['a paused subscription is advanced', 'rows[slot] and string.byte(rows[slot]) == OPEN', 'rows[slot]'],
-    [
-      'a subscription that was paused in between is advanced',
-      ' or routeOf[slot] ~= OPEN then return nil',
-      ' then return nil',
-    ],
+    ['a subscription that was paused in between is advanced', 'if ref and routeOf[slot] == OPEN then', 'if ref then'],
     [
       'the subscription nearest to the tail waits for the farthest',
-      'ref > position then position = ref',
-      'ref < position then position = ref',
+      'table.sort(refs)',
+      'table.sort(refs, function(a, b) return a > b end)',
     ],
-    ['others that are behind are forgotten', "redis.call('HLEN', KEY_POSITIONS) > #slots", 'false'],
+    ['others that are behind are forgotten', "others = after ~= '-'", 'others = false'],
+    [
+      'only the first subscriptions that are behind are remembered',
+      "(count > REFERENCES and '' or '-')",
+      "'-'",
+      'test/part/many-subscriptions.redis.test.ts',
+    ],
   ]),
   ...mutantsOf(`${PART}catchup/advance.lua`, [
     ['events from before the activation are routed later', 'if list[k + 1] < ref then', 'if true then'],
@@ -164,6 +166,7 @@ export const INGEST_MUTANTS: readonly Mutant[] = [
       '',
       `${PART}catchup/advance.redis.test.ts`,
     ],
+    ['a subscription that is opened while others are paused is forgotten', ", slot .. '-') end", ", '-') end"],
     [
       'a dropped subscription stays live',
       'if row and string.byte(row) == OPEN and position == 0 then leaveLive(a) end',

@@ -95,8 +95,32 @@ export function claimableSlots(of: Reference, dump: Dump): Set<string> {
   return slots;
 }
 
+/**
+ * Checks the slots that a part remembers to be behind. They are not searched for again, so the first ones have to be
+ * those that are closest to the tail. If it ends with `-`, there must not be any others.
+ */
+function checkCohort(of: Reference, dump: Dump): void {
+  const kept = dump.meta.get('cohort');
+  if (kept === undefined) return;
+  const slots: readonly string[] = kept.match(/[^-]{8}/g) ?? [];
+  const isBehind = (slot: string) => of.subs.get(slot)?.route === 'open' && of.positions.has(slot);
+  const known = slots.filter(isBehind);
+  const others = [...of.positions.keys()].filter(slot => isBehind(slot) && !slots.includes(slot));
+  const refs = [...known, ...others].map(slot => of.positions.get(slot) as string);
+  const text = () => `${kept} is not in the order of ${JSON.stringify([...of.positions])}`;
+  if (known.length > 0) {
+    const last = known.length - 1;
+    hold(
+      refs.every((ref, i) => i === 0 || (refs[Math.min(i - 1, last)] as string) >= ref),
+      text,
+    );
+  }
+  hold(!kept.endsWith('-') || others.length === 0, () => `${kept} does not contain ${others.join(', ')}`);
+}
+
 /** Checks the invariants of each part. */
 export function checkInvariants(of: Reference, dump: Dump): void {
+  checkCohort(of, dump);
   const lanes = pendingLanes(of);
   for (const lane of new Set([...lanes, ...dump.claims.keys(), ...dump.lanes.keys()])) checkLane(of, dump, lane);
   for (const member of dump.waiting.keys()) {
