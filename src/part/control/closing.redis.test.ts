@@ -1,18 +1,32 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
 import { expect, test } from 'vitest';
 import type { TenantRoutes } from '../../core/routing/routes.ts';
+import { type Actor, everySchedule, interleave, type Step } from '../../dataplane/testing/interleaving.ts';
 import { createTenant, QUEUE } from '../../record/testing/tenant.ts';
+import type { RedisClient } from '../../redis/client.ts';
 import { integrationKeys } from '../../redis/keys.ts';
 import { onEachRedis } from '../../redis/testing/each-redis.ts';
 import { type Part, partKeys } from '../keys.ts';
 import { createPartsControl } from './parts-control.ts';
 
+/** Makes each call that reads or writes activations a step of the actor that has made it. */
+function createStepping(redis: RedisClient, acting: AsyncLocalStorage<Step>): RedisClient {
+  const step: Step = (label, call) => acting.getStore()?.(label, call) ?? call();
+  return {
+    ...redis,
+    run: (name, ...rest) => (name === 'act' ? step(name, () => redis.run(name, ...rest)) : redis.run(name, ...rest)),
+    runNamed: (script, call) => step(script.name, () => redis.runNamed(script, call)),
+    call: (command, ...rest) => step(command, () => redis.call(command, ...rest)),
+  };
+}
+
 onEachRedis(redis => {
-  function start() {
-    const t = createTenant(redis());
+  function start(client = redis()) {
+    const t = createTenant(client);
     const part: Part = { tenant: t.tenant, queue: QUEUE, gen: 'gen1', number: 0 };
     const { keys, meta } = partKeys(part);
     const { act } = integrationKeys(t.nameOf('a'));
-    let control = createPartsControl(redis(), t.control, t.nowMs);
+    let control = createPartsControl(client, t.control, t.nowMs);
     const opened = (groupKeys: readonly string[]) => () =>
       new Map([[t.nameOf('a'), groupKeys.map(groupKey => ({ groupKey, sinceMs: t.clock.ms }))]]);
     return {
@@ -32,7 +46,7 @@ onEachRedis(redis => {
       drop: () => control.dropInbox(t.fence.epoch, t.tenant, t.inboxOf('a'), 0),
       changeLeader() {
         t.fence.epoch++;
-        control = createPartsControl(redis(), t.control, t.nowMs);
+        control = createPartsControl(client, t.control, t.nowMs);
       },
       loseRecord: () => redis().call('del', act),
       open: async () => ((await redis().call('hkeys', keys)) as string[]).filter(key => key !== '').toSorted(),
@@ -83,6 +97,46 @@ onEachRedis(redis => {
     await w.apply(w.t.routes({ a: {} }), ['k']);
     await w.drop();
     expect(await w.open()).toEqual([]);
+  });
+
+  test.each<[string, readonly (readonly [groupKey: string, isOpen: boolean])[]]>([
+    ['opens a group key', [['k', true]]],
+    ['closes a group key', [['l', false]]],
+    [
+      'opens and closes a group key',
+      [
+        ['k', true],
+        ['k', false],
+      ],
+    ],
+    [
+      'closes and opens a group key',
+      [
+        ['l', false],
+        ['l', true],
+      ],
+    ],
+  ])('leaves nothing of a subscription that is removed while another call %s', async (_what, changes) => {
+    const acting = new AsyncLocalStorage<Step>();
+    const actor = (name: string, work: () => Promise<unknown>): Actor => ({
+      name,
+      faults: [],
+      run: step => acting.run(step, async () => void (await work())),
+    });
+    const runs = await everySchedule({ preemptions: 2, faults: 0 }, async choose => {
+      const w = start(createStepping(redis(), acting));
+      const routes = w.t.routes({ a: {} });
+      await w.t.apply(routes);
+      await w.apply(routes, []);
+      await w.set('l', true);
+      const changing = async () => {
+        for (const [groupKey, isOpen] of changes) await w.set(groupKey, isOpen);
+      };
+      const trace = await interleave([actor('drop', w.drop), actor('set', changing)], choose);
+      expect(await w.open(), trace.join('\n')).toEqual([]);
+      expect(trace.filter(line => line.includes(' ends: '))).toEqual([]);
+    });
+    expect(runs).toBeGreaterThan(10);
   });
 
   test('closing a closed activation costs one read command', async () => {

@@ -4,6 +4,8 @@ import type { ControlRecord, ControlStore } from '../../record/control-store.ts'
 import { withoutSubscription } from '../../record/tenant-index.ts';
 import type { RedisClient } from '../../redis/client.ts';
 import { accountKeys } from '../../redis/keys.ts';
+import { inSlices, type Steps } from '../../time/slices.ts';
+import type { GateChange } from '../gate/gate.ts';
 import { type FindStream, readPart } from '../inbox/find-part.ts';
 import { type Part, partKeys, slotOf } from '../keys.ts';
 import { createSubscriptionStates } from '../state/subscriptions.ts';
@@ -58,6 +60,21 @@ function createKnownRoutes() {
       return route === undefined || route.inc !== inc ? undefined : placeOf(routes as TenantRoutes, sub, route)[0];
     },
   };
+}
+
+/** Returns the changes that close all of these group keys for a slot. There may be 100,000 of them. */
+function* closingChanges(slot: string, sources: readonly Iterable<string>[]): Steps<GateChange[]> {
+  const closed = new Set<string>();
+  const changes: GateChange[] = [];
+  for (const groupKeys of sources) {
+    for (const groupKey of groupKeys) {
+      yield;
+      if (closed.has(groupKey)) continue;
+      closed.add(groupKey);
+      changes.push({ kind: 'off', slot, groupKey });
+    }
+  }
+  return changes;
 }
 
 export interface PartsControl extends ControlStore {
@@ -135,14 +152,15 @@ export function createPartsControl(
     async dropInbox(fence, tenant, inbox, keepMs) {
       const place = known.find(inbox);
       if (place !== undefined) {
-        const { slot } = place;
+        const { part, slot } = place;
         const how = keepMs === 0 ? { how: 'delete' as const } : {};
+        // After this, the gate does not activate anything for the slot. All earlier activations are recorded.
+        await writer.change(part, fence, [{ kind: 'drop', slot, inbox: inboxMember(inbox), ...how }]);
         // A part only contains the activations of its own subscriptions. If there are any others, the audit considers
         // this to be damage.
-        const recorded = (await record.readActivations(inbox.integration)).keys();
-        const groupKeys = new Set([...recorded, ...pairs.of(inbox.integration)]);
-        const closing = [...groupKeys].map(groupKey => ({ kind: 'off' as const, slot, groupKey }));
-        await writer.change(place.part, fence, [...closing, { kind: 'drop', slot, inbox: inboxMember(inbox), ...how }]);
+        const recorded = await record.readActivations(inbox.integration);
+        const open = [recorded.keys(), pairs.of(inbox.integration)];
+        await writer.change(part, fence, await inSlices(closingChanges(slot, open)));
         known.drop(inbox);
       }
       await forgetInbox(fence, tenant, inbox);

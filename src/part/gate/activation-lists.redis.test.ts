@@ -8,8 +8,9 @@ onEachRedis(redis => {
   /** Applies changes of one group key in one call. Returns the active slots. */
   async function start() {
     const t = createTestPart(redis());
-    await t.setUp({}, []);
-    const slots = Array.from({ length: 400 }, (_, i) => t.slot(`s${i}`));
+    const names = Array.from({ length: 400 }, (_, i) => `s${i}`);
+    await t.setUp(Object.fromEntries(names.map(name => [name, {}])), []);
+    const slots = names.map(t.slot);
     const changesOf = (kind: 'on' | 'off', from: number, till: number) =>
       slots.slice(from, till).map((slot): GateChange => ({ kind, slot, groupKey: 'k' }));
     const read = async () => {
@@ -43,6 +44,13 @@ onEachRedis(redis => {
     const { t, changesOf } = await start();
     await t.change(...changesOf('on', 0, 1));
     expect(await redis().call('object', 'encoding', t.keys.keys)).toBe('hashtable');
+  });
+
+  test('a slot without a row is not activated', async () => {
+    const { t, changesOf, read } = await start();
+    const drop = { kind: 'drop', slot: t.slot('s0') } as const;
+    expect((await t.change(drop, ...changesOf('on', 0, 1))).changes).toBe(1);
+    expect(await read()).toEqual({ activations: new Set(), damaged: [], fields: 0 });
   });
 
   test('a cleared field is removed', async () => {

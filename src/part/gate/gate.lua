@@ -215,6 +215,8 @@ local function continueUnparking(slot, groupKey)
 end
 
 local function activate(slot, groupKey, since)
+  -- The subscription has been dropped in the meantime. Its group keys are closed after that.
+  if redis.call('HEXISTS', KEY_SUBS, slot) == 0 then return end
   local key = readKey(groupKey)
   local lists = key.lists
   if findIn(key, slot) then return continueUnparking(slot, groupKey) end

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { createTestPart, event } from '../../../test/support/part/part.ts';
+import { createTestPart, event, row } from '../../../test/support/part/part.ts';
 import { onEachRedis } from '../../redis/testing/each-redis.ts';
 
 onEachRedis(redis => {
@@ -90,7 +90,11 @@ onEachRedis(redis => {
       const slots = Array.from({ length: 1_001 }, (_, i) => i.toString(32).padStart(8, '0'));
       await t.setUp({}, []);
       for (let at = 0; at < slots.length; at += 200) {
-        await t.change(...slots.slice(at, at + 200).map(slot => ({ kind: 'on' as const, slot, groupKey: 'k' })));
+        const some = slots.slice(at, at + 200);
+        await t.change(
+          ...some.map(slot => ({ kind: 'row' as const, slot, row: row() })),
+          ...some.map(slot => ({ kind: 'on' as const, slot, groupKey: 'k' })),
+        );
       }
       const answer = await t.ingest(event('k'));
       expect(refsOf(answer)).toHaveLength(1);

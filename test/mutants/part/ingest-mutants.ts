@@ -167,6 +167,7 @@ export const INGEST_MUTANTS: readonly Mutant[] = [
       `${PART}catchup/advance.redis.test.ts`,
     ],
     ['a subscription that is opened while others are paused is forgotten', ", slot .. '-') end", ", '-') end"],
+    ['a dropped subscription is activated', "if redis.call('HEXISTS', KEY_SUBS, slot) == 0 then return end", ''],
     [
       'a dropped subscription stays live',
       'if row and string.byte(row) == OPEN and position == 0 then leaveLive(a) end',

@@ -235,7 +235,7 @@ export function change(of: Reference, each: GateChange): number {
     }
     case 'on': {
       const key = each.slot + each.groupKey;
-      if (of.active.has(key)) return 0;
+      if (of.active.has(key) || !of.subs.has(each.slot)) return 0;
       of.active.set(key, each.since ?? of.tail);
       return 1;
     }
