@@ -33,8 +33,8 @@ export const INSTANCE_IS_IMMUTABLE: CelRule = {
 export const INSTANCE_FIELD = '.spec.instance';
 
 /**
- * Shows the installation name. This helps to find objects of installations that do not exist, because their status is
- * never set.
+ * Shows the installation name. The column helps to find objects of installations that do not exist because nobody sets
+ * their status.
  */
 export const INSTANCE_COLUMN: PrinterColumn = {
   name: 'Instance',

@@ -22,7 +22,7 @@ const GROUP_KEY = 'verify';
  * Publishes events in the sandbox until one of them has been delivered to a subscription of the stream. The
  * subscription needs an open activation with the group key `verify`. Returns 1 if no event is delivered in time.
  *
- * This tests ingress, routing, delivery, and Redis. Only the request to the endpoint is simulated.
+ * The command tests ingress, routing, delivery, and Redis. Only the request to the endpoint is simulated.
  */
 export const verify: Command = async argv => {
   const text = { type: 'string' } as const;

@@ -26,9 +26,8 @@ export interface RootKeyChoice {
 }
 
 /**
- * Returns the newest root key that has been loaded by every replica. Replicas detect a new file at different times, and
- * a replica without the key would not be able to decrypt or sign. Undefined if there is no key newer than the first
- * one.
+ * Returns the newest root key that has been loaded by every replica. Replicas detect a new file at different times.
+ * Until a replica has the key, it could not decrypt or sign. Undefined if there is no key newer than the first one.
  *
  * @param self name of this replica. If its own report is missing, the reports of other replicas may be missing as well
  */

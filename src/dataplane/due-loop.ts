@@ -22,12 +22,12 @@ export interface DueLoopOptions {
   /** Called if a member is due again while there is already work on it. */
   readonly poke?: (member: string) => void;
   /**
-   * The maximum time between two checks of a partition. This bounds the delay after a lost message; an idle system pays
-   * one read.
+   * The maximum time between two checks of a partition. The limit bounds the delay after a lost message. An idle system
+   * pays one read.
    */
   readonly sweepMs?: number;
   readonly token: () => string;
-  /** Called if a turn of work has failed. The error is logged, and the turn will be retried. */
+  /** Called if a turn of work has failed. The error is logged. The turn is retried later. */
   readonly onFailure?: () => void;
 }
 

@@ -24,7 +24,7 @@ const PAGE_POLICY = {
 
 /**
  * Serves `/openapi.json`, and the page for the reference at `/docs`. No authentication is required. Most replicas are
- * never asked for the document, and creating it would take a tenth of their CPU time to start.
+ * never asked for the document. Creating it would take a tenth of their CPU time to start.
  */
 export async function registerReference(app: FastifyInstance, version: string): Promise<void> {
   const document: Partial<OpenApiDocument> = {};

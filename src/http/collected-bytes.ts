@@ -1,7 +1,7 @@
 /**
  * Adds a chunk to a buffer of which `used` bytes are in use, and returns the buffer. If there is no room, this is a new
- * buffer with twice the size, but at most `most` bytes. Each byte can arrive as a chunk of its own, and a list of such
- * chunks needs hundreds of times as much memory as the bytes.
+ * buffer with twice the size, but at most `most` bytes. Each byte can arrive as a chunk of its own. A list of such
+ * chunks would need hundreds of times as much memory as the bytes.
  *
  * @param chunk the first one is used as it is, so it must not be part of a larger buffer
  */

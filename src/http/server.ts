@@ -23,7 +23,7 @@ import { createProtocolErrors } from './protocol-errors.ts';
 import type { Refusal, RefusalFacts } from './refusal.ts';
 import { traceRequests } from './traced-requests.ts';
 
-/** HTTP server limits. All sizes are in bytes, and all times are in milliseconds. */
+/** HTTP server limits. All sizes are in bytes. All times are in milliseconds. */
 export interface HttpLimits {
   /** The maximum total size of request headers. */
   readonly headerBytes: number;
@@ -55,8 +55,8 @@ export interface HttpServer {
   readonly serveFirst: (serve: (request: IncomingMessage, response: ServerResponse, pass: () => void) => void) => void;
   /**
    * Returns true if the response to a request should ask the client to open a new connection (`Connection: close`).
-   * While draining, this is the last response of each connection, and requests behind it are not processed. Call this
-   * for each response that is sent without Fastify.
+   * While draining, this is the last response of each connection. Requests behind it are not processed. Call this for
+   * each response that is sent without Fastify.
    */
   readonly endsConnection: (request: IncomingMessage) => boolean;
   /** Runs a function in the next iteration of the event loop, after connections that have arrived until then. */

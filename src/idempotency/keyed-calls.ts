@@ -81,7 +81,7 @@ export function createKeyedCalls(redis: RedisClient, keys: KeyRing, nowMs: () =>
         try {
           return { answer: 'DONE', text: open(keys, context, sealed).toString('utf8') };
         } catch (error) {
-          // The root key was removed, so this response is lost, and performing the call again would have a different
+          // This response is lost because the root key was removed. Performing the call again would have a different
           // effect.
           if (error instanceof SealError) return { answer: 'CONFLICT' };
           throw error;

@@ -15,7 +15,7 @@ import { collectionPath, type Resource } from './resource.ts';
  */
 export type NamespaceAccess = 'closed' | 'pending' | 'readable' | 'forbidden';
 
-/** A namespace can be forbidden for a long time, and there will be a log message for each attempt. */
+/** A namespace can be forbidden for a long time. Each attempt would log a message. */
 const BACKOFF: Backoff = { firstMs: 200, mostMs: 60_000 };
 
 /** The time after which a namespace whose lists fail or get no response stops delaying others, in milliseconds. */

@@ -36,7 +36,7 @@ export type Transport = {
    * `Retry-After` header. A 401 response causes the request to be retried with new credentials.
    */
   readonly call: <T>(call: Call) => Promise<T>;
-  /** Sends a request and returns the body as a stream. There are no retries, and the body can take any time. */
+  /** Sends a request and returns the body as a stream. There are no retries. The body can take any time. */
   readonly stream: (call: Call) => Promise<Readable>;
   /** Returns the number of requests that RBAC has refused so far. */
   readonly refusals: () => number;
@@ -53,9 +53,10 @@ const RETRIES = 3;
 const RETRY_AFTER_MS = 100;
 
 /**
- * The number of retries requested by the server, for each purpose. For calls, this is the same as in client-go. Together,
- * they don't take longer than the timeout. A process that holds the Lease tries again itself every 2 seconds. With more
- * retries, each attempt would end because of its deadline, and the error of the server would not be reported.
+ * The number of retries requested by the server, for each purpose. For calls, this is the same as in client-go.
+ * Together, they don't take longer than the timeout. A process that holds the Lease tries again itself every 2 seconds.
+ * With more retries, each attempt would end because of its deadline. The error of the server would then not be
+ * reported.
  */
 const REQUESTED_RETRIES = { calls: 10, leases: 1 };
 

@@ -16,8 +16,7 @@ export interface Message {
 }
 
 /**
- * Returns the invitation as plain text. As a result, nothing needs to be escaped, and there is no external content to
- * load.
+ * Returns the invitation as plain text. As a result, nothing needs to be escaped. There is no external content to load.
  * @param acceptUrl page that accepts the token. If undefined, the email explains how to use the REST API instead
  */
 export function writeInvitation(

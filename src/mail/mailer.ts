@@ -165,7 +165,7 @@ function toMailError(error: unknown): MailError {
   const reply = typeof responseCode === 'number' && responseCode >= 400 ? `${responseCode}` : undefined;
   // In case of STARTTLS, the error code is more helpful than the server's response.
   if (word === 'ETLS') return new MailError(word, false, true);
-  // A rejected login affects all emails, and it is up to the operator to resolve this.
+  // A rejected login affects all emails. Only the operator can resolve this.
   const refused = permanent === true && (word === 'EENVELOPE' || word === 'EMESSAGE');
   return new MailError(reply ?? word, refused, isBeforeRecipient(word, fault));
 }

@@ -13,7 +13,7 @@ export interface OldestOpen {
   readonly settledTo: string;
 }
 
-/** Reads a subscription's waiting events. Nothing is written, and the cost of each call is limited. */
+/** Reads a subscription's waiting events. Nothing is written. The cost of each call is limited. */
 export interface BacklogStore {
   /**
    * The acceptance time of the oldest event that has not been routed to a subscription, in milliseconds. Undefined for

@@ -11,10 +11,10 @@ export interface InboxRecovery {
   /**
    * Makes failed deliveries due immediately if their event was accepted since `sinceMs`. Includes deliveries that are
    * waiting for a retry, and dead letters, which will get a full retry schedule again. The order of the events is
-   * preserved. A recovery is not a replay and is free of charge, so each dead letter can only be recovered once, and
-   * dead replays can't be recovered. The number of unchanged deliveries is returned as `replayRequired`. Each call
-   * processes 20,000 deliveries. Repeat the call using the returned cursor until there is no cursor anymore. `mayGoOn`
-   * is called after every 1,000 deliveries. The call ends early if it returns false.
+   * preserved. A recovery is not a replay and is free of charge. For this reason, each dead letter can only be
+   * recovered once. Dead replays can't be recovered. The number of unchanged deliveries is returned as
+   * `replayRequired`. Each call processes 20,000 deliveries. Repeat the call using the returned cursor until there is
+   * no cursor anymore. `mayGoOn` is called after every 1,000 deliveries. The call ends early if it returns false.
    */
   readonly recover: (
     inbox: InboxRef,

@@ -245,8 +245,8 @@ function* planTenant({ held, isWritten }: Standing, have: TenantRoutes, want: Te
 }
 
 /**
- * Returns the writes required to change the record from its current state to `want`. This function is pure. The
- * returned writes never remove anything. A queue or subscription without an object is closed and kept.
+ * Returns the writes required to change the record from its current state to `want`. The function is pure. The returned
+ * writes never remove anything. A queue or subscription without an object is closed and kept.
  */
 export function planRoutes(have: StoredRoutes, wanted: TenantRoutes): RoutesPlan {
   return finish(planSteps(have, wanted));

@@ -1,6 +1,6 @@
 import type { PatchOp } from './control-plan.ts';
 
-/** The maximum number of commands in a patch. This limits the duration of a script to a few milliseconds. */
+/** The maximum number of commands in a patch. The limit keeps the duration of a script at a few milliseconds. */
 const OPS = 400;
 /** The maximum number of arguments in a patch with several commands. A command can have 500 of them. */
 const ARGS = 2_000;

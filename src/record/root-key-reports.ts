@@ -12,7 +12,7 @@ export interface RootKeyReport {
 
 const WRITE_EVERY_MS = 30_000;
 /**
- * If a replica has not sent a report for this time, it is considered gone, and the controller no longer waits for it.
+ * If a replica has not sent a report for this time, it is considered gone. The controller then no longer waits for it.
  */
 const VALID_MS = 90_000;
 

@@ -31,7 +31,7 @@ const isForbidden = (error: unknown) => error instanceof Error && error.message.
 const isMoved = (error: unknown) => error instanceof Error && error.message.startsWith('MOVED ');
 
 /**
- * Runs scripts using their hash. If Redis doesn't know a script, one call sends its text, and the others wait for it.
+ * Runs scripts using their hash. If Redis doesn't know a script, one call sends its text. The others wait for it.
  *
  * @param options.replicas if set, a script that writes is only done once replicas have confirmed it
  */

@@ -5,8 +5,7 @@ import type { Parts, Running } from './parts.ts';
 export type Start = (parts: Parts) => Running | Promise<Running>;
 
 /**
- * Loads the module of a role. Different roles require different packages, and most of them are larger than Sluice
- * itself.
+ * Loads the module of a role. Different roles require different packages. Most packages are larger than Sluice itself.
  */
 const LOAD: Readonly<Record<Role, () => Promise<Start>>> = {
   controller: async () => (await import('./controller.ts')).startController,

@@ -10,7 +10,7 @@ const DIFFERS_FOR_MS = 30_000;
  * installations were installed in the same namespace, their controllers use the same Lease, but may use different Redis
  * servers.
  *
- * This is only reported. When the Redis is replaced, the new replicas have to become ready and take over.
+ * The controller only reports this. When the Redis is replaced, the new replicas have to become ready and take over.
  */
 export function watchStandbyRedis(options: {
   readonly readStore: () => Promise<string | undefined>;

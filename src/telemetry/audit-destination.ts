@@ -44,7 +44,7 @@ const MOST_RETRY_MS = 2_000;
 const LOOK_EVERY_MS = 1_000;
 /** After this time, a write is considered to be late. */
 const LATE_MS = 5_000;
-/** The time for which we report that lines have been lost. This needs to be longer than the delay of the alert. */
+/** The time for which we report that lines have been lost. This time must be longer than the delay of the alert. */
 const REPORT_LOST_MS = 300_000;
 const LOG_EVERY_MS = 60_000;
 const CLOSE_WITHIN_MS = 2_000;

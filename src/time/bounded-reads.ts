@@ -14,8 +14,8 @@ export const SILENT_MS = 60_000;
 export interface BoundedReads<T> {
   /**
    * Returns a value that is not older than the call. Calls with the same name share a read. If a read of the group does
-   * not end in time, the group is silent. Only one read at a time is then made to find out whether it responds again,
-   * and the result of all others is 'silent'.
+   * not end in time, the group is silent. Only one read at a time is then made to find out whether it responds again.
+   * The result of all others is 'silent'.
    *
    * @param group the values that are stored in the same place
    * @throws DeadlineError if the read of this call does not end in time, or the error of the read

@@ -5,7 +5,7 @@ export interface ElapsedClock {
   readonly suspendedMs: () => number;
 }
 
-/** The readings of both clocks are not taken at the same time, and the wall clock has whole milliseconds. */
+/** The two clocks are not read at the same time. The wall clock has whole milliseconds. */
 const JITTER_MS = 2;
 
 /**

@@ -1,7 +1,7 @@
 /**
  * Shares divides an amount between holders that are not known in advance. A holder can take at most as much as it
- * leaves free. Alone, it gets half of the amount. If n holders want more than there is, each of them gets 1 / (n + 1),
- * and the same amount is left for the next holder.
+ * leaves free. Alone, it gets half of the amount. If n holders want more than there is, each of them gets 1 / (n + 1).
+ * The same amount is left for the next holder.
  */
 export interface Shares {
   /** Returns the amount that nobody holds. Negative if more was added than there is. */

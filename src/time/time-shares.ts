@@ -34,7 +34,7 @@ interface Use {
 /**
  * Creates shares, using a leaky bucket (GCRA) of time: each owner can use `share` of the time, plus any time not used
  * within the last `burstMs`. A call is charged its expected duration at the start, and the difference at the end. As a
- * result, the share is exact over time, and concurrent calls can only exceed it if they take longer than expected.
+ * result, the share is exact over time. Concurrent calls can only exceed it if they take longer than expected.
  */
 export function createTimeShares(options: {
   /** Between 0 and 1. */

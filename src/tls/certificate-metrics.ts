@@ -17,7 +17,7 @@ export interface CertificateMetrics {
   readonly watch: (use: CertificateUse, source: CertificateSource) => void;
 }
 
-/** Certificates are valid for days, and we need to open a connection to read one. */
+/** Certificates are valid for days. Reading one requires a new connection. */
 const SAMPLE_EVERY_MS = 600_000;
 
 /** Registers metrics for the expiry of certificates, and for whether their files can be used. */

@@ -1,6 +1,8 @@
 import { type Clock, sleep } from '../../time/clock.ts';
 
-/** The maximum time between two commands, in milliseconds. This limits short passes to 200 commands per second. */
+/**
+ * The maximum time between two commands, in milliseconds. This maximum limits short passes to 200 commands per second.
+ */
 const LONGEST_GAP_MS = 5;
 /** The target duration of a pass that has many commands, in milliseconds. */
 const PASS_MS = 20_000;

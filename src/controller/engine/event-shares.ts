@@ -7,7 +7,7 @@ const FEWEST = 0.5;
 
 /**
  * Returns whether a workspace has used up its share. The share is equal to the number of remaining tokens. A single
- * workspace can use half of the capacity, two can use a third each, and so on. This always leaves capacity for
+ * workspace can use half of the capacity, two can use a third each, and so on. This rule always leaves capacity for
  * workspaces with low usage.
  */
 export function isShareUsed(own: number, total: number, capacity: number): boolean {

@@ -93,7 +93,7 @@ export function createStatusWriter<Spec, Status extends CommonStatus>(options: {
       const { metadata } = current;
       const key = keyOf(metadata);
       if (old !== undefined && wentBack(old, current)) {
-        // The server was restored to an earlier state, and the write was lost.
+        // The write was lost because the server was restored to an earlier state.
         written.delete(key);
         return false;
       }

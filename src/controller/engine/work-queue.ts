@@ -9,8 +9,8 @@ const RETRY: Backoff = { firstMs: 5, mostMs: 1_000_000 };
 
 /**
  * Backoff for conflicts. It only needs to cover a slightly delayed watch, because a newer object enqueues its key as
- * soon as it arrives. Longer delays would delay changes, and shorter delays would increase the load on an API server
- * with delayed watches.
+ * soon as it arrives. Longer delays would delay changes. Shorter delays would increase the load on an API server with
+ * delayed watches.
  */
 const CONFLICT_RETRY: Backoff = { firstMs: 5, mostMs: 200 };
 

@@ -34,7 +34,7 @@ export interface Application {
 /**
  * Writes a plan to Redis. The routes are written first, followed by the activations (if they may have been lost, or if
  * there is a new leader) and the ready markers. The marker of the tenant itself is written last. Until this has been
- * completed, no events are routed, and ingress returns 503. The order ensures that events are never processed with an
+ * completed, no events are routed and ingress returns 503. The order ensures that events are never processed with an
  * incomplete configuration.
  */
 export async function applyRoutes(deps: ApplyDeps, application: Application): Promise<StoredRoutes> {

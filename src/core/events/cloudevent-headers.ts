@@ -54,7 +54,7 @@ export function cloudEventHeaders(meta: EventMeta): string[] {
     'ce-time',
     new Date(meta.time).toISOString(),
   );
-  // Test events do not have a group key, and empty attributes are not allowed in CloudEvents.
+  // CloudEvents does not allow empty attributes, and test events have no group key.
   if (meta.groupKey !== '') headers.push('ce-partitionkey', encodeAttribute(meta.groupKey));
   return headers;
 }

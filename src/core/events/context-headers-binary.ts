@@ -4,8 +4,7 @@ import { ATTRIBUTES_MAX, ATTRIBUTES_TOTAL_MAX_LENGTH } from './context-headers-l
 import { decodeCloudEventHeader, decodeUtf8Header, isHeaderRepeated } from './context-headers-text.ts';
 
 /**
- * The attributes of a CloudEvent in binary mode. The names do not include `ce-`, and the values are stored as latin1
- * text.
+ * The attributes of a CloudEvent in binary mode. The names do not include `ce-`. The values are stored as latin1 text.
  */
 export type BinaryAttributes = Record<string, string>;
 

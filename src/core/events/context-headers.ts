@@ -136,9 +136,9 @@ function readCloudEvent(rules: ExtractionRules, request: RequestContext): CloudE
 const NOT_JSON = 'With the content type application/cloudevents+json, the body must be a CloudEvent in JSON and UTF-8.';
 
 /**
- * Reads the id, type, group key, and the headers to forward from a request. The first source that is present will be
- * used even if it's empty, and the request is rejected with 422 if its value is invalid. For a structured CloudEvent,
- * `ce-` sources refer to the event's attributes, and the body is left unchanged. In binary mode, we keep all of the
+ * Reads the id, type, group key, and the headers to forward from a request. The first source that is present is used
+ * even if it is empty. If its value is invalid, the request is rejected with 422. For a structured CloudEvent, `ce-`
+ * sources refer to the attributes of the event. The body is left unchanged. In binary mode, we keep all of the
  * attributes.
  */
 export function extractContext(rules: ExtractionRules, request: RequestContext): EventContext | ContextRefusal {

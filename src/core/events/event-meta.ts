@@ -38,8 +38,7 @@ export interface EventMeta {
   /** The CloudEvents `source` (which is a URI reference). Used for events that are not CloudEvents. */
   readonly source: string;
   /**
-   * The attributes of a CloudEvent in binary mode. The names do not include `ce-`, and the values are kept as latin1
-   * text.
+   * The attributes of a CloudEvent in binary mode. The names do not include `ce-`. The values are kept as latin1 text.
    */
   readonly attributes?: Readonly<Record<string, string>>;
   readonly traceparent?: string;

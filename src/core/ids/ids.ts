@@ -17,8 +17,8 @@ export const ID_PREFIX = {
 export type IdKind = keyof typeof ID_PREFIX;
 
 /**
- * Encodes `bytes` using the lowercase alphabet of Crockford base32. The most significant bit is first, and the result
- * is truncated to `length` characters.
+ * Encodes `bytes` using the lowercase alphabet of Crockford base32. The most significant bit is first. The result is
+ * truncated to `length` characters.
  */
 export function crockford(bytes: Uint8Array, length: number): string {
   let out = '';

@@ -52,7 +52,7 @@ export function isRef(text: string): boolean {
   return REF_PATTERN.test(text);
 }
 
-/** Returns true if the stream id `id` is after `position`. This compares (ms, seq) and not the strings. */
+/** Returns true if the stream id `id` is after `position`. Compares (ms, seq) and not the strings. */
 export function isAfter(id: string, position: string): boolean {
   const [aMs, aSeq] = id.split('-').map(Number) as [number, number];
   const [bMs, bSeq] = position.split('-').map(Number) as [number, number];

@@ -4,7 +4,7 @@ const MOST = 63;
 
 /**
  * Returns the key to use for the given name: NFKD without combining marks, in lower case. All characters other than
- * `a-z0-9` are replaced with a single hyphen, and the result has at most 63 characters. Always a DNS label. If the name
+ * `a-z0-9` are replaced with a single hyphen. The result has at most 63 characters. Always a DNS label. If the name
  * only contains other characters, the result is `prefix`, followed by a hyphen and a hash of the name.
  *
  * @param prefix one letter: `s` for streams, and `p` for packages

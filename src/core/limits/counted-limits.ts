@@ -39,8 +39,8 @@ export function mostStored(limit: CountedLimit, most: number): number {
 
 /**
  * Returns the limit that applies to a new object. Undefined if the object can't be rejected by a limit. For example, a
- * revoked Activation closes a group key, and a Block on a package must always be possible so that a producer can close
- * a route.
+ * revoked Activation closes a group key. A Block on a package must always be possible, so that a producer can close a
+ * route.
  */
 export function limitForNew(kind: string, { revoked, target }: NewObject): CountedLimit | undefined {
   if (revoked === true || target?.kind === 'Package') return undefined;

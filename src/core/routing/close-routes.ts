@@ -20,7 +20,7 @@ export interface ClosedTenant {
 /**
  * Closes all routes in `stored` that are closed by the objects. Everything else remains unchanged. This applies to
  * subscriptions that are blocked, deleted, or no longer granted, to integrations that are declined, revoked, or
- * deleted, and to ingress keys that are removed or expire earlier. This function is pure. Since it is used for paused
+ * deleted, and to ingress keys that are removed or expire earlier. The function is pure. Since it is used for paused
  * workspaces, routes that are closed in `stored` stay closed even if the objects open them.
  */
 export function closeRoutes(stored: TenantRoutes, snapshot: TenantSnapshot, nowMs: number): ClosedTenant {

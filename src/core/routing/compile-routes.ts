@@ -50,7 +50,7 @@ export interface CompiledTenant {
 }
 
 /**
- * Compiles a tenant's routes. This function is pure, and only depends on the current objects. A subscription is live if
+ * Compiles a tenant's routes. The function is pure and only depends on the current objects. A subscription is live if
  * it is requested and not blocked, where `covered(I,S) = block of S for I, or block of a package that contains S for
  * I`.
  */
@@ -99,7 +99,7 @@ export function* compileSteps(snapshot: TenantSnapshot, options: CompileOptions)
     for (const block of blocks) paused.set(block.uid, (paused.get(block.uid) ?? 0) + 1);
     const gen = (queues[stream.name] as QueueRoute).gen;
     const { verdict, route } = admitted(subscription, names, gen, { blocks, held }, made, options);
-    // The route stays open. The part is held back instead, and events already in the inbox will be delivered.
+    // The route stays open. The part is held back instead. Events that are already in the inbox are delivered.
     const short = verdict.live === 'Live' && snapshot.account?.short === true;
     if (!held) verdicts.set(uid, short ? { ...verdict, live: 'InsufficientTokens' } : verdict);
     const routes = subscriptionsOf.get(to) ?? {};
@@ -183,8 +183,8 @@ export function pauseBy(blocks: readonly BlockSnapshot[]): PauseOf {
 }
 
 /**
- * We return the same result for missing, foreign, declined, and revoked integrations, so callers can't find out which
- * ones exist.
+ * Returns the same result for missing, foreign, declined, and revoked integrations, so that callers can't find out
+ * which ones exist.
  */
 function admit(
   subscription: SubscriptionSnapshot,

@@ -9,7 +9,7 @@ export interface TenantRoutes {
   readonly payer: string;
   /**
    * The plan of the payer. Empty if there is no payer, or if the payer does not exist. On the Metered plan, tokens are
-   * only counted, and routing does not wait for them.
+   * only counted. Routing does not wait for them.
    */
   readonly plan: 'Free' | 'Metered' | '';
   /** The number of events per second accepted by each ingress replica for the payer. Unlimited if absent. */

@@ -25,8 +25,8 @@ export interface AttemptRequest {
   readonly headers: string | undefined;
   readonly body: Buffer;
   /**
-   * Called when a new connection is open, which may take as long as the timeout. If this returns false, nothing is
-   * sent, and the connection is kept for the next attempt. Defaults to true.
+   * Called when a new connection is open, which may take as long as the timeout. If this returns false, nothing is sent
+   * and the connection is kept for the next attempt. Defaults to true.
    */
   readonly maySend?: () => boolean;
 }
@@ -99,7 +99,7 @@ export function createEndpointClient(
   let closed = false;
 
   // Cache targets, since parsing and checking a URL is more expensive than sending a request. There are usually only a
-  // few endpoints, and they are used often.
+  // few endpoints, which are used often.
   const targets = new Map<string, Target>();
   const origins = new Map<string, Origin>();
   const targetOf = (url: string): Target => {

@@ -28,7 +28,7 @@ function padsOf(key: Uint8Array): Pads {
 
 /**
  * Creates a signer as specified by Standard Webhooks. A signature consists of `v1,` and the HMAC-SHA-256 of
- * `<id>.<timestamp>.<body>` in base64. There is a signature for each key, and they are separated by spaces. The body is
+ * `<id>.<timestamp>.<body>` in base64. There is a signature for each key. Spaces separate the signatures. The body is
  * not decoded. Id and timestamp must match those sent in the headers. Create one signer per endpoint, since it prepares
  * the keys. Hashing twice takes 1.4 µs for 1 KiB, compared to 2.3 µs for an Hmac object, which also has to be
  * collected.

@@ -57,8 +57,8 @@ const UNAVAILABLE: IngestAnswer = { answer: 'UNAVAILABLE' };
  * timer. If the store has left some events for later, they are the first ones in the next call. Different queues don't
  * affect each other.
  *
- * If a call does not end in time, the queue is silent. All of its events get a response immediately (the result is
- * unknown), and new ones are refused, except for one at a time, until a call ends in time.
+ * If a call does not end in time, the queue is silent. All of its events get a response immediately because the result
+ * is unknown. Until a call ends in time, all but one new event at a time are refused.
  */
 export function createBatches(options: BatchOptions): Batches {
   const { limits, clock = systemClock } = options;

@@ -16,8 +16,8 @@ export interface IngressLimits extends HttpLimits {
   readonly batchBytes: number;
   /**
    * The maximum total size of bodies held by this process, including those that are arriving. A workspace can hold at
-   * most as much as it leaves free, and so can the streams of a Redis master. If this is exceeded, the response is a
-   * 503.
+   * most as much as it leaves free. The same applies to the streams of a Redis master. If this is exceeded, the
+   * response is a 503.
    */
   readonly heldBytes: number;
   /**

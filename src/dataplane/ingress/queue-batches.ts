@@ -73,8 +73,8 @@ export function oldestMs({ call, waiting }: QueueBatches): number {
 }
 
 /**
- * Returns as many of the waiting events as possible for a single call. All of the events must be within the limits, and
- * they must have been extracted using the same configuration.
+ * Returns as many of the waiting events as possible for a single call. All of the events must be within the limits and
+ * must have been extracted using the same configuration.
  */
 export function takeBatch(of: QueueBatches, limits: Pick<IngressLimits, 'batchBytes'>): Waiting[] {
   const { waiting } = of;

@@ -28,10 +28,10 @@ export interface QueueCache {
 
 /**
  * Creates the cache for the configurations of queues. An event is never refused because of a configuration that is
- * cached. The store compares `cfgv` for each event and returns STALE if it has changed, and the configuration is always
- * read again before an event is refused. Values that `cfgv` does not include are returned by each call that stores
- * events. Before the first such call, they are only needed for an account with a limit of events or while memory is
- * short. The absence of a queue is not cached, because the queue could be created at any time.
+ * cached. The store compares `cfgv` for each event and returns STALE if it has changed. Before an event is refused, the
+ * configuration is always read again. Values that `cfgv` does not include are returned by each call that stores events.
+ * Before the first such call, they are only needed for an account with a limit of events or while memory is short. The
+ * absence of a queue is not cached, because the queue could be created at any time.
  */
 export function createQueueCache(options: {
   readQueue: IngressStore['readQueue'];

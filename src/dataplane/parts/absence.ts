@@ -26,7 +26,7 @@ export interface Absence {
 export function createAbsence(deps: {
   readonly book: Pick<ClaimBook, 'count'>;
   readonly room: Pick<RoomShare, 'give' | 'take'>;
-  /** The part is still missing after some time, and the worker has not been stopped. */
+  /** Called if the part is still missing after some time and the worker has not been stopped. */
   readonly onMissing: () => void;
 }): Absence {
   const { book, room } = deps;

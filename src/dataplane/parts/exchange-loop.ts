@@ -59,7 +59,7 @@ export function createExchangeLoop(options: {
   readonly fence: () => Promise<void>;
   readonly isListening: () => boolean;
   readonly onAnswer: (answer: Exclude<ExchangeAnswer, { answer: 'GONE' }>, sentMs: number) => void;
-  /** The part is still missing after some time, and the worker has not been stopped. */
+  /** Called if the part is still missing after some time and the worker has not been stopped. */
   readonly onMissing: () => void;
   readonly onFailure: (error: unknown, what: string) => void;
 }): ExchangeLoop {

@@ -6,7 +6,7 @@ const PART_RATIO = 8;
 /**
  * The room of this process for claims, or for the bytes of bodies. All workspaces share it. A workspace can take at
  * most as much as it leaves free. Alone, it gets half of the room. If n workspaces want more than there is, each of
- * them gets 1 / (n + 1), and the same amount is left for the next workspace. In the same way, the parts of a workspace
+ * them gets 1 / (n + 1). The same amount is left for the next workspace. In the same way, the parts of a workspace
  * share its room. If there is only one busy part, it gets 4 / 9 of the room.
  */
 export interface Room {

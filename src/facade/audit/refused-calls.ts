@@ -30,7 +30,7 @@ function add(counts: Map<string, number>, key: string, most = Number.POSITIVE_IN
 
 /**
  * Limits the number of lines for rejected calls. For each status, the limit is 20 lines, followed by 5 lines per
- * second. All other calls are counted, and the counts are written after 10 s. With a line for each call, a flood of bad
+ * second. All other calls are counted. The counts are written after 10 s. With a line for each call, a flood of bad
  * tokens could fill the disk.
  *
  * @param write writes the line of a call, or a summary

@@ -9,8 +9,8 @@ type Credentials =
   | { readonly kind: 'bearer'; readonly token: string };
 
 /**
- * Reads the credentials from Node's `rawHeaders` (alternating names and values). `headers` can't be used here, because
- * it only contains the first Authorization header, and a proxy might have checked a different header.
+ * Reads the credentials from Node's `rawHeaders` (alternating names and values). `headers` can't be used here because
+ * it only contains the first Authorization header. A proxy might have checked another one.
  */
 export function readCredentials(rawHeaders: readonly string[]): Credentials {
   const values = rawHeaders.filter((_, i) => i % 2 === 1 && rawHeaders[i - 1]?.toLowerCase() === 'authorization');
@@ -31,8 +31,8 @@ export interface UnverifiedToken {
 
 /**
  * Decodes a token. Returns undefined if the token is malformed. Stricter than the library used for verification: there
- * must be three parts in canonical base64url without padding, so each token can only be spelled one way, and both
- * header and claims must be JSON objects in valid UTF-8.
+ * must be three parts in canonical base64url without padding, so that each token can only be spelled one way. Both the
+ * header and the claims must be JSON objects in valid UTF-8.
  */
 export function parseToken(token: string): UnverifiedToken | undefined {
   const parts = token.split('.');

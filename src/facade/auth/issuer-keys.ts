@@ -20,8 +20,8 @@ export interface KeyLimits {
 }
 
 /**
- * The time after `refreshMs` from which a request is considered late, in milliseconds. No token has arrived in the
- * meantime, so the keys may have been withdrawn long ago, and calls wait for the current ones.
+ * The time after `refreshMs` from which a request is considered late, in milliseconds. Calls wait for the current keys.
+ * Since no token has arrived in the meantime, the old keys may have been withdrawn long ago.
  */
 const LATE_MS = 60_000;
 

@@ -7,8 +7,8 @@ import { type ErrorCause, isKubeError, type KubeError } from '../../kube/kube-er
 const CALL_WITHIN_MS = 4_000;
 
 /**
- * Returns the time limits for an API server call. If the API server asks to repeat the call too late, it fails at once
- * because of `timeoutMs`, and its error is kept.
+ * Returns the time limits for an API server call. If the API server asks to repeat the call too late, the call fails at
+ * once because of `timeoutMs`. The error of the server is kept.
  */
 export function callLimits(): { readonly signal: AbortSignal; readonly timeoutMs: number } {
   return { signal: AbortSignal.timeout(CALL_WITHIN_MS), timeoutMs: CALL_WITHIN_MS };

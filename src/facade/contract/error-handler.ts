@@ -19,8 +19,8 @@ const OF_FASTIFY: Readonly<Record<string, ProblemCode>> = {
 const REPEATED_FAILURES = { lines: 10, periodMs: 10_000 };
 
 /**
- * Returns the error handler. An unexpected error is logged once, and the response does not contain any details. If too
- * many calls fail, only some of them are logged, and most of them without a stack.
+ * Returns the error handler. An unexpected error is logged once. The response does not contain any details of it. If
+ * too many calls fail, only some of them are logged, and most of them without a stack.
  */
 export function createErrorHandler(log: Logger, nowMs = () => performance.now()) {
   const logFailure = createFailureLog({ repeats: REPEATED_FAILURES, nowMs });

@@ -116,7 +116,7 @@ interface AnswerShape {
 
 interface RouteSource<A extends Access, Path extends string, Q extends z.ZodType, B extends z.ZodType> {
   readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE';
-  /** OpenAPI path template. Parameters are written in braces, and they must be keys of PATH_PARAMETERS. */
+  /** OpenAPI path template. Parameters are written in braces and must be keys of PATH_PARAMETERS. */
   readonly path: Path;
   readonly access: A;
   /**

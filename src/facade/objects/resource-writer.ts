@@ -165,7 +165,7 @@ function usesMore(kind: KindName, present: object | undefined, spec: object): bo
 
 /**
  * Returns true if an object is the result of this write, and has not been changed since. If the response to a write is
- * lost, the client resends it, but it can't create the object twice. This may also be an equal call.
+ * lost, the client resends it, but it can't create the object twice. An equal call may also have created the object.
  */
 function isAsCreated<K extends KindName>(present: Cached<K>, { manager, spec }: Wanted<K>): boolean {
   return present.metadata.generation === 1 && isDeepStrictEqual(ownedPart<object>(present, manager), spec);

@@ -31,7 +31,7 @@ const CLOSED_AS_WELL: ReadonlySet<string> = new Set([
 
 /**
  * Waits until the controller has set `condition` on the applied object and then returns the object. The uid must be the
- * same, and the condition must be for the applied generation or later.
+ * same. The condition must be for the applied generation or later.
  *
  * @param unlessReady what to do if the workspace is paused or has an error. The default is to refuse the call. With
  *   `closed`, this returns the object if everything that the change closes is closed

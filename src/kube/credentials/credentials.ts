@@ -167,7 +167,7 @@ function createDispatchers(
 
 /**
  * Creates the client that asks a proxy for tunnels. By default, undici would wait 5 minutes for the response of the
- * proxy, and all requests would wait for this connection, even if the proxy had been restarted in the meantime.
+ * proxy. All requests would wait for this connection, even if the proxy had been restarted in the meantime.
  */
 function tunnelFrom(proxy: URL, options: object): Dispatcher {
   return new Pool(proxy, { ...options, headersTimeout: CONNECT_WITHIN_MS });

@@ -1,8 +1,8 @@
 -- Claims lanes that are waiting, one slot at a time. The slot that was served the longest time ago is first. Within a
--- slot, first attempts are claimed before retries, and lanes which are due earlier are claimed first. We reserve a
--- quarter of the claims for first attempts. Without them, an endpoint that is stalled would only receive retries. If
--- there are more first attempts than are allowed, retries will still get an eighth of the claims. In an eighth of the
--- calls, an event that has to be claimed alone is claimed before the last of them.
+-- slot, first attempts are claimed before retries. Lanes that are due earlier are claimed first. We reserve a quarter
+-- of the claims for first attempts. Without them, an endpoint that is stalled would only receive retries. If there are
+-- more first attempts than are allowed, retries will still get an eighth of the claims. In an eighth of the calls, an
+-- event that has to be claimed alone is claimed before the last of them.
 local wakeDue, claim
 do
   local SLOTS = 32
@@ -131,8 +131,8 @@ do
     waitingOf[slot] = left and SOME or isProbing and ASK or NONE
     changedCounts[slot] = true
     if left and allowed and allowed == taken - before then return stopSlot(slot, math.ceil(empty + full)) end
-    -- There are only retries waiting, and there are more of them than are allowed. The slot is given a turn by a first
-    -- attempt, or when a claim ends.
+    -- Only retries are waiting, and more of them than are allowed. The slot is given a turn by a first attempt, or when
+    -- a claim ends.
     if left and #chosen == 0 and string.byte(left, 9) == RETRY then return end
     return left and flightOf[slot] < limitOf[slot], left and #chosen >= most
   end

@@ -50,8 +50,8 @@ for i = 1, #all, 2 do
   else others = others + 1 end
 end
 if own and tonumber(ARG_NUMBER) <= own.number then return { 'LATE' } end
--- A dispatcher has the claims that it reports, and all claims that have been pushed since then. This corrects itself
--- after lost messages.
+-- A dispatcher has the claims that it reports, and all claims that have been pushed since then. The number of claims
+-- corrects itself after lost messages.
 local pushed = own and own.pushed or tonumber(ARG_SEEN)
 local bytes = own and own.bytes or tonumber(ARG_SEEN_BYTES)
 local held = math.max(0, tonumber(ARG_HELD) - plain - count + pushed - tonumber(ARG_SEEN))

@@ -76,7 +76,7 @@ end
 
 -- If something is claimed while the breaker is open, it is the probe. If the dispatcher of the probe dies, the next
 -- probe can be made after a minute at most. After a rest (for example, between retries that are hours apart), pauses
--- start with a small value again. This only has an effect on a few lanes.
+-- start with a small value again. The restart only has an effect on a few lanes.
 local function noteProbe(slot, h, entry)
   if now - h.next > 10 * h.pause then h.pause = FIRST_PAUSE_MS / 2 end
   h.next, h.probe = now + LONGEST_PAUSE_MS, entry

@@ -1,6 +1,6 @@
 -- The delivery status of a slot. It is used in the status of its subscription. It is stored after the counters of the
--- slot (lanes/counts.lua). It does not exist before the first exchange, and is written when it has changed. It is a
--- single text that does not contain any spaces:
+-- slot (lanes/counts.lua). The status does not exist before the first exchange. It is written when it has changed. It
+-- is a single text that does not contain any spaces:
 --   class, since, dead, backlog
 --   class    letter of the result of the last attempt (completing.lua), or - before the first one
 --   since    time of the first attempt in a row with this result, ms in 11 hex characters

@@ -124,8 +124,8 @@ local function giveTurn(slot)
 end
 
 -- Writes (field, value)*. Redis keeps a hash with up to 512 fields in a list, and reads the list from its start for
--- each field. A name with more than 64 bytes turns it into a table, which it stays until it is empty. This is only done
--- if many fields are written, because it takes two more steps.
+-- each field. A name with more than 64 bytes turns it into a table, which it stays until it is empty. The long name is
+-- only used if many fields are written because it takes two more steps.
 local function setFields(key, values)
   local n, isMany = #values, #values > 32
   local LONG_NAME = '-----------------------------------------------------------------'

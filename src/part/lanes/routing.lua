@@ -40,7 +40,7 @@ local function letWait(slot, lane, entry)
     -- There will not be a completion for any claim of the slot, because the dispatcher might have missed the message.
     waiting = true
   elseif waitingOf[slot] == SOME and flightOf[slot] < limitOf[slot] and not redis.call('ZSCORE', KEY_TURNS, slot) then
-    -- There are only retries waiting, and there are more of them than can be claimed.
+    -- Only retries are waiting, and more of them than can be claimed.
     giveTurn(slot)
     waiting = true
   end

@@ -13,8 +13,7 @@ local function writeTries(entry, attempts, lapses, due, failed)
 end
 
 -- If an event's claim has only lapsed once, the event has probably not caused its dispatcher to crash. After the
--- second lapse, the event is claimed alone. This means that a dispatcher only holds a single event of this kind at a
--- time.
+-- second lapse, the event is claimed alone. As a result, a dispatcher only holds a single event of this kind at a time.
 local ALONE = 2
 local function classOf(attempts, lapses)
   return lapses >= ALONE and LAPSED or attempts > 0 and RETRY or FIRST_ATTEMPT

@@ -1,7 +1,7 @@
 -- P:in: the events in the inbox of each slot, starting with the oldest. The refs are packed into 8 bytes. Fields:
 --   slot            numbers of the oldest chunk and of the next one (4 bytes each), then up to 16 refs
 --   slot NUL n      a full chunk of 16 refs (n in decimal)
--- Events are routed to a slot in the same order as in the log, even while it is catching up. This means that a list can
+-- Events are routed to a slot in the same order as in the log, even while it is catching up. As a result, a list can
 -- only grow at its end. Lists don't contain replays and test events. When you read a list, you need to skip events that
 -- are older than the log. The sweep removes such events (pruning.lua).
 local listed = {}

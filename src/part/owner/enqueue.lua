@@ -29,7 +29,7 @@ if before then return { 'OK', before } end
 local word = permissionOf(ARG_SLOT)
 if word == 'CLOSED' then return { 'CLOSED' } end
 local meta = redis.call('HMGET', KEY_META, 'version', 'cut')
--- The sweep will soon remove all events up to this one, and it does not check for their replays again.
+-- The sweep will soon remove all events up to this one. It does not check for their replays again.
 local cut = string.match(meta[2] or '', '^%x+') or ''
 readSlots({ ARG_SLOT })
 local isUnorderedSlot = orderOf[ARG_SLOT] == 117

@@ -27,7 +27,7 @@
 local MOST_READ = 1048576
 local meta = redis.call('HMGET', KEY_META, 'gen', 'version', 'cut')
 if meta[1] ~= ARG_GEN or redis.call('HEXISTS', KEY_SUBS, ARG_SLOT) == 0 then return { 'GONE' } end
--- The sweep will soon remove all events up to this one, and it does not check them again.
+-- The sweep will soon remove all events up to this one. It does not check them again.
 local cut = string.match(meta[3] or '', '^%x+') or ''
 readSlots({ ARG_SLOT })
 local isUnorderedSlot = orderOf[ARG_SLOT] == 117

@@ -1,5 +1,5 @@
 #!lua
--- Adds a test event to a separate lane, which is the slot itself. It does not need an activation, and it is not
+-- Adds a test event to a separate lane, which is the slot itself. A test event does not need an activation and is not
 -- included in a log.
 --@keys meta log keys subs endpoints claims lanes pending waiting turns retries tries counts health channel chunks*
 --@args gen slot number most ttlMs

@@ -1,5 +1,5 @@
 #!lua flags=allow-oom
--- Changes the usage of a sandbox run. It also changes the total for all runs of its workspace.
+-- Changes the usage of a sandbox run. Also changes the total for all runs of its workspace.
 --@keys use
 --@args run ...
 -- More: (events|bytes|deliveries, by)*

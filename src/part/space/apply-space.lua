@@ -1,6 +1,6 @@
 #!lua flags=allow-oom
--- Raises the number of bytes that a part is allowed to store to the number that was granted by its account. This has no
--- effect if the grant is older than the last one, or if it belongs to a different limit.
+-- Raises the number of bytes that a part is allowed to store to the number that was granted by its account. A grant
+-- that is older than the last one, or that belongs to a different limit, has no effect.
 --@keys meta
 --@args gen limit seq space
 -- Returns {OK}, or GONE.

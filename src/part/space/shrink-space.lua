@@ -1,7 +1,6 @@
 #!lua flags=allow-oom
 -- Takes back all of the space from a part. After that, it can't store anything until its account has granted it some
--- space again. This is also the case if its events expire. If an earlier grant arrives later, it does not have any
--- effect.
+-- space again. This is also true if its events expire. If an earlier grant arrives later, it does not have any effect.
 --@keys meta
 --@args gen account seq
 -- Returns {OK, bytes that it has stored, or '' where a later grant is in force}, or GONE (also if it has another

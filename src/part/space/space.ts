@@ -31,8 +31,8 @@ export type SpaceAnswer = { readonly answer: 'OK' | 'NONE' | 'GONE' } | (SpaceUs
 export interface Space {
   /**
    * Grants a part at least `bytes` more than it stores. If necessary, space that is not used by other parts is taken
-   * back first. In total, the parts are never granted more than the limit. Each of the steps can be repeated, and it
-   * does not matter if a process stops in between.
+   * back first. In total, the parts are never granted more than the limit. Each step can be repeated. It does not
+   * matter if a process stops in between.
    */
   readonly grow: (part: Part, bytes: number, nowMs: number) => Promise<SpaceAnswer>;
   /** Records the stored bytes of a part in its account, so that the space can't be used by other parts. */

@@ -41,8 +41,9 @@ interface Entry {
 const NO_STANDS = { idle: undefined, routing: undefined, expired: undefined };
 
 /**
- * Creates a survey for all parts. Each read sends up to 64 commands, regardless of the number of parts. Earlier results
- * are kept for the other parts, and unread parts are estimated by the average. If Redis does not respond, this rejects.
+ * Creates a survey for all parts. Each read sends up to 64 commands, regardless of the number of parts. For all other
+ * parts, earlier results are kept. Parts that were never read are estimated by the average. If Redis does not respond,
+ * this rejects.
  *
  * Deliveries are overdue if no dispatcher works on the part. Routing and removal which are stalled can only be detected
  * if there are two reads without any progress.

@@ -1,6 +1,6 @@
 #!lua flags=allow-oom
 -- Removes the data of a subscription that was deleted. Each call processes a single slice. P:dropped contains the time
--- at which this should be done. This is either immediately or after the retention.
+-- at which this should be done. The time is either now or the end of the retention.
 --@keys meta log subs counts claims lanes pending waiting turns retries tries off health final answers lists replays deadLetters dropped former
 --@args gen
 -- Returns {OK, 1 if there is more to do}, or GONE.

@@ -51,7 +51,7 @@ given = math.max(ledger == ARG_LEDGER and tonumber(given) or 0, tonumber(ARG_GIV
 local m = redis.call('HMGET', KEY_META, 'plan', 'included', 'used')
 local held = given - tonumber(ARG_GIVEN) + tonumber(ARG_LEFT ~= '' and ARG_LEFT or '0')
 local function write()
-  -- A part has a single ledger, and it has lost the other one.
+  -- A part has a single ledger. The part has lost the other one.
   if ledger and ledger ~= ARG_LEDGER then noteEnd(ARG_PART, ledger) end
   local grant, hold = ARG_LEDGER .. string.format(' %.0f', given), held > 0 and ARG_LEFT ~= '' and string.format('%.0f', held)
   if redis.call('HGET', KEY_GRANTS, ARG_PART) ~= grant then redis.call('HSET', KEY_GRANTS, ARG_PART, grant) end

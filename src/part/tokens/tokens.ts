@@ -28,7 +28,7 @@ export type Settlement =
       readonly waited: boolean;
     })
   /**
-   * SHORT: there is an event waiting, and there are no tokens left in its account. CLOSED: the account plan is
+   * SHORT: an event is waiting, but its account has no tokens left. CLOSED: the account plan is
    * not known.
    */
   | (Read & { readonly answer: 'SHORT' | 'CLOSED' })

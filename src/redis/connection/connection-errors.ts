@@ -9,7 +9,7 @@ const LOADING = 'the connection is open, but Redis is still loading its data or 
 
 /**
  * Remembers the reason why connecting to Redis (or to any node of a Cluster) has failed, until it succeeds. In a
- * Cluster, some connections only read the slots, and some are never needed again.
+ * Cluster, some connections only read the slots. Some are never needed again.
  */
 export function followConnectionErrors(
   redis: Redis | Cluster,

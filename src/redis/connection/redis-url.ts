@@ -83,7 +83,7 @@ function parseServer(text: string, defaultPort: number) {
 }
 
 /**
- * Returns the addresses in `SLUICE_REDIS_URL`. Passwords are not included, and the user may have been set using another
+ * Returns the addresses in `SLUICE_REDIS_URL`. Passwords are not included. The user may have been set using another
  * variable.
  */
 export function withoutPasswords(text: string, username?: string): string {

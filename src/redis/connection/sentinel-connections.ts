@@ -8,7 +8,7 @@ interface Connects {
 /**
  * Finds the master using Sentinels. The connections that wait for a failover have no listener for errors, so ioredis
  * would print each of their failed attempts to standard error, several times per second while a Sentinel is
- * unavailable. Redis can still be used in the meantime, and the reason why a lookup has failed is reported elsewhere.
+ * unavailable. Redis can still be used in the meantime. The reason why a lookup has failed is reported elsewhere.
  */
 export class SentinelConnections extends SentinelConnector {
   constructor(options: unknown) {

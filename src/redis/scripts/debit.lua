@@ -1,6 +1,5 @@
 #!lua
--- Charges an account for a replay and records the data required to complete the replay. This is only done once for each
--- name.
+-- Charges an account for a replay and records the data required to complete the replay. Each name is only charged once.
 -- KEYS  1 A:meta  2 A:hold  3 A:rp  4 A:rp:<name>
 -- ARGV  1 nowMs  2 name (integration/id)  3 tokens  4.. (field, value)* of the intent
 -- Returns OK, SAME (it was charged before, for whatever), SHORT (the plan's tokens do not cover it) or CLOSED (missing

@@ -1,12 +1,11 @@
 #!lua flags=allow-oom
--- Announces due work. This must be called before moving the corresponding cursor. It is always possible to lower a
--- hint.
+-- Announces due work. This must be called before moving the corresponding cursor. A hint can always be lowered.
 -- KEYS  1 due  2 st
 -- ARGV  1 channel  2.. (member, due ms)*
--- Returns the number of changed hints. A hint that is lowered or leased loses its token. This means that calling
--- `settle` will return KEPT to the holder. Publishes `<soonest ms> <member>*`, the time alone when the members are
--- many; also of a hint that stands as low already: who works on it without having picked it anew would not hear of it
--- otherwise. In this case, nothing is written.
+-- Returns the number of changed hints. A hint that is lowered or leased loses its token. As a result, `settle` returns
+-- KEPT to the holder. Publishes `<soonest ms> <member>*`, the time alone when the members are many; also of a hint that
+-- stands as low already: who works on it without having picked it anew would not hear of it otherwise. In this case,
+-- nothing is written.
 local MOST_NAMED = 32
 local changed, soonest, named = 0, nil, {}
 for i = 2, #ARGV, 2 do

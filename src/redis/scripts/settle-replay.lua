@@ -1,6 +1,6 @@
 #!lua flags=allow-oom
--- Ends the intent of a replay when all events have been added to the inbox and refunds the unused tokens. This is only
--- done once.
+-- Ends the intent of a replay when all events have been added to the inbox and refunds the unused tokens. Each intent
+-- is only ended once.
 -- KEYS  1 A:meta  2 A:rp  3 A:rp:<name>
 -- ARGV  1 nowMs  2 ttlMs of what is kept of it  3 name (integration/id)  4 events taken  5 tokens to refund  6.. fields
 -- that end

@@ -4,7 +4,7 @@
 -- KEYS  1 due  2 st
 -- ARGV  (member, token, next due ms, or '' for none)*
 -- Returns one word for each: OK, or KEPT if it was lowered or leased again in the meantime. A kept hint is also due at
--- `next` at the latest, and it is no longer leased. The process that works on the member might not know this time, for
+-- `next` at the latest. It is no longer leased. The process that works on the member might not know this time, for
 -- example because a retry was scheduled after it had read the state. It must not raise the hint beyond this time.
 local out = {}
 for i = 1, #ARGV, 3 do

@@ -11,9 +11,9 @@ import { pairSources } from './sources.ts';
  * Creates two controllers: one to open and close the gates of pairs, and one to remove Activations which were revoked
  * through the REST API a long time ago.
  *
- * We can't use the engine's kind controller here since it reconciles objects one by one, whereas all Activations of a
- * pair need to be considered together, and a deleted Activation must still close the gate. In addition, it would
- * require a finalizer and Events for up to 100,000 Activations, which is too expensive.
+ * We can't use the engine's kind controller here because it reconciles objects one by one. All Activations of a pair
+ * need to be considered together. A deleted Activation must still close the gate. In addition, it would require a
+ * finalizer and Events for up to 100,000 Activations, which is too expensive.
  */
 export const createActivationControllers: CreateControllers = ({ context, client, engine }) => {
   const { caches, wallMs } = context;

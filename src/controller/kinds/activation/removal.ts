@@ -33,9 +33,9 @@ export function restName({ namespace, integration, groupKey }: Pair): string {
 type Removal = 'never' | 'now' | { readonly notBeforeMs: number };
 
 /**
- * Determines whether an Activation should be removed. The name and the field managers must show that it has only been
- * written by the REST API, and it must have been revoked for 30 days. It is kept if the pair has other Activations
- * because it keeps the pair closed.
+ * Determines whether an Activation should be removed. The name and the field managers must show that only the REST API
+ * has written it. It must have been revoked for 30 days. It is kept if the pair has other Activations because it keeps
+ * the pair closed.
  *
  * @param objects all Activations of the pair
  * @param nowMs current time in milliseconds since the epoch

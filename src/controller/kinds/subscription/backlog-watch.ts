@@ -29,10 +29,7 @@ export interface BacklogWatchDeps {
 
 /** The result of the last check for a subscription. */
 interface Found {
-  /**
-   * No waiting event was accepted before this time (in milliseconds), and the same is true for any event that will wait
-   * later.
-   */
+  /** No event that waits now or later was accepted before this time (in milliseconds). */
   readonly notBeforeMs: number;
   readonly settledTo: string;
   readonly atRisk: boolean;

@@ -22,10 +22,7 @@ export interface OldestWaiting {
   readonly suspect: Suspect;
   /** The time at which the event was accepted, in milliseconds. If there are no events, this is the current time. */
   readonly oldestMs: number;
-  /**
-   * No waiting event was accepted before this time (in milliseconds), and the same is true for any event that will wait
-   * later.
-   */
+  /** No event that waits now or later was accepted before this time (in milliseconds). */
   readonly notBeforeMs: number;
   readonly settledTo: string;
 }

@@ -140,8 +140,8 @@ function idleMsOf({ minor, connection, keepAlive }: Head): number | undefined {
 
 /**
  * Creates a reader for the responses on a connection (RFC 9112), one after the other. The reader is stricter than the
- * RFC: a response that a proxy and a client could interpret differently is an invalid response. If there are any bytes
- * after the end of a response, they don't belong to a request, and we must not use the connection again.
+ * RFC: a response that a proxy and a client could interpret differently is an invalid response. Bytes after the end of
+ * a response don't belong to any request. After them, the connection must not be used again.
  */
 export function createAnswerReader(): AnswerReader {
   let events: AnswerEvents;

@@ -53,7 +53,7 @@ export interface Connection {
   readonly leave: (ms: number, onClosed: () => void) => void;
   /** Closes the connection. The functions of the current request are not called. */
   readonly destroy: () => void;
-  /** Does the same, and discards what the kernel has not sent of the request. The server sees a reset. */
+  /** Does the same and discards what the kernel has not sent of the request. The server sees a reset. */
   readonly reset: () => void;
   /** Closes the connection. The current request will end as `aborted`. */
   readonly abort: () => void;

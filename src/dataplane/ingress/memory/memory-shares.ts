@@ -55,8 +55,8 @@ const nameOf = ({ tenant, queue }: StoredStream) => `${tenant}/${queue}`;
  *
  * The memory for events is the memory below the stop ratio that is not used by anything else. This memory is divided
  * evenly among the accounts with stored events. The refused size falls from the size of the largest account (at the
- * pressure ratio) to the share (at the stop ratio), by equal factors, which ensures that the largest accounts are
- * refused first, and that an account is never refused if it is within its share.
+ * pressure ratio) to the share (at the stop ratio), by equal factors. This way, the largest accounts are refused first.
+ * An account within its share is never refused.
  */
 export function computeShares(
   streams: readonly StoredStream[],

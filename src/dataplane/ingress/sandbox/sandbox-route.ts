@@ -87,8 +87,8 @@ export function createSandboxRoute(
     read: KnownQueue | undefined,
   ): Promise<void> {
     const { tenant, queue } = request.params;
-    // We don't want to use a cached configuration here. The production route will read the queue before it refuses an
-    // event, and the versions are compared by the store.
+    // We don't want to use a cached configuration here. The production route reads the queue before it refuses an
+    // event. The store compares the versions.
     const known = read ?? (await queues.read(tenant, queue));
     if (known === 'unavailable') return answers.sendProblem(reply, startedMs, 'unavailable');
     if (known === null) return answers.sendProblem(reply, startedMs, 'unknown_queue');

@@ -37,7 +37,7 @@ export interface SlotQueues {
 interface Slot {
   readonly name: string;
   queue: HeldClaim[];
-  /** There are claims to send, and it waits for its turn. */
+  /** True if there are claims to send and the slot waits for its turn. */
   isInTurn: boolean;
   sending: number;
   opened: OpenedSlot | undefined;

@@ -25,8 +25,8 @@ async function hasOthers({ caches }: Facade, namespace: string, id: string, own:
 }
 
 /**
- * Closes a group key for an integration. This revokes the Activation managed by REST, which takes precedence over all
- * other Activations. Waits until the gate is closed in Redis, or until a later activation has replaced this call. An
+ * Closes a group key for an integration. Revokes the Activation managed by REST, which takes precedence over all other
+ * Activations. Waits until the gate is closed in Redis, or until a later activation has replaced this call. An
  * Activation deleted shortly before is handled in the same way. Returns the object that was written. Undefined if the
  * pair was not active.
  *

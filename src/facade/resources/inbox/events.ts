@@ -31,7 +31,7 @@ const Instant = z.iso
     error: ({ input }) =>
       typeof input === 'string' && LOST_PLUS.test(input) ? `${MUST_BE_TIME}. In a query, write + as %2B` : MUST_BE_TIME,
   })
-  // The minimum is 1 because there are no events before the epoch, and a queue position can't be negative.
+  // The minimum is 1 because there are no events before the epoch. A queue position can't be negative.
   .transform(text => Math.max(1, Date.parse(text)));
 
 const instantMeta = (description: string) => ({
@@ -46,7 +46,7 @@ export const instant = (description: string) => Instant.meta(instantMeta(descrip
 export const refuseReversed = <S extends z.ZodType<{ since?: number | undefined; until?: number | undefined }>>(
   range: S,
 ): S =>
-  // A time that is not valid is NaN here, and already has its own error.
+  // A time that is not valid is NaN here. It already has its own error.
   range.refine(({ since, until }) => since === undefined || until === undefined || !(since > until), {
     path: ['until'],
     error: 'must not be before since',

@@ -79,7 +79,7 @@ export function listedStream({ metadata, spec }: PackageObject, catalogEntryPubl
 
 /**
  * Returns true if the package is the same as a package created by this request. In this case, the request can be
- * repeated. Name and description must be equal, and the package must not be archived.
+ * repeated. The name and the description must be equal. The package must not be archived.
  */
 export function isAsCreated(pkg: PackageObject, wanted: { name: string; description?: string | undefined }): boolean {
   const { name = pkg.metadata.name, description, archived } = pkg.spec;

@@ -73,7 +73,7 @@ function keyTaken(pkg: Cached<'Package'>): Refusal {
 }
 
 /**
- * Returns true if a package is being deleted, but a Block still prevents its deletion. This state can last
+ * Returns true if a package is being deleted, but a Block still prevents its deletion. Such a package can exist
  * indefinitely.
  */
 async function isKept(caches: Facade['caches'], { metadata }: Cached<'Package'>): Promise<boolean> {

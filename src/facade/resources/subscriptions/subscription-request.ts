@@ -65,8 +65,8 @@ interface Present {
 }
 
 /**
- * Returns the endpoint in the format used for custom resources. Headers are sorted by name, and fields without a value
- * are omitted.
+ * Returns the endpoint in the format used for custom resources. Headers are sorted by name. Fields without a value are
+ * omitted.
  */
 function endpointOf({ url, timeoutSeconds, maxPerSecond, retrySchedule, headers = [] }: EndpointWithHeaders): Endpoint {
   const sorted = headers.toSorted((a, b) => (a.name.toLowerCase() < b.name.toLowerCase() ? -1 : 1));

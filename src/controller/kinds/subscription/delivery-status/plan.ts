@@ -25,7 +25,7 @@ export function planDelivery(
   return { ...attempted, deadLetters: dead > 0 && keeps, backlog };
 }
 
-/** Returns the degree of difference between two states. This ignores `lastAttemptSince`. */
+/** Returns the degree of difference between two states. Ignores `lastAttemptSince`. */
 export function differenceOf(one: DeliveryStatus, other: DeliveryStatus): 'none' | 'backlog' | 'outcome' {
   if (one.lastAttempt !== other.lastAttempt || one.deadLetters !== other.deadLetters) return 'outcome';
   return one.backlog === other.backlog ? 'none' : 'backlog';
