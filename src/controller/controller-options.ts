@@ -48,6 +48,7 @@ export interface ControllerOptions {
   readonly sendInvitation: SendInvitation | undefined;
   /** Records the invitations that were sent by email. */
   readonly mails: MailRecord;
+  /** The account limits for each plan, and the maximum limits. */
   readonly limits: LimitPolicy;
   readonly compile: Omit<CompileOptions, 'nowMs'>;
   /**
@@ -59,8 +60,6 @@ export interface ControllerOptions {
   readonly instance: string;
   /** The limits for each workspace, by resource. If undefined, no quotas are written. */
   readonly workspaceQuota: Readonly<Record<string, string>> | undefined;
-  /** The account limits for each plan, and the maximum limits. */
-  readonly limitPolicy: LimitPolicy;
   /** Namespace of the Lease. */
   readonly namespace: string;
   /** Identity of this process. Must be unique. */

@@ -98,7 +98,6 @@ export function startController(parts: Parts): Running {
     secretsRole: config.secretsRole,
     instance: config.instance,
     workspaceQuota: config.workspaceQuota,
-    limitPolicy: config.limits,
     namespace,
     identity: `${hostname()}_${randomUUID()}`,
     clock: systemClock,

@@ -1,4 +1,3 @@
-import type { LimitPolicy } from '../../core/limits/limits.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import type { SendInvitation } from '../../mail/mailer.ts';
 import type { Registry } from '../../telemetry/metrics.ts';
@@ -26,8 +25,6 @@ export interface KindParts {
   readonly sendInvitation: SendInvitation | undefined;
   /** The limits for each workspace, by resource. If this is undefined, no quotas are written. */
   readonly workspaceQuota: Readonly<Record<string, string>> | undefined;
-  /** The account limits for each plan, and the maximum limits. */
-  readonly limitPolicy: LimitPolicy;
   /** Returns the options that are shared, for the controller with this name. */
   readonly engine: (name: string, workers: number) => EngineOptions;
 }

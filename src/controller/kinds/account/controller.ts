@@ -5,8 +5,8 @@ import { createLimitUse } from './limit-use.ts';
 import { finalizeAccount, reconcileAccount } from './reconcile.ts';
 import { accountSources } from './sources.ts';
 
-export const createAccountControllers: CreateControllers = ({ context, limitPolicy, registry, engine }) => {
-  const limitUse = createLimitUse(context.caches, limitPolicy);
+export const createAccountControllers: CreateControllers = ({ context, registry, engine }) => {
+  const limitUse = createLimitUse(context.caches, context.limits);
   registerLimitMetrics(registry, limitUse, () => context.caches.Account.store.values());
   return [
     createKindController({

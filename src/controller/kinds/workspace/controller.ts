@@ -12,7 +12,6 @@ export const createWorkspaceControllers: CreateControllers = ({
   context,
   dataPlane,
   workspaceQuota,
-  limitPolicy: { ceilings },
   engine,
 }) => {
   const parts = engine('workspace', 4);
@@ -21,7 +20,7 @@ export const createWorkspaceControllers: CreateControllers = ({
     createKindController({
       ...parts,
       reflector: context.caches.Workspace,
-      reconcile: unlessPaused(context, PAUSABLE.Workspace, reconcileWorkspace({ ...context, quotas, ceilings }), {
+      reconcile: unlessPaused(context, PAUSABLE.Workspace, reconcileWorkspace({ ...context, quotas }), {
         untilClosed: closeWorkspace(context),
       }),
       finalize: finalizeWorkspace({ ...context, quotas }),

@@ -2,7 +2,6 @@ import { CONDITION } from '../../../api/condition-reasons.ts';
 import { DEFAULT_INSTANCE } from '../../../api/instance.ts';
 import type { WorkspaceStatus } from '../../../api/kinds/workspace.ts';
 import { INSTANCE_LABEL, PAUSED_ANNOTATION, WORKSPACE_LABEL } from '../../../api/well-known.ts';
-import type { Limits } from '../../../core/limits/limits.ts';
 import { cacheBehind, isKubeError } from '../../../kube/kube-error.ts';
 import type { AnyObject } from '../../../kube/object.ts';
 import { NAMESPACES } from '../../../kube/resource.ts';
@@ -59,11 +58,7 @@ function planAway(
   return { status: fields, conditions: [...kept, ...reachability(facts)], requeueAfterMs: AWAY_CHECK_MS };
 }
 
-type WorkspaceContext = Context & {
-  readonly quotas: Pick<WorkspaceQuotas, 'ensure' | 'forget'>;
-  /** Highest limits of any account. */
-  readonly ceilings?: Limits;
-};
+type WorkspaceContext = Context & { readonly quotas: Pick<WorkspaceQuotas, 'ensure' | 'forget'> };
 
 export function reconcileWorkspace(context: WorkspaceContext) {
   return async (workspace: Cached<'Workspace'>): Promise<Outcome<WorkspaceStatus>> => {
@@ -92,7 +87,7 @@ export function reconcileWorkspace(context: WorkspaceContext) {
     const isAway = () => context.dataPlane.awayForMs(name) >= OUTAGE_REPORTED_AFTER_MS;
     try {
       if (claimed.namespace === 'adopted') {
-        await context.quotas.ensure(name, quotaOfLimits(account?.spec.limits, context.ceilings));
+        await context.quotas.ensure(name, quotaOfLimits(account?.spec.limits, context.limits.ceilings));
         await context.secretAccess.ensure(name);
         await context.tenants.inForce(name, workspace);
       }
