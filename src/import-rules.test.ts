@@ -189,7 +189,7 @@ const RULES: Readonly<Record<string, Rule>> = {
   },
   roles: {
     rooms: `
-      core/ids core/limits core/delivery time telemetry tls http mail kube redis/connection redis plane hints accounts series
+      core/ids core/delivery time telemetry tls http mail kube redis/connection redis plane hints accounts series
       idempotency record part part/* config controller facade/auth facade/audit facade/caches facade/objects facade/resources
       facade dataplane/* dataplane
     `,

@@ -3,7 +3,6 @@ import { ConfigError } from '../config/config.ts';
 import type { OidcConfig } from '../config/oidc-environment.ts';
 import { VERSION } from '../config/version.ts';
 import { createHeaderSeals } from '../core/delivery/header-seal.ts';
-import { limitsOf } from '../core/limits/limits.ts';
 import { auditLine, createAuditTrail } from '../facade/audit/audit-trail.ts';
 import { createIssuers } from '../facade/auth/issuers.ts';
 import { countOperations } from '../facade/counted-operations.ts';
@@ -52,7 +51,6 @@ export async function startFacade(parts: Parts): Promise<Running> {
     keyedCalls: createKeyedCalls(redis, keys, nowMs),
     keys,
     mails: createMailReader(redis),
-    mailsPerDay: ({ spec }) => limitsOf(spec, config.limits).invitationMailsPerDay,
     issuers: (config.oidc as OidcConfig).issuers,
     requireInvitedEmail: config.requireInvitedEmail,
     headerSeals: createHeaderSeals(keys, systemClock.wallMs),

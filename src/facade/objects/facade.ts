@@ -14,7 +14,6 @@ import type { GateReader } from '../../record/gate-reader.ts';
 import type { MailReader } from '../../record/mail-reader.ts';
 import type { Logger } from '../../telemetry/log.ts';
 import type { Clock } from '../../time/clock.ts';
-import type { Cached } from '../caches/cached.ts';
 import { type Caches, createCaches } from '../caches/caches.ts';
 import { createLimitGuard, type LimitGuard } from './limit-guard.ts';
 import { createOwnership, type Ownership } from './ownership.ts';
@@ -38,10 +37,6 @@ export interface Facade {
   readonly routing: RoutingReader;
   /** Reads which invitations were sent by email. */
   readonly mails: MailReader;
-  /**
-   * Returns the number of invitations that an account can send by email in 24 hours. Undefined if there is no limit.
-   */
-  readonly mailsPerDay: (account: Pick<Cached<'Account'>, 'spec'>) => number | undefined;
   /** Reads producer counts. */
   readonly traffic: TrafficReader;
   /** Inbox operations. Apart from these, the facade only writes to Kubernetes. */

@@ -11,11 +11,11 @@ import type { OwnedTenant } from '../../objects/ownership.ts';
  * Without Redis, we leave this to the controller.
  */
 async function holdOf(facade: Facade, { name, workspace }: OwnedTenant, email: string) {
-  const { caches, mails, mailsPerDay, nowMs, keys } = facade;
+  const { caches, mails, limits, nowMs, keys } = facade;
   const account = caches.get('Account', { name: workspace.spec.account });
   if (account === undefined) return undefined;
   const id = publicId('Account', '', account.metadata.name);
-  const [most, now] = [mailsPerDay(account), nowMs()];
+  const [most, now] = [limits.of(account).invitationMailsPerDay, nowMs()];
   try {
     const address = invitedAddressHash(keys.oldest().secret, name, email);
     const hold = await mails.holdOf({ account: id, address, most, nowMs: now });
