@@ -3,7 +3,6 @@ import { useNamespace } from '../../test/support/kubernetes/namespace.ts';
 import { KubeError } from '../kube/kube-error.ts';
 import { resourceOf } from '../kube/resource.ts';
 import { CREDENTIAL_HEADERS, RESERVED_HEADER_PREFIXES, RESERVED_HEADERS } from './header-names.ts';
-import { KINDS } from './kinds/kinds.ts';
 
 const { client, namespace } = useNamespace('header-names');
 const RESERVED = [...RESERVED_HEADERS, ...RESERVED_HEADER_PREFIXES.flatMap(prefix => [prefix, `${prefix}anything`])];
@@ -14,7 +13,7 @@ const PERMITTED = [...CREDENTIAL_HEADERS, 'X-Team', 'tracestate', 'accept', "!#$
 async function refusal(kind: 'Subscription' | 'CatalogStream', spec: object): Promise<string | undefined> {
   const name = { namespace, name: 'tried' };
   try {
-    await client.apply(resourceOf(KINDS[kind]), name, { spec }, { fieldManager: 'test', dryRun: true });
+    await client.apply(resourceOf(kind), name, { spec }, { fieldManager: 'test', dryRun: true });
     return undefined;
   } catch (error) {
     if (!(error instanceof KubeError)) throw error;

@@ -2,10 +2,9 @@ import { expect, it } from 'vitest';
 import { useNamespace } from '../../test/support/kubernetes/namespace.ts';
 import { resourceOf } from '../kube/resource.ts';
 import { NEW_STATUS } from './conditions.ts';
-import { KINDS } from './kinds/kinds.ts';
 
 const { client, namespace } = useNamespace('new-status');
-const PACKAGES = resourceOf(KINDS.Package);
+const PACKAGES = resourceOf('Package');
 const name = { namespace, name: 'tools' };
 
 interface Stored {

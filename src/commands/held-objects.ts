@@ -1,5 +1,5 @@
 import { DEFAULT_INSTANCE, instanceOf } from '../api/instance.ts';
-import { KINDS, type KindName } from '../api/kinds/kinds.ts';
+import type { KindName } from '../api/kinds/kinds.ts';
 import { FINALIZER, INSTANCE_LABEL, WORKSPACE_LABEL } from '../api/well-known.ts';
 import { hasFinalizer, removeFinalizer } from '../controller/engine/finalizer.ts';
 import { WITH_FINALIZER } from '../kube/access/rights.ts';
@@ -24,7 +24,7 @@ type Item = Omit<HeldObject, 'kind'>;
 /** Lists all objects of a kind. If the CustomResourceDefinition was deleted, the result is empty. */
 async function listKind(client: Pick<KubeClient, 'list'>, kind: KindName, signal: AbortSignal): Promise<HeldObject[]> {
   try {
-    return (await client.list(resourceOf(KINDS[kind]), (object: Item) => pick(kind, object), { signal })).items;
+    return (await client.list(resourceOf(kind), (object: Item) => pick(kind, object), { signal })).items;
   } catch (error) {
     if (isKubeError(error, 404)) return [];
     throw error;
@@ -82,7 +82,7 @@ export async function removeRoleBindings(
 }
 
 /** Only the required fields are kept, because there may be 100,000 objects and the Job has little memory. */
-export function pick(kind: string, { metadata, spec, status }: Item): HeldObject {
+export function pick(kind: KindName, { metadata, spec, status }: Item): HeldObject {
   const { name, namespace, uid, resourceVersion, finalizers } = metadata;
   const { producer, stream, instance } = spec ?? {};
   const backlog = status?.delivery?.backlog ?? NO_BACKLOG;
@@ -136,7 +136,7 @@ export async function removeFinalizers(
 
 /** Returns false if the object has changed in the meantime. */
 async function isRemoved(client: Pick<KubeClient, 'mergePatch'>, object: HeldObject, signal: AbortSignal) {
-  const resource = resourceOf(KINDS[object.kind as keyof typeof KINDS]);
+  const resource = resourceOf(object.kind);
   try {
     await removeFinalizer(object, { client, resource, signal });
     return true;

@@ -1,10 +1,11 @@
 import type { DeliveryStatus } from '../api/delivery-status.ts';
 import { DEFAULT_INSTANCE } from '../api/instance.ts';
+import type { KindName } from '../api/kinds/kinds.ts';
 import type { ObjectMeta } from '../kube/object.ts';
 
 /** A custom resource which has the Sluice finalizer. */
 export interface HeldObject {
-  readonly kind: string;
+  readonly kind: KindName;
   readonly metadata: ObjectMeta;
   readonly spec?: { readonly producer?: string; readonly stream?: string; readonly instance?: string };
   readonly status?: {

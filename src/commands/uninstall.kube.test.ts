@@ -3,7 +3,6 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, inject, onTestFinished, test, vi } from 'vitest';
 import { parse } from 'yaml';
 import { temporaryFolder } from '../../test/support/temporary-folder.ts';
-import { KINDS } from '../api/kinds/kinds.ts';
 import { FINALIZER, INSTANCE_LABEL } from '../api/well-known.ts';
 import { connect, type KubeClient } from '../kube/client.ts';
 import { leaseLabels } from '../kube/lease.ts';
@@ -12,7 +11,7 @@ import { LEASES, NAMESPACES, resourceOf } from '../kube/resource.ts';
 import { uninstall } from './uninstall.ts';
 
 const NAME = `held-${process.pid}`;
-const STREAMS = resourceOf(KINDS.CatalogStream);
+const STREAMS = resourceOf('CatalogStream');
 const stream = { namespace: NAME, name: 'orders' };
 let client: KubeClient;
 

@@ -1,8 +1,9 @@
 import type { KubeClient } from '../kube/client.ts';
+import { resourceOf } from '../kube/resource.ts';
 import type { ControlStore } from '../record/control-store.ts';
 import type { Logger } from '../telemetry/log.ts';
 import type { Clock } from '../time/clock.ts';
-import { type Caches, resourceOf } from './caches/caches.ts';
+import type { Caches } from './caches/caches.ts';
 import type { Controllers } from './engine/controllers.ts';
 import type { Term } from './engine/elector.ts';
 import type { EventRecorder } from './engine/event-recorder.ts';

@@ -1,5 +1,5 @@
 import { GROUP, VERSION } from '../api/group-version.ts';
-import type { KindDefinition } from '../api/kind.ts';
+import { KINDS, type KindName } from '../api/kinds/kinds.ts';
 import type { ObjectName } from './object.ts';
 
 /** Everything about a kind needed to build API server paths. */
@@ -66,12 +66,7 @@ export function objectPath(resource: Resource, { namespace, name }: ObjectName, 
 }
 
 /** Returns the resource for one of our own kinds. */
-export function resourceOf(kind: Pick<KindDefinition, 'kind' | 'plural' | 'scope'>): Resource {
-  return {
-    group: GROUP,
-    version: VERSION,
-    kind: kind.kind,
-    plural: kind.plural,
-    namespaced: kind.scope === 'Namespaced',
-  };
+export function resourceOf(kind: KindName): Resource {
+  const { plural, scope } = KINDS[kind];
+  return { group: GROUP, version: VERSION, kind, plural, namespaced: scope === 'Namespaced' };
 }

@@ -3,8 +3,8 @@ import { FINALIZER, PAUSED_ANNOTATION } from '../../src/api/well-known.ts';
 import { controllerProbe, facadeProbe } from '../../src/kube/access/policy-probes.ts';
 import { connect, type KubeClient } from '../../src/kube/client.ts';
 import type { ObjectName } from '../../src/kube/object.ts';
-import { SECRETS } from '../../src/kube/resource.ts';
-import { isUnlimited, OWNERS, of, refusal } from '../system/support/accounts.ts';
+import { resourceOf, SECRETS } from '../../src/kube/resource.ts';
+import { isUnlimited, OWNERS, refusal } from '../system/support/accounts.ts';
 import { type InstalledRights, installRights } from './support/rights.ts';
 import { VALUE_SETS } from './support/value-sets.ts';
 
@@ -31,8 +31,8 @@ afterAll(async () => {
   await Promise.all([all?.close(), admin?.close()]);
 });
 
-const applying = (name: ObjectName, body: object, kind: Parameters<typeof of>[0] = 'Package') =>
-  all.apply(of(kind), name, body, { fieldManager: 'test', force: true });
+const applying = (name: ObjectName, body: object, kind: Parameters<typeof resourceOf>[0] = 'Package') =>
+  all.apply(resourceOf(kind), name, body, { fieldManager: 'test', force: true });
 
 describe('the service account of mode=all', () => {
   test('is limited, as both roles detect when they start', async () => {
@@ -46,7 +46,7 @@ describe('the service account of mode=all', () => {
     expect(changed).toMatchObject({ spec: { displayName: 'Changed' } });
     const block = { spec: { integration: 'ada', target: { kind: 'Package', name: 'made' } } };
     await applying(at('block'), block, 'Block');
-    expect(await all.remove(of('Block'), at('block'))).toBe(true);
+    expect(await all.remove(resourceOf('Block'), at('block'))).toBe(true);
     expect(await applying({ name: 'free' }, { spec: { owners: OWNERS } }, 'Account')).toMatchObject({
       spec: { plan: 'Free' },
     });
@@ -54,14 +54,14 @@ describe('the service account of mode=all', () => {
 
   test('has the controller permissions: finalizers, revoked activations, its Secrets, and statuses', async () => {
     const name = at('finalized');
-    await admin.apply(of('Package'), name, { spec: {} }, { fieldManager: 'admin' });
-    await all.mergePatch(of('Package'), name, { metadata: { finalizers: [FINALIZER] } });
-    await all.mergePatch(of('Package'), name, { metadata: { finalizers: [] } });
+    await admin.apply(resourceOf('Package'), name, { spec: {} }, { fieldManager: 'admin' });
+    await all.mergePatch(resourceOf('Package'), name, { metadata: { finalizers: [FINALIZER] } });
+    await all.mergePatch(resourceOf('Package'), name, { metadata: { finalizers: [] } });
     const status = { status: { observedGeneration: 1 } };
-    await all.apply(of('Package'), name, status, { fieldManager: 'test', force: true, subresource: 'status' });
+    await all.apply(resourceOf('Package'), name, status, { fieldManager: 'test', force: true, subresource: 'status' });
     const activation = { integration: 'ada', groupKey: 'key', revoked: true };
-    await admin.apply(of('Activation'), at('revoked'), { spec: activation }, { fieldManager: 'admin' });
-    expect(await all.remove(of('Activation'), at('revoked'))).toBe(true);
+    await admin.apply(resourceOf('Activation'), at('revoked'), { spec: activation }, { fieldManager: 'admin' });
+    expect(await all.remove(resourceOf('Activation'), at('revoked'))).toBe(true);
     const secret = { type: 'sluice.dev/signing', data: { secret: 'eA==' } };
     await all.apply(SECRETS, at('mirror'), secret, { fieldManager: 'test' });
   });
@@ -81,8 +81,8 @@ describe('the service account of mode=all', () => {
       'delete an activation that is not revoked',
       async () => {
         const spec = { integration: 'ada', groupKey: 'open' };
-        await admin.apply(of('Activation'), at('open'), { spec }, { fieldManager: 'admin' });
-        return all.remove(of('Activation'), at('open'));
+        await admin.apply(resourceOf('Activation'), at('open'), { spec }, { fieldManager: 'admin' });
+        return all.remove(resourceOf('Activation'), at('open'));
       },
       /^403 .*only delete revoked activations/,
     ],
@@ -120,8 +120,8 @@ test('has the limits of the controller if the REST API is disabled', async () =>
   expect(objects.filter(({ metadata }) => /-(facade|all-objects)/.test(metadata.name))).toEqual([]);
   const alone = await open('all');
   await expect.poll(() => isUnlimited(alone, controllerProbe('together-less')), { timeout: 20_000 }).toBe(false);
-  const { metadata } = await admin.apply(of('Package'), at('theirs'), { spec: {} }, { fieldManager: 'admin' });
-  const changing = alone.mergePatch(of('Package'), metadata as ObjectName, { spec: { displayName: 'x' } });
+  const { metadata } = await admin.apply(resourceOf('Package'), at('theirs'), { spec: {} }, { fieldManager: 'admin' });
+  const changing = alone.mergePatch(resourceOf('Package'), metadata as ObjectName, { spec: { displayName: 'x' } });
   expect(await refusal(changing)).toMatch(/^403 .*cannot change the spec/);
   await alone.close();
 });

@@ -1,6 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { KINDS } from '../../src/api/kinds/kinds.ts';
 import { connect, type KubeClient } from '../../src/kube/client.ts';
 import { resourceOf } from '../../src/kube/resource.ts';
 import { eventually } from '../system/support/deadline.ts';
@@ -30,7 +29,7 @@ async function drainingCount(): Promise<number> {
   type Stream = { metadata: never; status?: { conditions?: { type: string; reason: string }[] } };
   const isDraining = ({ status }: Stream) =>
     status?.conditions?.some(({ type, reason }) => type === 'Ready' && reason === 'Draining') === true;
-  const { items } = await client.list(resourceOf(KINDS.CatalogStream), isDraining, { namespace: PRODUCER });
+  const { items } = await client.list(resourceOf('CatalogStream'), isDraining, { namespace: PRODUCER });
   return items.filter(Boolean).length;
 }
 

@@ -1,5 +1,4 @@
 import type { KindName } from '../../src/api/kinds/kinds.ts';
-import { KINDS } from '../../src/api/kinds/kinds.ts';
 import type { KubeClient } from '../../src/kube/client.ts';
 import { isKubeError } from '../../src/kube/kube-error.ts';
 import { resourceOf } from '../../src/kube/resource.ts';
@@ -68,7 +67,7 @@ export async function createAll(client: KubeClient, wanted: readonly Wanted[]): 
     Array.from({ length: AT_ONCE }, async () => {
       for (const { kind, namespace, name, spec } of rest) {
         // If a response is lost, the client sends the request again.
-        await client.create(resourceOf(KINDS[kind]), { namespace, name }, { spec }).catch((error: unknown) => {
+        await client.create(resourceOf(kind), { namespace, name }, { spec }).catch((error: unknown) => {
           if (!isKubeError(error, 409)) throw error;
         });
       }

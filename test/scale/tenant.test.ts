@@ -114,7 +114,7 @@ async function countSaying(kind: KindName, condition: string): Promise<number> {
       ({ type, status: is, observedGeneration }) =>
         type === condition && is === 'True' && observedGeneration === metadata.generation,
     ) === true;
-  return (await client.list(resourceOf(KINDS[kind]), says)).items.filter(Boolean).length;
+  return (await client.list(resourceOf(kind), says)).items.filter(Boolean).length;
 }
 
 const manifestOf = ({ kind, namespace, name, spec }: Wanted, more: object = {}) => ({
@@ -167,7 +167,7 @@ describe(`a tenant with ${SIZE.activations} activations and ${SIZE.subscriptions
   }, async () => {
     // On a busy machine, the API server sometimes refuses a request, which the client then repeats.
     const before = await readApiWrites(installed.cluster, 'done');
-    const statuses = await recordStatuses(client, resourceOf(KINDS.Activation));
+    const statuses = await recordStatuses(client, resourceOf('Activation'));
     const beganMs = Date.now();
     sluice = await installed.start({ role: 'controller', env: AS_IN_A_CONTAINER });
     await ledAfterMs(beganMs);
@@ -291,7 +291,7 @@ describe(`a tenant with ${SIZE.activations} activations and ${SIZE.subscriptions
     await expectBounded('after a cold start');
 
     const listingMs = performance.now();
-    for (const kind of Object.values(KINDS)) await client.list(resourceOf(kind), () => undefined);
+    for (const { kind } of Object.values(KINDS)) await client.list(resourceOf(kind), () => undefined);
     const listedMs = performance.now() - listingMs;
     const ratio = (ms: number) => (ms / listedMs).toFixed(1);
     console.log(

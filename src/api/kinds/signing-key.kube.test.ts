@@ -1,10 +1,9 @@
 import { expect, it } from 'vitest';
 import { useNamespace } from '../../../test/support/kubernetes/namespace.ts';
 import { resourceOf } from '../../kube/resource.ts';
-import { KINDS } from './kinds.ts';
 
 const { client, namespace } = useNamespace('signing-key');
-const SUBSCRIPTIONS = resourceOf(KINDS.Subscription);
+const SUBSCRIPTIONS = resourceOf('Subscription');
 const name = { namespace, name: 'orders' };
 const [older, newer] = ['AAAAAAAAAA', 'BBBBBBBBBB'];
 

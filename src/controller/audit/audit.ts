@@ -1,6 +1,7 @@
 import type { AnyObject } from '../../kube/object.ts';
+import { resourceOf } from '../../kube/resource.ts';
 import type { Logger } from '../../telemetry/log.ts';
-import { pairKey, resourceOf } from '../caches/caches.ts';
+import { pairKey } from '../caches/caches.ts';
 import type { EventRecorder } from '../engine/event-recorder.ts';
 import type { Tenants } from '../routes/tenants.ts';
 import type { AuditMetrics } from './audit-metrics.ts';

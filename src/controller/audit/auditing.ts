@@ -1,13 +1,14 @@
 import type { KubeClient } from '../../kube/client.ts';
 import type { AnyObject } from '../../kube/object.ts';
 import { slimObject } from '../../kube/object.ts';
+import { resourceOf } from '../../kube/resource.ts';
 import type { StateAudit } from '../../record/control-audit.ts';
 import type { ControlStore } from '../../record/control-store.ts';
 import type { ControlSweep } from '../../record/control-sweep.ts';
 import type { Logger } from '../../telemetry/log.ts';
 import type { Registry } from '../../telemetry/metrics.ts';
 import type { Clock } from '../../time/clock.ts';
-import { type Cached, type Caches, resourceOf } from '../caches/caches.ts';
+import type { Cached, Caches } from '../caches/caches.ts';
 import { isPaused } from '../context/paused.ts';
 import type { Controllers } from '../engine/controllers.ts';
 import type { EventRecorder } from '../engine/event-recorder.ts';

@@ -1,7 +1,6 @@
 import { headersWithSecret } from '../../api/endpoint.ts';
-import { GROUP, VERSION } from '../../api/group-version.ts';
 import { DEFAULT_INSTANCE } from '../../api/instance.ts';
-import { KINDS, type KindName, type ObjectOf } from '../../api/kinds/kinds.ts';
+import type { KindName, ObjectOf } from '../../api/kinds/kinds.ts';
 import { INSTANCE_LABEL, PAUSED_ANNOTATION, WORKSPACE_LABEL } from '../../api/well-known.ts';
 import { publicId, tenantId } from '../../core/ids/ids.ts';
 import type { KubeClient } from '../../kube/client.ts';
@@ -9,7 +8,7 @@ import { createResponsibility } from '../../kube/instances/responsibility.ts';
 import type { NamespacedViews } from '../../kube/namespaced-views.ts';
 import { type AnyObject, type KubeObject, slimObject } from '../../kube/object.ts';
 import { createReflector, type Reflector } from '../../kube/reflector.ts';
-import { NAMESPACES, type Resource } from '../../kube/resource.ts';
+import { NAMESPACES, resourceOf } from '../../kube/resource.ts';
 import { createPartSharing } from '../../kube/shared-parts.ts';
 import type { Logger } from '../../telemetry/log.ts';
 import type { Clock } from '../../time/clock.ts';
@@ -19,11 +18,6 @@ import { createSecretCaches, namespaceOfHeaderSecret, type SecretObject } from '
 export type Cached<K extends KindName> = KubeObject<ObjectOf<K>['spec'], NonNullable<ObjectOf<K>['status']>>;
 
 type Indexes<K extends KindName> = Readonly<Record<string, (object: Cached<K>) => readonly string[]>>;
-
-export function resourceOf(kind: KindName): Resource {
-  const { plural, scope } = KINDS[kind];
-  return { group: GROUP, version: VERSION, kind, plural, namespaced: scope === 'Namespaced' };
-}
 
 const byNamespace = { namespace: (object: AnyObject) => [object.metadata.namespace ?? ''] };
 

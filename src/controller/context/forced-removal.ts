@@ -1,7 +1,7 @@
 import type { KindName } from '../../api/kinds/kinds.ts';
 import { isKubeError } from '../../kube/kube-error.ts';
 import type { AnyObject } from '../../kube/object.ts';
-import { resourceOf } from '../caches/caches.ts';
+import { resourceOf } from '../../kube/resource.ts';
 import type { EventRecorder } from '../engine/event-recorder.ts';
 import { SecretsUnreadableError } from '../engine/outcome.ts';
 import type { Context } from './context.ts';

@@ -1,6 +1,7 @@
+import { resourceOf } from '../../kube/resource.ts';
 import type { DrainState } from '../../record/control-store.ts';
 import type { Logger } from '../../telemetry/log.ts';
-import { type Caches, resourceOf } from '../caches/caches.ts';
+import type { Caches } from '../caches/caches.ts';
 import type { EventRecorder } from '../engine/event-recorder.ts';
 
 /** Called after a stream has replaced one with the same name, whose undelivered events were removed. */

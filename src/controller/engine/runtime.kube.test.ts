@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
-import { KINDS, type ObjectOf } from '../../api/kinds/kinds.ts';
+import type { ObjectOf } from '../../api/kinds/kinds.ts';
 import { FIELD_MANAGER, FINALIZER } from '../../api/well-known.ts';
 import { connect } from '../../kube/client.ts';
 import { createLeaseStore } from '../../kube/lease.ts';
@@ -18,7 +18,7 @@ import { createRuntime, type Runtime } from './runtime.ts';
 
 type Package = ObjectOf<'Package'>;
 
-const PACKAGES = resourceOf(KINDS.Package);
+const PACKAGES = resourceOf('Package');
 const namespace = `runtime-${Date.now()}`;
 const log = createLogger({ level: 'silent' });
 const client = connect({ kubeconfig: inject('kubeconfig') });

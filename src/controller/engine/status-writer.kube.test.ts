@@ -1,12 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import { useNamespace } from '../../../test/support/kubernetes/namespace.ts';
-import { KINDS, type ObjectOf } from '../../api/kinds/kinds.ts';
+import type { ObjectOf } from '../../api/kinds/kinds.ts';
 import { resourceOf } from '../../kube/resource.ts';
 import { createStatusWriter } from './status-writer.ts';
 
 type Package = ObjectOf<'Package'>;
 
-const PACKAGES = resourceOf(KINDS.Package);
+const PACKAGES = resourceOf('Package');
 const READY = { type: 'Ready', status: 'True', reason: 'Compiled', message: 'compiled' } as const;
 const { client, namespace } = useNamespace('status-writer');
 

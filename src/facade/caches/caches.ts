@@ -1,15 +1,16 @@
 import { DEFAULT_INSTANCE, instanceOf } from '../../api/instance.ts';
-import type { KindName } from '../../api/kinds/kinds.ts';
+import { KINDS, type KindName } from '../../api/kinds/kinds.ts';
 import { PAUSED_ANNOTATION } from '../../api/well-known.ts';
 import { Refusal } from '../../http/refusal.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { createResponsibility } from '../../kube/instances/responsibility.ts';
 import { type ObjectName, slimObject } from '../../kube/object.ts';
 import { createReflector, type Reflector } from '../../kube/reflector.ts';
+import { resourceOf } from '../../kube/resource.ts';
 import { createPartSharing } from '../../kube/shared-parts.ts';
 import type { Logger } from '../../telemetry/log.ts';
 import type { Clock } from '../../time/clock.ts';
-import { type Cached, RESOURCES } from './cached.ts';
+import type { Cached } from './cached.ts';
 import { INDEXES, type Indexes, type NamespacedKind, spaceOf } from './indexes.ts';
 import { callLimits, kubeRefusal } from './kube-failures.ts';
 import { createLiveLists, type ListLive } from './live-lists.ts';
@@ -87,7 +88,7 @@ function reflect<K extends KindName>(kind: K, connection: Connection): Reflector
   const share = createPartSharing<Cached<K>>(kind === 'Activation' ? ['integration'] : []);
   return createReflector<Cached<K>, Cached<K>>({
     ...connection,
-    resource: RESOURCES[kind],
+    resource: resourceOf(kind),
     project: object => share(keep(object)),
     indexers: INDEXES[kind] as Indexes<K>,
     watchTimeoutSeconds: WATCH_TIMEOUT_SECONDS,
@@ -101,7 +102,7 @@ type Read = <K extends KindName>(kind: K, name: ObjectName) => Promise<Cached<K>
 function createRead(client: Pick<KubeClient, 'get'>): Read {
   return async <K extends KindName>(kind: K, name: ObjectName) => {
     try {
-      return await client.get<Cached<K>>(RESOURCES[kind], name, callLimits());
+      return await client.get<Cached<K>>(resourceOf(kind), name, callLimits());
     } catch (cause) {
       throw kubeRefusal(cause);
     }
@@ -144,7 +145,7 @@ function createReflectors(connection: Connection, read: Read, instance: string) 
 
 /** @param instance name of this installation */
 export function createCaches(client: KubeClient, clock: Clock, log: Logger, instance = DEFAULT_INSTANCE): Caches {
-  const kinds = Object.keys(RESOURCES) as KindName[];
+  const kinds = Object.keys(KINDS) as KindName[];
   const read = createRead(client);
   const { reflectors, isResponsibleFor, ours } = createReflectors({ client, clock, log }, read, instance);
   const reflectorOf = <K extends KindName>(kind: K) => reflectors[kind] as unknown as Reflector<Cached<K>>;

@@ -1,8 +1,9 @@
 import type { KindName } from '../../api/kinds/kinds.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { isKubeError } from '../../kube/kube-error.ts';
+import { resourceOf } from '../../kube/resource.ts';
 import { createSingleFlight } from '../../time/single-flight.ts';
-import { type Cached, RESOURCES } from './cached.ts';
+import type { Cached } from './cached.ts';
 import { callLimits, kubeRefusal } from './kube-failures.ts';
 
 /** Fields that the API server can use to select objects. Only needs an entry for kinds with many objects. */
@@ -43,7 +44,7 @@ export function createLiveLists({ client, keep }: LiveListOptions): ListLive {
     const selection = fieldSelector === '' ? {} : { fieldSelector, limit: 0 };
     try {
       const options = { namespace, ...selection, ...callLimits() };
-      return (await client.list<Cached<KindName>, object>(RESOURCES[kind], keep, options)).items;
+      return (await client.list<Cached<KindName>, object>(resourceOf(kind), keep, options)).items;
     } catch (cause) {
       // The CustomResourceDefinition is from an older version, which does not have these selectable fields yet.
       if (fieldSelector !== '' && isKubeError(cause, 400)) return list(kind, namespace, '');

@@ -3,9 +3,10 @@ import type { KindName } from '../../api/kinds/kinds.ts';
 import { Refusal } from '../../http/refusal.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { isKubeError } from '../../kube/kube-error.ts';
+import { resourceOf } from '../../kube/resource.ts';
 import { createLocks } from '../../time/locks.ts';
 import { createSingleFlight } from '../../time/single-flight.ts';
-import { type Cached, RESOURCES } from './cached.ts';
+import type { Cached } from './cached.ts';
 import { callLimits, kubeRefusal } from './kube-failures.ts';
 
 /** The maximum number of concurrent lookups for a kind, for each namespace or for the whole cluster. */
@@ -43,7 +44,7 @@ export function createLookups({ client, indexes, keep }: LookupOptions) {
     try {
       // A limit can't be used here, because the API server would then read all objects from etcd.
       const options = { namespace, fieldSelector, limit: 0, ...callLimits() };
-      const { items } = await client.list<Cached<KindName>, Cached<KindName>>(RESOURCES[kind], keep, options);
+      const { items } = await client.list<Cached<KindName>, Cached<KindName>>(resourceOf(kind), keep, options);
       return items;
     } catch (cause) {
       // The CustomResourceDefinition is from an older version, which does not have this selectable field yet.

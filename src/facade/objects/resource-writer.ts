@@ -7,10 +7,11 @@ import type { KubeClient } from '../../kube/client.ts';
 import { isKubeError } from '../../kube/kube-error.ts';
 import { ownedPart } from '../../kube/managed-fields.ts';
 import type { ObjectName } from '../../kube/object.ts';
+import { resourceOf } from '../../kube/resource.ts';
 import { type Clock, sleep } from '../../time/clock.ts';
 import { createLocks } from '../../time/locks.ts';
 import { noteChange } from '../audit/changes.ts';
-import { type Cached, RESOURCES } from '../caches/cached.ts';
+import type { Cached } from '../caches/cached.ts';
 import type { Caches } from '../caches/caches.ts';
 import { callLimits, fieldManaged, kubeRefusal } from '../caches/kube-failures.ts';
 import { conflictingFields, conflictingFieldsWithin } from './field-conflicts.ts';
@@ -106,7 +107,7 @@ export function createResourceWriter({ client, caches, limits, clock }: WriterPa
     const metadata = before === undefined ? MUST_NOT_EXIST : exactly ? { uid, resourceVersion } : { uid };
     const body = { metadata, spec };
     try {
-      return await client.apply<Cached<K>>(RESOURCES[kind], name, body, { fieldManager: manager, ...callLimits() });
+      return await client.apply<Cached<K>>(resourceOf(kind), name, body, { fieldManager: manager, ...callLimits() });
     } catch (cause) {
       const refusal = kubeRefusal(cause);
       const present =
@@ -141,7 +142,7 @@ export function createResourceWriter({ client, caches, limits, clock }: WriterPa
       const { metadata } = object;
       const name = { namespace: metadata.namespace, name: metadata.name };
       try {
-        await client.remove(RESOURCES[kind], name, { uid: metadata.uid }, callLimits());
+        await client.remove(resourceOf(kind), name, { uid: metadata.uid }, callLimits());
       } catch (cause) {
         // A new object now uses this name, so the previous object no longer exists.
         if (!isKubeError(cause, 409)) throw kubeRefusal(cause);

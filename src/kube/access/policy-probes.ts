@@ -1,4 +1,3 @@
-import { KINDS } from '../../api/kinds/kinds.ts';
 import { resourceOf, SECRETS } from '../resource.ts';
 import type { PolicyProbe } from './policy-watch.ts';
 
@@ -13,7 +12,7 @@ export function controllerProbe(namespace: string): PolicyProbe {
 /** The policy `sluice-facade-accounts` should deny accounts with a plan other than Free. */
 export function facadeProbe(): PolicyProbe {
   return {
-    resource: resourceOf(KINDS.Account),
+    resource: resourceOf('Account'),
     name: { name: NAME },
     body: { spec: { plan: 'Metered', owners: OWNERS } },
   };

@@ -1,5 +1,4 @@
 import { DEFAULT_INSTANCE, instanceOf } from '../../api/instance.ts';
-import { KINDS } from '../../api/kinds/kinds.ts';
 import type { Logger } from '../../telemetry/log.ts';
 import { createSingleFlight } from '../../time/single-flight.ts';
 import type { KubeClient } from '../client.ts';
@@ -67,7 +66,7 @@ export function createResponsibility<W extends Assigned>(deps: ResponsibilityDep
 
   /** If the Workspace of a namespace isn't in the cache, this reads it from the API server. */
   async function readWorkspace(name: string): Promise<Assigned | undefined> {
-    const read = () => client.get<Assigned>(resourceOf(KINDS.Workspace), { name });
+    const read = () => client.get<Assigned>(resourceOf('Workspace'), { name });
     return workspaces.store.get(name) ?? (await flight(name, read));
   }
 

@@ -1,4 +1,4 @@
-import { pairKey, resourceOf } from '../../../src/controller/caches/caches.ts';
+import { pairKey } from '../../../src/controller/caches/caches.ts';
 import type { Context } from '../../../src/controller/context/context.ts';
 import { finalizeUnlessPaused, PAUSABLE, unlessPaused } from '../../../src/controller/context/paused.ts';
 import { CLUSTER_SECRET_ACCESS } from '../../../src/controller/context/secret-access.ts';
@@ -18,6 +18,7 @@ import { keyRingOf } from '../../../src/core/delivery/key-ring.ts';
 import { DEFAULT_POLICY } from '../../../src/core/limits/limits.ts';
 import type { KubeClient } from '../../../src/kube/client.ts';
 import { type AnyObject, keyOf } from '../../../src/kube/object.ts';
+import { resourceOf } from '../../../src/kube/resource.ts';
 import { createPartsControl } from '../../../src/part/control/parts-control.ts';
 import { createControlRecord } from '../../../src/record/control-store.ts';
 import type { RedisClient } from '../../../src/redis/client.ts';

@@ -3,17 +3,8 @@ import { FINALIZER, QUOTA_NAME, WORKSPACE_LABEL } from '../../../src/api/well-kn
 import { controllerProbe } from '../../../src/kube/access/policy-probes.ts';
 import { LEASE_NAME } from '../../../src/kube/lease.ts';
 import type { AnyObject } from '../../../src/kube/object.ts';
-import { EVENTS, LEASES, NAMESPACES, RESOURCE_QUOTAS, SECRETS } from '../../../src/kube/resource.ts';
-import {
-  type Accounts,
-  applying,
-  isUnlimited,
-  KIND_NAMES,
-  of,
-  openAccounts,
-  refusal,
-  SPECS,
-} from '../support/accounts.ts';
+import { EVENTS, LEASES, NAMESPACES, RESOURCE_QUOTAS, resourceOf, SECRETS } from '../../../src/kube/resource.ts';
+import { type Accounts, applying, isUnlimited, KIND_NAMES, openAccounts, refusal, SPECS } from '../support/accounts.ts';
 import { eventually } from '../support/deadline.ts';
 
 // All tests use the token of the controller's service account.
@@ -42,7 +33,12 @@ describe('every kind', () => {
     const { metadata } = await at.make(kind);
     const body = { metadata: { uid: metadata.uid }, status: { observedGeneration: 1 } };
     const options = { fieldManager: 'sluice-controller', force: true, subresource: 'status' } as const;
-    const { status } = await at.controller.apply<AnyObject & { status: object }>(of(kind), metadata, body, options);
+    const { status } = await at.controller.apply<AnyObject & { status: object }>(
+      resourceOf(kind),
+      metadata,
+      body,
+      options,
+    );
     expect(status).toEqual({ observedGeneration: 1 });
   });
 
@@ -50,17 +46,20 @@ describe('every kind', () => {
     '%s: can set and remove its finalizer, including the last one of a deleted object',
     async kind => {
       const { metadata } = await at.make(kind);
-      const others = await at.controller.mergePatch(of(kind), metadata, { metadata: { finalizers: [FINALIZER] } });
+      const others = await at.controller.mergePatch(resourceOf(kind), metadata, {
+        metadata: { finalizers: [FINALIZER] },
+      });
       expect(others.metadata.finalizers).toEqual([FINALIZER]);
-      expect(await at.admin.remove(of(kind), metadata)).toBe(true);
-      await at.controller.mergePatch(of(kind), metadata, { metadata: { finalizers: [] } });
-      expect(await at.admin.get(of(kind), metadata)).toBeUndefined();
+      expect(await at.admin.remove(resourceOf(kind), metadata)).toBe(true);
+      await at.controller.mergePatch(resourceOf(kind), metadata, { metadata: { finalizers: [] } });
+      expect(await at.admin.get(resourceOf(kind), metadata)).toBeUndefined();
     },
   );
 
   it.each(WITH_FINALIZER)('%s: cannot change other finalizers', async kind => {
     const { metadata } = await at.make(kind, SPECS[kind], { finalizers: ['example.com/theirs'] });
-    const patch = (finalizers: string[]) => at.controller.mergePatch(of(kind), metadata, { metadata: { finalizers } });
+    const patch = (finalizers: string[]) =>
+      at.controller.mergePatch(resourceOf(kind), metadata, { metadata: { finalizers } });
     await patch(['example.com/theirs', FINALIZER]);
     expect(await refusal(patch([FINALIZER]))).toMatch(
       /^403 .*can only set and remove the sluice.dev\/finalizer finalizer/,
@@ -68,35 +67,35 @@ describe('every kind', () => {
     expect(await refusal(patch(['example.com/theirs', FINALIZER, 'example.com/mine']))).toMatch(
       /^403 .*can only set and remove the sluice.dev\/finalizer finalizer/,
     );
-    await at.admin.mergePatch(of(kind), metadata, { metadata: { finalizers: [] } });
+    await at.admin.mergePatch(resourceOf(kind), metadata, { metadata: { finalizers: [] } });
   });
 
   it.each(WITH_FINALIZER)('%s: cannot change the spec, or set an owner', async kind => {
     const { metadata } = await at.make(kind);
-    const changing = at.controller.mergePatch(of(kind), metadata, { spec: CHANGES[kind] });
+    const changing = at.controller.mergePatch(resourceOf(kind), metadata, { spec: CHANGES[kind] });
     expect(await refusal(changing)).toMatch(/^403 .*cannot change the spec/);
     const owner = { apiVersion: 'v1', kind: 'ConfigMap', name: 'gone', uid: '00000000-0000-0000-0000-000000000000' };
-    const giving = at.controller.mergePatch(of(kind), metadata, { metadata: { ownerReferences: [owner] } });
+    const giving = at.controller.mergePatch(resourceOf(kind), metadata, { metadata: { ownerReferences: [owner] } });
     expect(await refusal(giving)).toMatch(/^403 .*cannot change the owners/);
   });
 
   it.each(KIND_NAMES)('%s: cannot create any objects', async kind => {
     const making = applying(at.controller, kind, at.fresh(kind), { spec: SPECS[kind] });
     expect(await refusal(making)).toMatch(/^403 .*cannot (create|patch) resource/);
-    const created = at.controller.create(of(kind), at.fresh(kind), { spec: SPECS[kind] });
+    const created = at.controller.create(resourceOf(kind), at.fresh(kind), { spec: SPECS[kind] });
     expect(await refusal(created)).toMatch(/^403 .*cannot create resource/);
   });
 
   it('can only delete revoked activations', async () => {
     const { metadata } = await at.make('Activation');
-    expect(await refusal(at.controller.remove(of('Activation'), metadata))).toMatch(
+    expect(await refusal(at.controller.remove(resourceOf('Activation'), metadata))).toMatch(
       /^403 .*only delete revoked activations/,
     );
-    await at.admin.mergePatch(of('Activation'), metadata, { spec: { revoked: true } });
-    expect(await at.controller.remove(of('Activation'), metadata)).toBe(true);
+    await at.admin.mergePatch(resourceOf('Activation'), metadata, { spec: { revoked: true } });
+    expect(await at.controller.remove(resourceOf('Activation'), metadata)).toBe(true);
     for (const kind of KIND_NAMES.filter(each => each !== 'Activation')) {
       const object = await at.make(kind);
-      expect(await refusal(at.controller.remove(of(kind), object.metadata))).toMatch(/^403 .*cannot delete/);
+      expect(await refusal(at.controller.remove(resourceOf(kind), object.metadata))).toMatch(/^403 .*cannot delete/);
     }
   });
 });

@@ -3,14 +3,13 @@ import { FINALIZER, PAUSED_ANNOTATION } from '../../../src/api/well-known.ts';
 import { DEFAULT_LIMITS } from '../../../src/core/limits/limits.ts';
 import { facadeProbe } from '../../../src/kube/access/policy-probes.ts';
 import type { AnyObject, ObjectName } from '../../../src/kube/object.ts';
-import { NAMESPACES, SECRETS } from '../../../src/kube/resource.ts';
+import { NAMESPACES, resourceOf, SECRETS } from '../../../src/kube/resource.ts';
 import {
   type Accounts,
   applying,
   isUnlimited,
   KIND_NAMES,
   OWNERS,
-  of,
   openAccounts,
   refusal,
   SPECS,
@@ -36,7 +35,7 @@ describe('accounts', () => {
     // controller.
     const status = { status: { observedGeneration: 1 } };
     const writing = { fieldManager: 'sluice-controller', force: true, subresource: 'status' } as const;
-    const made = await at.controller.apply(of('Account'), name, status, writing);
+    const made = await at.controller.apply(resourceOf('Account'), name, status, writing);
     const again = await applying(at.facade, 'Account', name, { spec: { owners: OWNERS } });
     expect(again.metadata.resourceVersion).toBe(made.metadata.resourceVersion);
   });
@@ -48,7 +47,9 @@ describe('accounts', () => {
   ])('cannot be created with %s', async (_, extra) => {
     const making = applying(at.facade, 'Account', at.fresh('Account'), { spec: { owners: OWNERS, ...extra } });
     expect(await refusal(making)).toMatch(/^403 .*only create accounts with the plan Free and 10000 included tokens/);
-    const created = at.facade.create(of('Account'), at.fresh('Account'), { spec: { owners: OWNERS, ...extra } });
+    const created = at.facade.create(resourceOf('Account'), at.fresh('Account'), {
+      spec: { owners: OWNERS, ...extra },
+    });
     expect(await refusal(created)).toMatch(/^403 .*accounts with the plan Free/);
   });
 
@@ -79,7 +80,7 @@ describe('accounts', () => {
     const { metadata } = await at.make('Account');
     const applied = applying(at.facade, 'Account', metadata, { spec });
     expect(await refusal(applied)).toMatch(/^403 .*cannot change accounts/);
-    const patched = at.facade.mergePatch(of('Account'), metadata, { spec });
+    const patched = at.facade.mergePatch(resourceOf('Account'), metadata, { spec });
     expect(await refusal(patched)).toMatch(/^403 .*cannot change accounts/);
   });
 
@@ -107,15 +108,17 @@ describe('accounts', () => {
       const name = free();
       await applying(at.facade, 'Account', name, { spec: { owners: OWNERS } });
       const spec = { owners: [...OWNERS, VIEWER], ...change };
-      expect(await refusal(at.facade.mergePatch(of('Account'), name, { spec }))).toMatch(words);
+      expect(await refusal(at.facade.mergePatch(resourceOf('Account'), name, { spec }))).toMatch(words);
     });
 
     it.each(['free-', 'free-acme', `free-${'0'.repeat(21)}`, `x-free-${'0'.repeat(20)}`, `free-${'u'.repeat(20)}`])(
       'do not allow changes of the owners of %s, which was not created by the facade',
       async name => {
         const account = { name: name.replace(/-$/, '') };
-        await at.admin.apply(of('Account'), account, { spec: { owners: OWNERS } }, { fieldManager: 'kubectl' });
-        const changing = at.facade.mergePatch(of('Account'), account, { spec: { owners: [...OWNERS, VIEWER] } });
+        await at.admin.apply(resourceOf('Account'), account, { spec: { owners: OWNERS } }, { fieldManager: 'kubectl' });
+        const changing = at.facade.mergePatch(resourceOf('Account'), account, {
+          spec: { owners: [...OWNERS, VIEWER] },
+        });
         expect(await refusal(changing)).toMatch(/^403 .*cannot change accounts/);
       },
     );
@@ -123,7 +126,7 @@ describe('accounts', () => {
 
   it('cannot be deleted', async () => {
     const { metadata } = await at.make('Account');
-    expect(await refusal(at.facade.remove(of('Account'), metadata))).toMatch(/^403 .*cannot delete/);
+    expect(await refusal(at.facade.remove(resourceOf('Account'), metadata))).toMatch(/^403 .*cannot delete/);
   });
 });
 
@@ -147,7 +150,7 @@ describe('workspaces', () => {
     const spec = { account: 'ada', ...extra };
     for (const make of [
       () => applying(at.facade, 'Workspace', name, { spec }),
-      () => at.facade.create(of('Workspace'), name, { spec }),
+      () => at.facade.create(resourceOf('Workspace'), name, { spec }),
     ]) {
       const message = await refusal(make());
       expect(message).toMatch(/^403 .*ValidatingAdmissionPolicy 'sluice-facade-workspaces'/);
@@ -159,7 +162,7 @@ describe('workspaces', () => {
     const { metadata } = await at.make('Workspace', { account: 'ada', owners: OWNERS });
     const set = (spec: object) =>
       at.facade.apply<AnyObject & { spec: object }>(
-        of('Workspace'),
+        resourceOf('Workspace'),
         metadata,
         { spec },
         { fieldManager: 'sluice-facade' },
@@ -176,21 +179,24 @@ describe('workspaces', () => {
     ['whether it is paused', { metadata: { annotations: { [PAUSED_ANNOTATION]: 'true' } } }, /cannot pause/],
   ])('do not allow changes of %s', async (_, patch, words) => {
     const { metadata } = await at.make('Workspace', { account: 'ada', owners: OWNERS });
-    expect(await refusal(at.facade.mergePatch(of('Workspace'), metadata, patch))).toMatch(words);
+    expect(await refusal(at.facade.mergePatch(resourceOf('Workspace'), metadata, patch))).toMatch(words);
   });
 
   it('can be changed while they are paused, but not resumed', async () => {
     const paused = { annotations: { [PAUSED_ANNOTATION]: 'true', other: 'note' } };
     const { metadata } = await at.make('Workspace', { account: 'ada' }, paused);
-    await at.facade.mergePatch(of('Workspace'), metadata, { spec: { producer: true } });
+    await at.facade.mergePatch(resourceOf('Workspace'), metadata, { spec: { producer: true } });
     const ending = { metadata: { annotations: { [PAUSED_ANNOTATION]: null } } };
-    expect(await refusal(at.facade.mergePatch(of('Workspace'), metadata, ending))).toMatch(/^403 .*cannot pause/);
+    expect(await refusal(at.facade.mergePatch(resourceOf('Workspace'), metadata, ending))).toMatch(
+      /^403 .*cannot pause/,
+    );
   });
 });
 
 describe('integrations', () => {
   const invitedEmail = 'ada@partner.example';
-  const set = (metadata: ObjectName, spec: object) => at.facade.mergePatch(of('Integration'), metadata, { spec });
+  const set = (metadata: ObjectName, spec: object) =>
+    at.facade.mergePatch(resourceOf('Integration'), metadata, { spec });
 
   it('can be created as an invitation', async () => {
     const made = await applying(at.facade, 'Integration', at.fresh('Integration'), { spec: { invitedEmail } });
@@ -205,7 +211,7 @@ describe('integrations', () => {
   ])('cannot be created with %s: %o', async (field, spec) => {
     for (const make of [
       () => applying(at.facade, 'Integration', at.fresh('Integration'), { spec }),
-      () => at.facade.create(of('Integration'), at.fresh('Integration'), { spec }),
+      () => at.facade.create(resourceOf('Integration'), at.fresh('Integration'), { spec }),
     ]) {
       const message = await refusal(make());
       expect(message).toMatch(/^403 .*ValidatingAdmissionPolicy 'sluice-facade-integrations'/);
@@ -221,7 +227,7 @@ describe('integrations', () => {
       expect(message).toMatch(/^422 .*workspace/);
     }
     expect(await refusal(set(metadata, { workspace: 'initech' }))).toContain('workspace is immutable after it is set');
-    const stored = await at.admin.get<AnyObject & { spec: object }>(of('Integration'), metadata);
+    const stored = await at.admin.get<AnyObject & { spec: object }>(resourceOf('Integration'), metadata);
     expect(stored?.spec).toEqual({ invitedEmail, workspace: 'globex' });
   });
 
@@ -233,13 +239,13 @@ describe('integrations', () => {
       expect(message).toMatch(/^422 /);
       expect(message).toContain(`${field} cannot be changed back to false`);
     }
-    const stored = await at.admin.get<AnyObject & { spec: object }>(of('Integration'), metadata);
+    const stored = await at.admin.get<AnyObject & { spec: object }>(resourceOf('Integration'), metadata);
     expect(stored?.spec).toEqual({ invitedEmail, [field]: true });
   });
 
   it('cannot be deleted and created again', async () => {
     const { metadata } = await at.make('Integration');
-    expect(await refusal(at.facade.remove(of('Integration'), metadata))).toMatch(/^403 .*cannot delete/);
+    expect(await refusal(at.facade.remove(resourceOf('Integration'), metadata))).toMatch(/^403 .*cannot delete/);
   });
 });
 
@@ -253,28 +259,31 @@ describe('every kind', () => {
       const owner = { apiVersion: 'v1', kind: 'ConfigMap', name: 'gone', uid: '00000000-0000-0000-0000-000000000000' };
       const metadatas = [{ finalizers: ['example.com/mine'] }, { ownerReferences: [owner] }];
       for (const metadata of metadatas) {
-        const patching = at.facade.mergePatch(of(kind), made.metadata, { metadata });
+        const patching = at.facade.mergePatch(resourceOf(kind), made.metadata, { metadata });
         expect(await refusal(patching)).toMatch(/^403 .*ValidatingAdmissionPolicy 'sluice-facade-metadata'/);
         const making = applying(at.facade, kind, at.fresh(kind), { metadata, spec: specs[kind] });
         expect(await refusal(making)).toMatch(/^403 .*ValidatingAdmissionPolicy 'sluice-facade-metadata'/);
       }
       const body = { status: { observedGeneration: 1 } };
-      const writing = at.facade.apply(of(kind), made.metadata, body, { fieldManager: 'test', subresource: 'status' });
+      const writing = at.facade.apply(resourceOf(kind), made.metadata, body, {
+        fieldManager: 'test',
+        subresource: 'status',
+      });
       expect(await refusal(writing)).toMatch(/^403 .*cannot patch resource "\w+\/status"/);
     },
   );
 
   it('cannot have the finalizer of the controller removed', async () => {
     const { metadata } = await at.make('Package', {}, { finalizers: [FINALIZER] });
-    const removing = at.facade.mergePatch(of('Package'), metadata, { metadata: { finalizers: [] } });
+    const removing = at.facade.mergePatch(resourceOf('Package'), metadata, { metadata: { finalizers: [] } });
     expect(await refusal(removing)).toMatch(/^403 .*finalizers/);
-    await at.facade.mergePatch(of('Package'), metadata, { spec: { displayName: 'Renamed' } });
-    await at.admin.mergePatch(of('Package'), metadata, { metadata: { finalizers: [] } });
+    await at.facade.mergePatch(resourceOf('Package'), metadata, { spec: { displayName: 'Renamed' } });
+    await at.admin.mergePatch(resourceOf('Package'), metadata, { metadata: { finalizers: [] } });
   });
 
   it('can be deleted if it is a Block or a Subscription', async () => {
     for (const kind of ['Block', 'Subscription'] as const) {
-      expect(await at.facade.remove(of(kind), (await at.make(kind)).metadata)).toBe(true);
+      expect(await at.facade.remove(resourceOf(kind), (await at.make(kind)).metadata)).toBe(true);
     }
   });
 

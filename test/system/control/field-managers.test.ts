@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { KINDS, type KindName } from '../../../src/api/kinds/kinds.ts';
+import type { KindName } from '../../../src/api/kinds/kinds.ts';
 import { publicId } from '../../../src/core/ids/ids.ts';
 import { activationObjectName, blockObjectName, subscriptionObjectName } from '../../../src/core/ids/object-names.ts';
 import { connect, type KubeClient } from '../../../src/kube/client.ts';
@@ -282,7 +282,7 @@ test.each(SHARED.map(shared => [shared.kind, shared] as const))(
     const random = createRandom(SEED);
     const choose: Choose = (...from) => from[Math.floor(random() * from.length)] as never;
     const at = namespace === undefined ? { name } : { name, namespace };
-    const look = () => client.get<Managed>(resourceOf(KINDS[kind]), at);
+    const look = () => client.get<Managed>(resourceOf(kind), at);
     const counts: Record<string, number> = {};
     const count = (what: string) => (counts[what] = (counts[what] ?? 0) + 1);
     const history: string[] = [];
@@ -309,7 +309,7 @@ test.each(SHARED.map(shared => [shared.kind, shared] as const))(
         } else faults.push(`answered ${JSON.stringify(reply.body)}`);
       } else {
         const spec = without(argo(choose));
-        const refusal = await client.apply(resourceOf(KINDS[kind]), at, { spec }, { fieldManager: ARGOCD }).then(
+        const refusal = await client.apply(resourceOf(kind), at, { spec }, { fieldManager: ARGOCD }).then(
           () => undefined,
           (error: unknown) => error as KubeError,
         );

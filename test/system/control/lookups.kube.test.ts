@@ -4,9 +4,10 @@ import { activationId, blockId, publicId, tenantId } from '../../../src/core/ids
 import { type Caches, createCaches } from '../../../src/facade/caches/caches.ts';
 import { payForLookups } from '../../../src/facade/caches/lookups.ts';
 import type { AnyObject, ObjectName } from '../../../src/kube/object.ts';
+import { resourceOf } from '../../../src/kube/resource.ts';
 import { createLogger } from '../../../src/telemetry/log.ts';
 import { systemClock } from '../../../src/time/clock.ts';
-import { type Accounts, KIND_NAMES, of, openAccounts, SPECS } from '../support/accounts.ts';
+import { type Accounts, KIND_NAMES, openAccounts, SPECS } from '../support/accounts.ts';
 
 // The caches of a facade that has not received any data yet. They use the token of its service account.
 let at: Accounts;
@@ -32,7 +33,7 @@ afterAll(() => at?.close());
 /** Sets an object's status, like the controller. */
 const settle = (kind: KindName, { metadata }: AnyObject, status: object) =>
   at.controller.apply(
-    of(kind),
+    resourceOf(kind),
     metadata,
     { status },
     { fieldManager: 'sluice-controller', force: true, subresource: 'status' },
@@ -60,7 +61,7 @@ test.each(KIND_NAMES)('%s: is found by its public id as soon as its status conta
   for (let n = 0; n < 10; n++) {
     const name = at.fresh(kind);
     const { spec, id } = wanted(kind, name, n);
-    const made = await at.admin.apply<AnyObject>(of(kind), name, { spec }, { fieldManager: 'admin' });
+    const made = await at.admin.apply<AnyObject>(resourceOf(kind), name, { spec }, { fieldManager: 'admin' });
     listed.splice(0);
     expect(await find(id)).toBeUndefined();
     await settle(kind, made, { publicId: id, observedGeneration: 1 });

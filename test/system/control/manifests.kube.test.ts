@@ -70,9 +70,8 @@ afterAll(async () => {
 });
 
 // The test cases run concurrently. Each of them has a separate object.
-describe.concurrent.each(Object.values(KINDS))('$kind', definition => {
-  const { kind } = definition;
-  const resource = resourceOf(definition);
+describe.concurrent.each(Object.values(KINDS))('$kind', ({ kind }) => {
+  const resource = resourceOf(kind);
   const namespace = resource.namespaced ? RUN : undefined;
   const cases = MANIFESTS.filter(found => found.kind === kind).map((found, index) => ({
     ...found,

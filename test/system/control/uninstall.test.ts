@@ -1,7 +1,6 @@
 import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { KINDS } from '../../../src/api/kinds/kinds.ts';
 import { FINALIZER } from '../../../src/api/well-known.ts';
 import { WITH_FINALIZER } from '../../../src/kube/access/rights.ts';
 import { resourceOf } from '../../../src/kube/resource.ts';
@@ -38,10 +37,7 @@ function uninstall(args: readonly string[] = [], env: NodeJS.ProcessEnv = {}) {
 
 /** The names of the objects with or without the finalizer. */
 async function finalizers(): Promise<{ readonly held: readonly string[]; readonly free: readonly string[] }> {
-  const items = await list(
-    world.cluster,
-    WITH_FINALIZER.map(kind => resourceOf(KINDS[kind])),
-  );
+  const items = await list(world.cluster, WITH_FINALIZER.map(resourceOf));
   const named = (has: boolean) =>
     items
       .filter(({ metadata }) => (metadata.finalizers ?? []).includes(FINALIZER) === has)

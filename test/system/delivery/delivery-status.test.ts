@@ -1,6 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { KINDS } from '../../../src/api/kinds/kinds.ts';
 import { resourceOf } from '../../../src/kube/resource.ts';
 import { createFindRecordedSlot } from '../../../src/part/inbox/recorded-slot.ts';
 import { createPartInboxRecovery } from '../../../src/part/owner/recovery.ts';
@@ -108,7 +107,7 @@ interface Shown extends Listed {
   readonly status: { readonly delivery: Readonly<Record<string, unknown>> };
 }
 
-const many = () => list<Shown>(world.cluster, [resourceOf(KINDS.Subscription)], 'many');
+const many = () => list<Shown>(world.cluster, [resourceOf('Subscription')], 'many');
 
 it('writes at most five statuses per second while 200 endpoints are unstable, and nothing afterwards', async () => {
   const { receiver } = world;

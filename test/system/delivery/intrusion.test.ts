@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { KINDS, type KindName } from '../../../src/api/kinds/kinds.ts';
+import type { KindName } from '../../../src/api/kinds/kinds.ts';
 import { resourceOf } from '../../../src/kube/resource.ts';
 import { eventually } from '../support/deadline.ts';
 import { endpointOf, feed, feedOf, INTEGRATION, PACKAGE } from '../support/twins.ts';
@@ -86,7 +86,7 @@ describe('a Subscription without a grant', () => {
     };
     const forge = () =>
       world.client.apply(
-        resourceOf(KINDS.Subscription),
+        resourceOf('Subscription'),
         { namespace: 'eve', name },
         { status },
         {

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect } from 'vitest';
-import { KINDS, type KindName } from '../../../src/api/kinds/kinds.ts';
+import type { KindName } from '../../../src/api/kinds/kinds.ts';
 import { connect, type KubeClient } from '../../../src/kube/client.ts';
 import type { AnyObject } from '../../../src/kube/object.ts';
 import { resourceOf } from '../../../src/kube/resource.ts';
@@ -119,7 +119,7 @@ function deliveryCheck(north: Publisher, receiver: Receiver, redis: RedisClient)
 
 async function readStatus(client: KubeClient, kind: KindName, name: string, names: readonly string[]): Promise<string> {
   const which = { namespace: 'eve', name };
-  const object = await client.get<AnyObject & { status?: object }>(resourceOf(KINDS[kind]), which);
+  const object = await client.get<AnyObject & { status?: object }>(resourceOf(kind), which);
   const text = JSON.stringify(object?.status, (field, value) =>
     ['publicId', 'lastTransitionTime', 'rotatedAt', 'salt'].includes(field) ? undefined : value,
   );

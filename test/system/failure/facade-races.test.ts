@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { KINDS, type ObjectOf } from '../../../src/api/kinds/kinds.ts';
+import type { ObjectOf } from '../../../src/api/kinds/kinds.ts';
 import { publicId } from '../../../src/core/ids/ids.ts';
 import { activationObjectName, blockObjectName } from '../../../src/core/ids/object-names.ts';
 import { connect, type KubeClient } from '../../../src/kube/client.ts';
@@ -66,7 +66,7 @@ const says = (groupKey: string, revoked: boolean) =>
     `revoked is ${revoked}`,
     async () => {
       const name = { namespace: 'shop', name: activationObjectName('shop', 'partner', groupKey) };
-      const found = await client.get<ObjectOf<'Activation'>>(resourceOf(KINDS.Activation), name);
+      const found = await client.get<ObjectOf<'Activation'>>(resourceOf('Activation'), name);
       return found !== undefined && (found.spec.revoked ?? false) === revoked;
     },
     // A call waits for 5 s, so this must not take long, as starting kubectl does on a busy machine.

@@ -1,5 +1,4 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { KINDS } from '../../../src/api/kinds/kinds.ts';
 import { NAMESPACES, resourceOf } from '../../../src/kube/resource.ts';
 import { CLUSTER_KEYS } from '../../../src/redis/keys.ts';
 import type { Sluice } from '../../support/sluice.ts';
@@ -32,7 +31,7 @@ async function deleteTenants(...names: string[]): Promise<void> {
   await kubectl(cluster, ['delete', 'namespace', ...names, '--wait=false']);
   await kubectl(cluster, ['delete', 'workspace', ...names, '--wait=false']);
   const left = async () =>
-    (await list(cluster, [NAMESPACES, resourceOf(KINDS.Workspace)])).filter(({ metadata }) =>
+    (await list(cluster, [NAMESPACES, resourceOf('Workspace')])).filter(({ metadata }) =>
       names.includes(metadata.name),
     );
   const { tookMs } = await eventually('the namespaces are deleted', async () => (await left()).length === 0, {

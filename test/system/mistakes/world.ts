@@ -1,10 +1,10 @@
-import { KINDS } from '../../../src/api/kinds/kinds.ts';
 import type { AnyObject } from '../../../src/kube/object.ts';
-import { resourceOf, SECRETS } from '../../../src/kube/resource.ts';
+import { SECRETS } from '../../../src/kube/resource.ts';
 import type { Cluster } from '../../support/kubernetes/cluster.ts';
 import type { Sluice } from '../../support/sluice.ts';
 import { makeSpecimens, type Specimens } from '../rest/contract/specimens.ts';
 import { type FacadeWorld, openFacadeWorld } from '../rest/support/facade-world.ts';
+import { OURS } from '../support/listed.ts';
 import { createRestClient, type RestClient } from '../support/rest-client.ts';
 import { clientOf } from '../support/shared-client.ts';
 
@@ -34,7 +34,7 @@ export async function openMistakesWorld(): Promise<MistakesWorld> {
 
 async function readState(cluster: Cluster): Promise<string> {
   const client = clientOf(cluster);
-  const lists = [...Object.values(KINDS).map(resourceOf), SECRETS].map(async resource => {
+  const lists = [...OURS, SECRETS].map(async resource => {
     const describe = ({ metadata, spec }: AnyObject & { readonly spec?: object }) =>
       `${resource.kind} ${metadata.namespace}/${metadata.name} ${JSON.stringify(spec)}`;
     return (await client.list(resource, describe)).items;

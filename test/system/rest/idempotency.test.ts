@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { KINDS, type ObjectOf } from '../../../src/api/kinds/kinds.ts';
+import type { ObjectOf } from '../../../src/api/kinds/kinds.ts';
 import { hashIngressKey } from '../../../src/core/ids/ingress-key.ts';
 import { connect, type KubeClient } from '../../../src/kube/client.ts';
 import { resourceOf } from '../../../src/kube/resource.ts';
@@ -138,7 +138,7 @@ test('a call whose replica crashed is completed by another replica with the same
 });
 
 async function storedKeys(): Promise<readonly { readonly id: string; readonly sha256: string }[]> {
-  const workspace = await client.get<ObjectOf<'Workspace'>>(resourceOf(KINDS.Workspace), { name: 'shop' });
+  const workspace = await client.get<ObjectOf<'Workspace'>>(resourceOf('Workspace'), { name: 'shop' });
   return workspace?.spec.ingressKeys ?? [];
 }
 

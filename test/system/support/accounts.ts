@@ -3,7 +3,7 @@ import { createPolicyWatch, type PolicyProbe } from '../../../src/kube/access/po
 import { connect, type KubeClient } from '../../../src/kube/client.ts';
 import { KubeError } from '../../../src/kube/kube-error.ts';
 import type { AnyObject, ObjectName } from '../../../src/kube/object.ts';
-import { NAMESPACES, type Resource, resourceOf } from '../../../src/kube/resource.ts';
+import { NAMESPACES, resourceOf } from '../../../src/kube/resource.ts';
 import { createLogger } from '../../../src/telemetry/log.ts';
 import { systemClock } from '../../../src/time/clock.ts';
 import { ensureBinaries } from '../../support/kubernetes/binaries.ts';
@@ -26,8 +26,6 @@ export const SPECS: Readonly<Record<KindName, object>> = {
 };
 
 export const KIND_NAMES = Object.keys(KINDS) as KindName[];
-
-export const of = (kind: KindName): Resource => resourceOf(KINDS[kind]);
 
 /** An API server that can be used as an administrator or as a service account of Sluice, with a namespace. */
 export interface Accounts {
@@ -92,10 +90,10 @@ export async function openAccounts(kubeconfig: string, name: string): Promise<Ac
     unlimited,
     fresh,
     make: (kind, spec = SPECS[kind], metadata = {}) =>
-      admin.apply(of(kind), fresh(kind), { metadata, spec }, { fieldManager: 'admin' }),
+      admin.apply(resourceOf(kind), fresh(kind), { metadata, spec }, { fieldManager: 'admin' }),
     close: async () => {
       for (const kind of ['Workspace', 'Account'] as const) {
-        for (let n = 1; n <= count; n++) await admin.remove(of(kind), { name: `${namespace}-${n}` });
+        for (let n = 1; n <= count; n++) await admin.remove(resourceOf(kind), { name: `${namespace}-${n}` });
       }
       await admin.remove(NAMESPACES, { name: namespace });
       for (const name of bindings) await cluster.kubectl(['delete', 'clusterrolebinding', name]);
@@ -107,7 +105,7 @@ export async function openAccounts(kubeconfig: string, name: string): Promise<Ac
 
 /** Applies an object using server-side apply with force, so a refusal is never caused by a conflict. */
 export function applying(client: KubeClient, kind: KindName, name: ObjectName, body: object): Promise<AnyObject> {
-  return client.apply(of(kind), name, body, { fieldManager: 'test', force: true });
+  return client.apply(resourceOf(kind), name, body, { fieldManager: 'test', force: true });
 }
 
 /**

@@ -1,4 +1,4 @@
-import { KINDS, type KindName } from '../../../src/api/kinds/kinds.ts';
+import type { KindName } from '../../../src/api/kinds/kinds.ts';
 import { RINGS, seriesOf, slotsOf, type Traffic, windowOf } from '../../../src/core/events/series.ts';
 import { generationOf, publicId, tenantId } from '../../../src/core/ids/ids.ts';
 import { resourceOf } from '../../../src/kube/resource.ts';
@@ -93,7 +93,7 @@ interface Found {
 }
 
 async function find(cluster: Cluster, kind: KindName, namespace: string, name: string): Promise<Found> {
-  const found = await clientOf(cluster).get<Found>(resourceOf(KINDS[kind]), { namespace, name });
+  const found = await clientOf(cluster).get<Found>(resourceOf(kind), { namespace, name });
   if (found === undefined) throw new Error(`there is no ${kind} ${namespace}/${name}`);
   return found;
 }

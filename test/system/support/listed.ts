@@ -4,7 +4,7 @@ import type { Cluster } from '../../support/kubernetes/cluster.ts';
 import { clientOf } from './shared-client.ts';
 
 /** All Sluice kinds. */
-export const OURS: readonly Resource[] = Object.values(KINDS).map(resourceOf);
+export const OURS: readonly Resource[] = Object.values(KINDS).map(({ kind }) => resourceOf(kind));
 
 export interface Listed {
   readonly kind: string;

@@ -1,6 +1,6 @@
-import { KINDS, type KindName } from '../../../src/api/kinds/kinds.ts';
+import type { KindName } from '../../../src/api/kinds/kinds.ts';
 import { connect } from '../../../src/kube/client.ts';
-import { EVENTS, type Resource, resourceOf } from '../../../src/kube/resource.ts';
+import { EVENTS, resourceOf } from '../../../src/kube/resource.ts';
 import { eventually, pauseFrom } from './deadline.ts';
 
 interface Observed {
@@ -55,7 +55,6 @@ export interface Observer {
 
 const nameOf = (name: string, namespace: string | undefined) =>
   namespace === undefined ? { name } : { name, namespace };
-const ofKind = (kind: KindName): Resource => resourceOf(KINDS[kind]);
 
 export function observe(kubeconfig: string): Observer {
   const client = connect({ kubeconfig });
@@ -66,7 +65,7 @@ export function observe(kubeconfig: string): Observer {
   };
 
   async function conditionOf(kind: KindName, name: string, namespace?: string, type = 'Ready'): Promise<string> {
-    const object = await client.get<Observed>(ofKind(kind), nameOf(name, namespace));
+    const object = await client.get<Observed>(resourceOf(kind), nameOf(name, namespace));
     const found = object?.status?.conditions?.find(condition => condition.type === type);
     return found === undefined || found.observedGeneration !== object?.metadata.generation
       ? ''
@@ -74,12 +73,12 @@ export function observe(kubeconfig: string): Observer {
   }
 
   const exists = async (kind: KindName, name: string, namespace?: string) =>
-    (await client.get(ofKind(kind), nameOf(name, namespace))) !== undefined;
+    (await client.get(resourceOf(kind), nameOf(name, namespace))) !== undefined;
 
   return {
     conditionOf,
     versionOf: async (kind, name, namespace) =>
-      (await client.get<Observed>(ofKind(kind), nameOf(name, namespace)))?.metadata.resourceVersion ?? '',
+      (await client.get<Observed>(resourceOf(kind), nameOf(name, namespace)))?.metadata.resourceVersion ?? '',
     until: async ([kind, name, namespace, type, is], withinMs = 60_000) => {
       let last = '';
       const probe = async () => (last = await conditionOf(kind, name, namespace, type)) === is;
@@ -99,12 +98,12 @@ export function observe(kubeconfig: string): Observer {
     apply: async manifest => {
       const { kind, metadata } = manifest;
       const { name, namespace } = metadata as { name: string; namespace?: string };
-      await client.apply(ofKind(kind as KindName), nameOf(name, namespace), manifest, {
+      await client.apply(resourceOf(kind as KindName), nameOf(name, namespace), manifest, {
         fieldManager: 'test',
         force: true,
       });
     },
-    remove: (kind, name, namespace) => client.remove(ofKind(kind), nameOf(name, namespace)),
+    remove: (kind, name, namespace) => client.remove(resourceOf(kind), nameOf(name, namespace)),
     exists,
     events,
     untilEvent: async (event, withinMs = 60_000) => {

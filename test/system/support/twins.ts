@@ -1,16 +1,16 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
-import { KINDS } from '../../../src/api/kinds/kinds.ts';
 import { INGRESS_KEY_SECRET_TYPE } from '../../../src/api/well-known.ts';
 import { publicId, tenantId } from '../../../src/core/ids/ids.ts';
 import { connect } from '../../../src/kube/client.ts';
 import type { AnyObject } from '../../../src/kube/object.ts';
-import { NAMESPACES, type Resource, resourceOf, SECRETS } from '../../../src/kube/resource.ts';
+import { NAMESPACES, type Resource, SECRETS } from '../../../src/kube/resource.ts';
 import { connectRedis, type RedisClient } from '../../../src/redis/client.ts';
 import { HINT_PARTITIONS } from '../../../src/redis/keys.ts';
 import { createLogger } from '../../../src/telemetry/log.ts';
 import { dumpRedis } from '../../model/state/redis-dump.ts';
 import type { Installation } from './installation.ts';
+import { OURS } from './listed.ts';
 import { activation, ingressKey, integration, type Manifest, pkg, stream, subscription, tenant } from './world.ts';
 
 /**
@@ -114,7 +114,7 @@ export async function openOutside({ cluster, redis: server }: Installation, name
     ...Array.from({ length: HINT_PARTITIONS }, (_, n) => `{a:${n}}`),
     '{c}',
   ];
-  const resources: Resource[] = [...Object.values(KINDS).map(resourceOf), NAMESPACES, SECRETS];
+  const resources: Resource[] = [...OURS, NAMESPACES, SECRETS];
 
   async function versions(): Promise<string[]> {
     const lists = await Promise.all(

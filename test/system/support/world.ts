@@ -116,7 +116,7 @@ export async function apply(cluster: Cluster, manifests: readonly Manifest[]): P
 function resourceCalled(word: string): Resource {
   const kind = Object.values(KINDS).find(each => [each.singular, each.plural, ...each.shortNames].includes(word));
   if (kind === undefined) throw new Error(`${word} is not a kind of Sluice`);
-  return resourceOf(kind);
+  return resourceOf(kind.kind);
 }
 
 /**

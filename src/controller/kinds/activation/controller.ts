@@ -1,4 +1,5 @@
-import { type Cached, resourceOf } from '../../caches/caches.ts';
+import { resourceOf } from '../../../kube/resource.ts';
+import type { Cached } from '../../caches/caches.ts';
 import { createKeyedController } from '../../engine/keyed-controller.ts';
 import { type CommonStatus, createStatusWriter } from '../../engine/status-writer.ts';
 import type { CreateControllers } from '../kind.ts';

@@ -3,8 +3,9 @@ import { createTestContext } from '../../../../test/support/controller/test-cont
 import { useNamespace } from '../../../../test/support/kubernetes/namespace.ts';
 import { FIELD_MANAGER } from '../../../api/well-known.ts';
 import { type AnyObject, keyOf } from '../../../kube/object.ts';
+import { resourceOf } from '../../../kube/resource.ts';
 import { createLogger } from '../../../telemetry/log.ts';
-import { type Cached, resourceOf } from '../../caches/caches.ts';
+import type { Cached } from '../../caches/caches.ts';
 import { pairSelection } from './pair-selection.ts';
 import { KEEP_REVOKED_MS, type OwnedActivation, removeRevoked, restName } from './removal.ts';
 

@@ -1,8 +1,9 @@
 import { INVITATION_SECRET_TYPE, invitationSecretName } from '../../../api/well-known.ts';
 import { timestampOf } from '../../../kube/object.ts';
+import { resourceOf } from '../../../kube/resource.ts';
 import { MailError, type SendInvitation } from '../../../mail/mailer.ts';
 import type { Backoff } from '../../../time/backoff.ts';
-import { type Cached, resourceOf } from '../../caches/caches.ts';
+import type { Cached } from '../../caches/caches.ts';
 import { type Context, ownsNamespace } from '../../context/context.ts';
 import { isPaused } from '../../context/paused.ts';
 import type { Attempt } from '../../engine/keyed-controller.ts';

@@ -4,8 +4,8 @@ import {
   INVITATION_SECRET_TYPE,
   invitationSecretName,
 } from '../../../api/well-known.ts';
-import { apiVersionOf, SECRETS } from '../../../kube/resource.ts';
-import { type Cached, resourceOf } from '../../caches/caches.ts';
+import { apiVersionOf, resourceOf, SECRETS } from '../../../kube/resource.ts';
+import type { Cached } from '../../caches/caches.ts';
 import type { Context } from '../../context/context.ts';
 
 /**

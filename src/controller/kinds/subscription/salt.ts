@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { FIELD_MANAGER } from '../../../api/well-known.ts';
-import { type Cached, resourceOf } from '../../caches/caches.ts';
+import { resourceOf } from '../../../kube/resource.ts';
+import type { Cached } from '../../caches/caches.ts';
 import type { Context } from '../../context/context.ts';
 
 /** The number of random bytes in a salt. */

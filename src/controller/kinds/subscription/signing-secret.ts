@@ -6,8 +6,8 @@ import {
 } from '../../../api/well-known.ts';
 import { type SigningRoot, signedBy, signingSecret } from '../../../core/delivery/signing-secret.ts';
 import { publicId } from '../../../core/ids/ids.ts';
-import { apiVersionOf, SECRETS } from '../../../kube/resource.ts';
-import { type Cached, resourceOf } from '../../caches/caches.ts';
+import { apiVersionOf, resourceOf, SECRETS } from '../../../kube/resource.ts';
+import type { Cached } from '../../caches/caches.ts';
 import type { Context } from '../../context/context.ts';
 import { refusalOf, type SecretRefusal } from '../refused-secret.ts';
 

@@ -1,4 +1,4 @@
-import { KINDS, type KindName } from '../../../../src/api/kinds/kinds.ts';
+import type { KindName } from '../../../../src/api/kinds/kinds.ts';
 import { connect } from '../../../../src/kube/client.ts';
 import { type AnyObject, keyOf } from '../../../../src/kube/object.ts';
 import { createReflector } from '../../../../src/kube/reflector.ts';
@@ -57,7 +57,7 @@ export async function openClerk(kubeconfig: string, kinds: readonly KindName[]):
         client,
         clock: systemClock,
         log,
-        resource: resourceOf(KINDS[kind]),
+        resource: resourceOf(kind),
         project: ({ metadata, status }) => ({ metadata, ...(status && { status }) }),
         onChange: (_change, key) => {
           for (const look of waiting.get(`${kind} ${key}`) ?? []) look();
@@ -81,7 +81,7 @@ export async function openClerk(kubeconfig: string, kinds: readonly KindName[]):
     apply: async manifest => {
       const kind = manifest.kind as KindName;
       const { namespace, name } = manifest.metadata;
-      const { metadata } = await client.apply(resourceOf(KINDS[kind]), { namespace, name }, manifest, {
+      const { metadata } = await client.apply(resourceOf(kind), { namespace, name }, manifest, {
         fieldManager: 'test',
         force: true,
       });
@@ -89,7 +89,7 @@ export async function openClerk(kubeconfig: string, kinds: readonly KindName[]):
       return { kind, namespace, name, uid, generation };
     },
     remove: async (kind, namespace, name) => {
-      await client.remove(resourceOf(KINDS[kind]), { namespace, name });
+      await client.remove(resourceOf(kind), { namespace, name });
     },
     until: (version, type, is, withinMs = 60_000) =>
       new Promise((resolve, reject) => {

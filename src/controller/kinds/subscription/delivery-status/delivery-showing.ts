@@ -1,10 +1,11 @@
 import type { SubscriptionStatus } from '../../../../api/kinds/subscription.ts';
 import { LONGEST_RETENTION_MS, retentionMsOf } from '../../../../core/routing/retention.ts';
+import { resourceOf } from '../../../../kube/resource.ts';
 import type { ReadDeliveries } from '../../../../plane/delivery-reader.ts';
 import type { Logger } from '../../../../telemetry/log.ts';
 import type { Registry } from '../../../../telemetry/metrics.ts';
 import type { Clock } from '../../../../time/clock.ts';
-import { type Cached, type Caches, resourceOf } from '../../../caches/caches.ts';
+import type { Cached, Caches } from '../../../caches/caches.ts';
 import type { EventRecorder } from '../../../engine/event-recorder.ts';
 import type { Attempt } from '../../../engine/keyed-controller.ts';
 import type { Outcome } from '../../../engine/outcome.ts';
