@@ -6,8 +6,7 @@ import type { RedisSettings } from './connection/redis-settings.ts';
 import { rememberDenials, rememberRejections, watchAsking } from './connection/refusals.ts';
 import { createReplicas, type Replicas } from './connection/replicas.ts';
 import { keepSubscribed, renewWith } from './connection/subscription.ts';
-import { createEvaluation, onlyReads } from './evaluation.ts';
-import { keySlot } from './key-slot.ts';
+import { createEvaluation, masterOf, onlyReads } from './evaluation.ts';
 import { type NamedCall, type NamedScript, orderCall } from './named-scripts.ts';
 import type { RedisMetrics } from './redis-metrics.ts';
 import { type ScriptName, scriptSource } from './scripts.ts';
@@ -90,9 +89,13 @@ function revive(redis: Redis | Cluster, isClosing: () => boolean): void {
   });
 }
 
+function mastersOf(redis: Redis | Cluster): Redis[] {
+  return redis instanceof Cluster ? redis.nodes('master') : [redis];
+}
+
 /** Logs a warning at startup if a master does not have enough replicas. Reads work without replicas. */
 function warnWithoutReplicas(redis: Redis | Cluster, replicas: Replicas | undefined, log: Logger): void {
-  for (const node of redis instanceof Cluster ? redis.nodes('master') : [redis]) {
+  for (const node of mastersOf(redis)) {
     replicas?.confirm(node).catch(error => {
       log.warn(
         { err: error as Error, node: node.options.host },
@@ -146,8 +149,9 @@ export async function connectRedis(
   function gather(): void {
     if (gathering) return;
     gathering = true;
-    const nodes = redis instanceof Cluster ? redis.nodes('master') : [redis];
-    const streams = nodes.filter(({ status }) => status === 'ready').map(({ stream }) => stream);
+    const streams = mastersOf(redis)
+      .filter(({ status }) => status === 'ready')
+      .map(({ stream }) => stream);
     for (const stream of streams) stream.cork();
     process.nextTick(() => {
       gathering = false;
@@ -192,23 +196,19 @@ export async function connectRedis(
     const [key = ''] = keys;
     const replying = watch(runScript({ source, keys, args, buffers }), error => {
       failed(error);
-      rejections.note(masterOf(key), error as Error);
+      rejections.note(masterOf(redis, key), error as Error);
     });
     if (rejections.isRejecting() && !onlyReads(source)) {
       replying.then(
-        () => rejections.accepted(masterOf(key)),
+        () => rejections.accepted(masterOf(redis, key)),
         () => {},
       );
     }
     return replying;
   }
 
-  function masterOf(key: string): string {
-    return redis instanceof Cluster ? (redis.slots[keySlot(key)]?.[0] ?? '') : '';
-  }
-
   function masters(): Master[] {
-    return (redis instanceof Cluster ? redis.nodes('master') : [redis]).map(node => ({
+    return mastersOf(redis).map(node => ({
       name: redis instanceof Cluster ? `${node.options.host}:${node.options.port}` : '',
       call: (command, ...args) => {
         sent++;
@@ -235,7 +235,7 @@ export async function connectRedis(
     },
     callAll: (...command) => Promise.all(masters().map(({ call }) => call(...command))),
     masters,
-    masterOf,
+    masterOf: key => masterOf(redis, key),
     subscribe: (channels, onMessage, onLost) => {
       const listening = connections.createSubscriber(redis);
       subscribers.push(listening);

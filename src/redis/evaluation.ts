@@ -4,6 +4,14 @@ import type { Argument, Reply } from './client.ts';
 import type { Replicas } from './connection/replicas.ts';
 import { keySlot } from './key-slot.ts';
 
+/**
+ * Returns the name of the master that has this key, i.e. its host and port. It is '' if it is not known, and without a
+ * Cluster.
+ */
+export function masterOf(redis: Redis | Cluster, key: string): string {
+  return redis instanceof Cluster ? (redis.slots[keySlot(key)]?.[0] ?? '') : '';
+}
+
 /** A call of a script. */
 export interface Evaluation {
   readonly source: string;
@@ -63,7 +71,7 @@ export function createEvaluation(options: {
     const send = (command: string, script: string) =>
       (buffers ? target.callBuffer(command, script, ...rest) : target.call(command, script, ...rest)) as Promise<Reply>;
     const { hash } = scriptOf(source);
-    const script = `${masterNameOf(keys[0] ?? '')} ${hash}`;
+    const script = `${masterOf(redis, keys[0] ?? '')} ${hash}`;
     let forbidden: unknown;
     for (;;) {
       try {
@@ -88,13 +96,9 @@ export function createEvaluation(options: {
     }
   }
 
-  function masterNameOf(key: string): string | undefined {
-    return redis instanceof Cluster ? redis.slots[keySlot(key)]?.[0] : undefined;
-  }
-
   function knownMaster(key: string): Redis | undefined {
     if (!(redis instanceof Cluster)) return redis;
-    const name = masterNameOf(key);
+    const name = masterOf(redis, key);
     return redis.nodes('master').find(({ options: { host, port } }) => `${host}:${port}` === name);
   }
 
