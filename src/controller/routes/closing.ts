@@ -24,7 +24,9 @@ export interface Closing {
 }
 
 export interface ClosingDeps extends ApplyDeps {
+  /** Returns the snapshot at the time of this call. */
   readonly gather: (name: string) => Steps<TenantSnapshot>;
+  /** Returns all objects in the snapshot of a tenant at the time of this call. */
   readonly objectsOf: (name: string) => Iterable<AnyObject>;
   /** Returns true if all Secrets of the workspace that contain ingress keys have been read. */
   readonly knowsKeys: (name: string) => boolean;

@@ -1,15 +1,12 @@
 import { tenantId } from '../../core/ids/ids.ts';
 import type { CompiledTenant } from '../../core/routing/compile-routes.ts';
-import type { TenantSnapshot } from '../../core/routing/snapshot.ts';
 import type { Steps } from '../../core/routing/steps.ts';
-import type { AnyObject } from '../../kube/object.ts';
 import { planSteps, type StoredRoutes } from '../../record/control-plan.ts';
-import type { ControlStore } from '../../record/control-store.ts';
 import { keepUnowned } from '../../record/unowned-routes.ts';
 import { inSlices } from '../../time/slices.ts';
 import { SecretsUnreadableError } from '../engine/outcome.ts';
-import { type ApplyDeps, applyRoutes } from './apply.ts';
-import { applyClosing, changedByClosing } from './closing.ts';
+import { applyRoutes } from './apply.ts';
+import { applyClosing, type ClosingDeps, changedByClosing } from './closing.ts';
 import { keepLost } from './lost-routes.ts';
 import { changedObjects, isEmpty, type Tenant } from './tenant.ts';
 import { withVersions } from './versions.ts';
@@ -20,23 +17,16 @@ import { withVersions } from './versions.ts';
  */
 const CLOSE_EVERY_MS = 5_000;
 
-export interface SyncDeps extends ApplyDeps {
-  readonly control: ControlStore;
+export interface SyncDeps extends ClosingDeps {
   /**
    * Reads the data required by `gather` that is not in the caches. Rejects if the routes can't be compiled yet. In this
    * case, the routes in Redis do not change. If other data can't be read, `gather` reports it.
    */
   readonly prepare: (name: string) => Promise<void>;
-  /** Returns the snapshot at the time of this call. */
-  readonly gather: (name: string) => Steps<TenantSnapshot>;
   /** Compiles the snapshot at the time of this call. */
   readonly compile: (name: string, nowMs: number) => Steps<CompiledTenant>;
   /** Returns true if the workspace is paused. In this case, we are only allowed to write changes that close a route. */
   readonly isPaused: (name: string) => boolean;
-  /** Returns true if all Secrets of the workspace that contain ingress keys have been read. */
-  readonly knowsKeys: (name: string) => boolean;
-  /** Returns all objects in the snapshot of a tenant at the time of this call. */
-  readonly objectsOf: (name: string) => Iterable<AnyObject>;
   /** Returns this leader's fencing epoch. Throws an error if it is not allowed to write. */
   readonly fence: () => number;
   /** Returns the error for statuses if Redis has failed. */
