@@ -48,8 +48,6 @@ export interface UpkeepDeps {
   readonly alarm: (slot: string) => void;
   /** Called when events have been removed by retention before all of their deliveries had ended. */
   readonly onExpired?: (swept: Pick<Swept, 'expired' | 'neverRouted'>) => void;
-  /** Routing was stopped because there are no tokens, or because the account is missing. */
-  readonly onHeld?: (cause: 'SHORT' | 'CLOSED') => void;
   /** There was a failure, and we will retry. */
   readonly onFailure?: NoteFailure;
   /** For tests. */
@@ -251,7 +249,6 @@ export function createUpkeep(deps: UpkeepDeps, part: Part): Upkeep {
       if (settled.cleared) alarmOf(settled.payer, true);
       waiting = settled.waited ? 'asked' : 'no';
     } else {
-      deps.onHeld?.(settled.answer);
       alarmOf(settled.payer, waiting !== 'short');
       waiting = 'short';
     }
