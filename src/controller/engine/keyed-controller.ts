@@ -5,7 +5,7 @@ import { createLimitedLog } from '../../telemetry/limited-log.ts';
 import type { Logger } from '../../telemetry/log.ts';
 import type { Span, Tracing } from '../../telemetry/tracing.ts';
 import type { Backoff } from '../../time/backoff.ts';
-import type { Clock } from '../../time/clock.ts';
+import { aborted, type Clock } from '../../time/clock.ts';
 import { inSlices, type Steps } from '../../time/slices.ts';
 import type { ControllerMetrics, ReconcileResult } from './controller-metrics.ts';
 import { createWorkQueue, type WorkQueue } from './work-queue.ts';
@@ -241,7 +241,7 @@ export function createKeyedController(options: KeyedControllerOptions): Controll
     queue = current;
     metrics.setMaxConcurrent(workers);
     const subscriptions = sources.map(source => source.subscribe(current.add));
-    const stopped = new Promise<void>(resolve => stop.addEventListener('abort', () => resolve(), { once: true }));
+    const stopped = aborted(stop);
     const running = Array.from({ length: workers }, () => work(current, lost));
     await addSoon(existing(sources, stop), current.addInBackground);
     for (const key of (await options.keys?.()) ?? []) current.addInBackground(key);

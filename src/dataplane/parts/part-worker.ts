@@ -1,6 +1,8 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import type { Completion, ExchangeAnswer } from '../../part/claims/exchange.ts';
 import { type ClaimedEvent, parsePush } from '../../part/claims/message.ts';
 import { type Part, partKeys } from '../../part/keys.ts';
+import { systemClock } from '../../time/clock.ts';
 import { createElapsedClock } from '../../time/elapsed-clock.ts';
 import { startSpreadInterval } from '../../time/spread-interval.ts';
 import { createAdvancing } from './advancing.ts';
@@ -31,8 +33,6 @@ const ACKNOWLEDGED_MS = 2_000;
 const UNAVAILABLE = 'unavailable';
 /** The delay before returning claims whose body could not be read. */
 const RETRY_MS = 500;
-/** The maximum delay supported by `setTimeout`; a part is looked at more often anyway. */
-const LONGEST_WAIT_MS = 2 ** 31 - 1;
 /** The interval for checking a part in case all wake-ups were lost. The parts of a process are not checked together. */
 const LOOK_MS = 300_000;
 
@@ -76,7 +76,7 @@ export function createPartWorker(given: PartWorkerDeps, part: Part): PartWorker 
   let advancedVersion: string | undefined;
   let hasListened = false;
   let isStopping = false;
-  let dueTimer: NodeJS.Timeout | undefined;
+  let cancelDue = () => {};
   const evicting = new Set<string>();
 
   const queues = createSlotQueues({
@@ -165,7 +165,7 @@ export function createPartWorker(given: PartWorkerDeps, part: Part): PartWorker 
       return { ...ended, outcome: 'failed' as const, dueMs: clock.nowMs() };
     } catch (error) {
       fail(error, 'attempt could not be made');
-      await new Promise(resolve => setTimeout(resolve, RETRY_MS));
+      await delay(RETRY_MS);
       return unavailable();
     } finally {
       if (large > 0) bodies.release(large);
@@ -191,9 +191,8 @@ export function createPartWorker(given: PartWorkerDeps, part: Part): PartWorker 
   }
 
   function wakeAt(dueMs: number): void {
-    clearTimeout(dueTimer);
-    const waitMs = Math.max(0, dueMs - clock.nowMs());
-    if (!isStopping) dueTimer = setTimeout(() => loop.want(), Math.min(LONGEST_WAIT_MS, waitMs));
+    cancelDue();
+    if (!isStopping) cancelDue = systemClock.setTimer(loop.want, dueMs - clock.nowMs());
   }
 
   function onMessage(message: Buffer): void {
@@ -233,7 +232,7 @@ export function createPartWorker(given: PartWorkerDeps, part: Part): PartWorker 
     for (const slot of answer.disabled) deps.onDisabled(part, slot);
     for (const { slot, news } of answer.news) deps.onDelivery(part, slot, news);
     for (const lapsed of answer.lapsed) evict(lapsed);
-    clearTimeout(dueTimer);
+    cancelDue();
     if (answer.dueMs !== undefined) wakeAt(answer.dueMs);
     take(answer.events, answer.nowMs);
     watch.restart();
@@ -279,10 +278,10 @@ export function createPartWorker(given: PartWorkerDeps, part: Part): PartWorker 
       advancing.stop();
       watch.stop();
       stopLooking();
-      clearTimeout(dueTimer);
+      cancelDue();
       queues.giveBack();
       await loop.stop(READY_MS);
-      clearTimeout(dueTimer);
+      cancelDue();
       pushes.leave(channel);
       room.leave();
       bodyRoom.leave();

@@ -5,6 +5,7 @@ import type { SweepState } from '../../part/sweep/due.ts';
 import type { Sweep, Swept } from '../../part/sweep/sweep.ts';
 import type { Tokens } from '../../part/tokens/tokens.ts';
 import type { TrafficStore } from '../../series/traffic-store.ts';
+import { systemClock } from '../../time/clock.ts';
 import type { NoteFailure } from '../dispatcher/part-failures.ts';
 
 const TIMES = {
@@ -34,8 +35,6 @@ const FEW_BYTES = 262_144;
 const RETRY_MS = 1_000;
 /** The time to wait between two slices of a sweep, because there is other work for the part. */
 const BETWEEN_SLICES_MS = 5;
-/** The maximum delay supported by `setTimeout`. If a part is due later than this, it is also checked earlier. */
-const LONGEST_WAIT_MS = 2 ** 31 - 1;
 
 export interface UpkeepDeps {
   readonly sweep: Sweep;
@@ -88,7 +87,7 @@ interface Job {
 
 /** `run` returns the time to wait until the job is due again (in milliseconds), or undefined. */
 function createJob(run: () => Promise<number | undefined>, onError: (error: unknown) => void): Job {
-  let timer: NodeJS.Timeout | undefined;
+  let cancel = () => {};
   let dueMs = Number.POSITIVE_INFINITY;
   let running: Promise<void> | undefined;
   let stopped = false;
@@ -98,8 +97,8 @@ function createJob(run: () => Promise<number | undefined>, onError: (error: unkn
     const atMs = performance.now() + delayMs;
     if (atMs >= dueMs) return;
     dueMs = atMs;
-    clearTimeout(timer);
-    if (running === undefined) timer = setTimeout(begin, Math.min(LONGEST_WAIT_MS, delayMs));
+    cancel();
+    if (running === undefined) cancel = systemClock.setTimer(begin, delayMs);
   }
 
   function begin(): void {
@@ -126,7 +125,7 @@ function createJob(run: () => Promise<number | undefined>, onError: (error: unkn
     within,
     async stop() {
       stopped = true;
-      clearTimeout(timer);
+      cancel();
       await running;
     },
   };
