@@ -43,8 +43,3 @@ export function parseTraceparent(
   if (traceId === undefined || spanId === undefined || flags === undefined) return undefined;
   return { traceId, spanId, flags: Number.parseInt(flags, 16) };
 }
-
-/** Returns true if the trace of this `traceparent` is being recorded. */
-export function isSampled(traceparent: string | undefined): boolean {
-  return ((parseTraceparent(traceparent)?.flags ?? 0) & 1) === 1;
-}

@@ -1,9 +1,11 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { DEFAULT_RETRY_SCHEDULE_MS, nextAttempt } from './backoff.ts';
+import { parseDurationMs } from '../../api/durations.ts';
+import { ENDPOINT_DEFAULTS } from '../../api/endpoint.ts';
+import { nextAttempt } from './backoff.ts';
 import { RETRY_AFTER_MAX_MS } from './retry-after.ts';
 
-const schedule = DEFAULT_RETRY_SCHEDULE_MS;
+const schedule = ENDPOINT_DEFAULTS.retrySchedule.map(parseDurationMs);
 
 const due = (failures: number, retryAfterMs: number) =>
   nextAttempt({ schedule, failures, randomUnit: 0, retryAfterMs, nowMs: 0 });

@@ -1,25 +1,5 @@
 import { RETRY_AFTER_MAX_MS } from './retry-after.ts';
 
-const SECOND_MS = 1000;
-const MINUTE_MS = 60 * SECOND_MS;
-const HOUR_MS = 60 * MINUTE_MS;
-
-/**
- * Default delays after each failed attempt in milliseconds, from 5 s to 24 h. If the last one has failed as well, the
- * event will become a dead letter.
- */
-export const DEFAULT_RETRY_SCHEDULE_MS: readonly number[] = [
-  5 * SECOND_MS,
-  5 * MINUTE_MS,
-  30 * MINUTE_MS,
-  2 * HOUR_MS,
-  5 * HOUR_MS,
-  10 * HOUR_MS,
-  14 * HOUR_MS,
-  20 * HOUR_MS,
-  24 * HOUR_MS,
-];
-
 /**
  * The maximum share of jitter. Since jitter is only ever added, a retry will never be early, and at most 20 % late
  * (invariant 18).

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import { DEFAULT_RETRY_SCHEDULE_MS } from './backoff.ts';
+import { parseDurationMs } from '../../api/durations.ts';
+import { ENDPOINT_DEFAULTS } from '../../api/endpoint.ts';
 import { jitterOf } from './jitter.ts';
 import { compressDelay, planDelivery, simulatedStatus } from './simulation.ts';
 
@@ -20,7 +21,8 @@ test.each([
 });
 
 test('a plan contains the delays in production and in the run', () => {
-  const { attempts } = planDelivery({ failCode: 503 }, DEFAULT_RETRY_SCHEDULE_MS, () => 0.999);
+  const schedule = ENDPOINT_DEFAULTS.retrySchedule.map(parseDurationMs);
+  const { attempts } = planDelivery({ failCode: 503 }, schedule, () => 0.999);
   expect(attempts).toHaveLength(10);
   expect(attempts[0]).toEqual({ status: 503, delayMs: 0, jitteredDelayMs: 0, compressedDelayMs: 0 });
   expect(attempts[1]).toEqual({ status: 503, delayMs: 5_000, jitteredDelayMs: 5_999, compressedDelayMs: 1 });

@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { redisUrl } from '../../../test/support/redis/shared.ts';
+import { parseDurationMs } from '../../api/durations.ts';
+import { ENDPOINT_DEFAULTS } from '../../api/endpoint.ts';
 import type { RunEvent } from '../../api/sandbox.ts';
-import { DEFAULT_RETRY_SCHEDULE_MS } from '../../core/delivery/backoff.ts';
 import type { Simulation } from '../../core/delivery/simulation.ts';
 import { connectRedis } from '../../redis/client.ts';
 import { createLogger } from '../../telemetry/log.ts';
@@ -23,7 +24,7 @@ function ruled({ failCode, failCount }: Simulation, most: number): number[] {
 
 describe('a run', () => {
   test.each([
-    ['the default schedule', DEFAULT_RETRY_SCHEDULE_MS],
+    ['the default schedule', ENDPOINT_DEFAULTS.retrySchedule.map(parseDurationMs)],
     ['no retries', []],
   ])(
     'with %s, every code and every count result in the expected attempts',

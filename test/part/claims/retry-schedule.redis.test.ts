@@ -1,12 +1,13 @@
 import { expect, test } from 'vitest';
 import { parseDurationMs } from '../../../src/api/durations.ts';
 import { ENDPOINT_DEFAULTS } from '../../../src/api/endpoint.ts';
-import { DEFAULT_RETRY_SCHEDULE_MS, nextAttempt } from '../../../src/core/delivery/backoff.ts';
+import { nextAttempt } from '../../../src/core/delivery/backoff.ts';
 import { inboxRefOf } from '../../../src/part/inbox/ref-names.ts';
 import { onEachRedis } from '../../../src/redis/testing/each-redis.ts';
 import { createPartInbox, NOT_PUSHED } from '../../support/part/part-inbox.ts';
 
 const HOUR_MS = 3_600_000;
+const SCHEDULE_MS = ENDPOINT_DEFAULTS.retrySchedule.map(parseDurationMs);
 const KEYS = ['a', 'b', 'c', 'd', 'e'];
 
 /** Returns a generator for numbers in [0, 1) which are the same in each run, including the extremes. */
@@ -20,9 +21,8 @@ function createRandom() {
   };
 }
 
-test('the default schedule matches the default of the kinds, and takes 75 hours', () => {
-  expect(DEFAULT_RETRY_SCHEDULE_MS).toEqual(ENDPOINT_DEFAULTS.retrySchedule.map(parseDurationMs));
-  const sumMs = DEFAULT_RETRY_SCHEDULE_MS.reduce((sum, ms) => sum + ms, 0);
+test('the default schedule takes 75 hours', () => {
+  const sumMs = SCHEDULE_MS.reduce((sum, ms) => sum + ms, 0);
   expect(Math.floor(sumMs / HOUR_MS)).toBe(75);
 });
 
@@ -54,7 +54,7 @@ onEachRedis(redis => {
             continue;
           }
           const failures = claim.attempts + 1;
-          const schedule = DEFAULT_RETRY_SCHEDULE_MS;
+          const schedule = SCHEDULE_MS;
           const next = nextAttempt({ schedule, failures, randomUnit: random(), nowMs: t.clock.ms });
           if (next === 'dead') d.end(claim, 'dead', { reason: '503' });
           else d.end(claim, 'failed', { reason: '503', dueMs: next.dueAtMs });
@@ -86,7 +86,7 @@ onEachRedis(redis => {
     for (const ref of firstOf) {
       const times = it.begun.get(ref) as number[];
       expect(times).toHaveLength(10);
-      for (const [i, scheduledMs] of DEFAULT_RETRY_SCHEDULE_MS.entries()) {
+      for (const [i, scheduledMs] of SCHEDULE_MS.entries()) {
         const waitedMs = (times[i + 1] as number) - (times[i] as number);
         expect(waitedMs).toBeGreaterThanOrEqual(scheduledMs);
         expect(waitedMs).toBeLessThanOrEqual(scheduledMs * 1.2);
