@@ -1,3 +1,4 @@
+import { every, type Repeat } from '../time/clock.ts';
 import { type Logger, logOfRole } from './log.ts';
 
 /** The reason why a role is unable to work, as in the `reason` label of `sluice_role_impaired`, with descriptions. */
@@ -57,9 +58,6 @@ interface RoleHealth {
   readonly stop: () => void;
 }
 
-/** Calls `run` every `everyMs`, starting after the first `everyMs`. Returns a function to stop this. */
-type Repeat = (run: () => void, everyMs: number) => () => void;
-
 const CHECK_EVERY_MS = 1_000;
 /** Anything shorter is either an ordinary start or a blip. */
 const LOG_AFTER_MS = 5_000;
@@ -106,10 +104,4 @@ export function watchRoleHealth(options: {
   }
 
   return { state, stop: repeat(report, CHECK_EVERY_MS) };
-}
-
-function every(run: () => void, everyMs: number): () => void {
-  const timer = setInterval(run, everyMs);
-  timer.unref();
-  return () => clearInterval(timer);
 }

@@ -29,6 +29,15 @@ export const systemClock: Clock = {
   },
 };
 
+/** Calls `run` every `everyMs`, starting after the first `everyMs`. Returns a function to stop this. */
+export type Repeat = (run: () => void, everyMs: number) => () => void;
+
+/** Repeats a call as long as something else keeps the process running. */
+export const every: Repeat = (run, everyMs) => {
+  const timer = setInterval(run, everyMs).unref();
+  return () => clearInterval(timer);
+};
+
 /** Waits until `delayMs` has passed or `signal` has been aborted. Never rejects, so callers should check the signal. */
 export function sleep(clock: Pick<Clock, 'setTimer'>, delayMs: number, signal?: AbortSignal): Promise<void> {
   if (signal?.aborted) return Promise.resolve();

@@ -6,6 +6,7 @@ import type { RedisClient } from '../../redis/client.ts';
 import type { PushConnection } from '../../redis/connection/push-connection.ts';
 import { CLUSTER_KEYS } from '../../redis/keys.ts';
 import type { Logger } from '../../telemetry/log.ts';
+import { every } from '../../time/clock.ts';
 import { inSlices, type Steps } from '../../time/slices.ts';
 import { type Duty, dutyOf } from './assignment.ts';
 
@@ -224,8 +225,7 @@ export function createPartDispatcher(deps: PartDispatcherDeps): PartDispatcher {
     }
   }
 
-  const refreshTimer = setInterval(refresh, READ_MS);
-  refreshTimer.unref();
+  const stopRefreshing = every(refresh, READ_MS);
   let beating: Promise<void> | undefined;
 
   return {
@@ -242,7 +242,7 @@ export function createPartDispatcher(deps: PartDispatcherDeps): PartDispatcher {
     refresh,
     async stop() {
       isStopping = true;
-      clearInterval(refreshTimer);
+      stopRefreshing();
       deps.pushes.leave(CLUSTER_KEYS.partsChanged);
       beatSoon();
       // The parts must not wait for the list of dispatchers, because its Redis may not respond.

@@ -1,4 +1,5 @@
 import type { Logger } from '../../../telemetry/log.ts';
+import { every, type Repeat } from '../../../time/clock.ts';
 import type { IngressLimits } from '../limits.ts';
 import { computeShares, type MasterMemory, type OverShare, type Shares, type StoredStream } from './memory-shares.ts';
 
@@ -43,20 +44,12 @@ export interface MemoryStop {
   readonly stop: () => void;
 }
 
-/** Calls `run` every `everyMs`. The first call is after `everyMs`. Use the returned function to stop. */
-export type Repeat = (run: () => void, everyMs: number) => () => void;
-
 /**
  * The time after which stored bytes that could not be read again are no longer used. All of them are read from a single
  * master. Without shares, a large account would fill the others while it is silent. On the other hand, an account that
  * has emptied its streams since then may be refused because of its old size.
  */
 const STORED_KEPT_MS = 3_600_000;
-
-const repeatInTime: Repeat = (run, everyMs) => {
-  const timer = setInterval(run, everyMs).unref();
-  return () => clearInterval(timer);
-};
 
 /**
  * Returns the memory usage from the reply to INFO.
@@ -91,7 +84,7 @@ export function createMemoryStop(options: {
   readonly monotonicMs: () => number;
   readonly repeat?: Repeat;
 }): MemoryStop {
-  const { source, limits, log, onFailure, monotonicMs, repeat = repeatInTime } = options;
+  const { source, limits, log, onFailure, monotonicMs, repeat = every } = options;
   const memories = new Map<string, MasterMemory>();
   const full = new Set<string>();
   const shares = new Map<string, Shares>();
