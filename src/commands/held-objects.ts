@@ -7,6 +7,7 @@ import type { KubeClient } from '../kube/client.ts';
 import { instanceFor } from '../kube/instances/responsibility.ts';
 import { isKubeError, isStale } from '../kube/kube-error.ts';
 import { NAMESPACES, ROLE_BINDINGS, resourceOf } from '../kube/resource.ts';
+import { runFewAtOnce } from '../time/few-at-once.ts';
 import { DRAINING, type HeldObject, NO_BACKLOG } from './uninstall-plan.ts';
 
 /** The number of finalizers removed at the same time. */
@@ -120,14 +121,10 @@ export async function removeFinalizers(
   for (let pass = 1; pass <= PASSES; pass++) {
     const left = await list();
     if (left.length === 0) return removed;
-    const work = left.values();
-    const worker = async () => {
-      for (const object of work) {
-        await renew('due');
-        if (await isRemoved(client, object, signal)) removed++;
-      }
-    };
-    await Promise.all(Array.from({ length: AT_ONCE }, worker));
+    await runFewAtOnce(left, AT_ONCE, async object => {
+      await renew('due');
+      if (await isRemoved(client, object, signal)) removed++;
+    });
   }
   const left = (await list()).length;
   if (left === 0) return removed;

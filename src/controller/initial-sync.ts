@@ -3,6 +3,7 @@ import { isStale } from '../kube/kube-error.ts';
 import type { ControlStore } from '../record/control-store.ts';
 import type { Logger } from '../telemetry/log.ts';
 import { aborted } from '../time/clock.ts';
+import { runFewAtOnce } from '../time/few-at-once.ts';
 import { SecretsUnreadableError } from './engine/outcome.ts';
 import type { Tenants } from './routes/tenants.ts';
 import { markApplied, type TermState, type Terms } from './term.ts';
@@ -30,21 +31,18 @@ export async function syncEveryTenant(
 ): Promise<void> {
   const { over } = state;
   const failed = new Map<string, unknown>();
-  const rest = [...names].values();
 
-  async function work(): Promise<void> {
-    for (const name of rest) {
-      if (over.aborted) return;
-      try {
-        await deps.tenants.sync(name);
-        markApplied(state);
-      } catch (error) {
-        failed.set(name, error);
-      }
+  async function sync(name: string): Promise<void> {
+    if (over.aborted) return;
+    try {
+      await deps.tenants.sync(name);
+      markApplied(state);
+    } catch (error) {
+      failed.set(name, error);
     }
   }
 
-  await Promise.race([Promise.all(Array.from({ length: TENANTS_AT_ONCE }, work)), aborted(over)]);
+  await Promise.race([runFewAtOnce(names, TENANTS_AT_ONCE, sync), aborted(over)]);
   over.throwIfAborted();
   // Unreadable Secrets of a tenant do not indicate a problem with Redis.
   const isUnread = (error: unknown) => isStale(error) || error instanceof SecretsUnreadableError;

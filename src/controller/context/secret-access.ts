@@ -9,6 +9,7 @@ import { ROLE_BINDINGS } from '../../kube/resource.ts';
 import type { Logger } from '../../telemetry/log.ts';
 import type { Clock } from '../../time/clock.ts';
 import { withDeadline } from '../../time/deadline.ts';
+import { runFewAtOnce } from '../../time/few-at-once.ts';
 import type { Caches } from '../caches/caches.ts';
 import type { SecretObject } from '../caches/secret-caches.ts';
 import { addChanged, type KeySource } from '../engine/keyed-controller.ts';
@@ -125,14 +126,6 @@ function producersFor({ Subscription }: Pick<Caches, 'Subscription'>, namespace:
     .map(({ spec }) => spec.producer);
 }
 
-async function bindEach(names: Iterable<string>, bind: (namespace: string) => Promise<void>): Promise<void> {
-  const rest = [...names].values();
-  const work = async () => {
-    for (const name of rest) await bind(name).catch(() => {});
-  };
-  await Promise.all(Array.from({ length: BOUND_AT_ONCE }, work));
-}
-
 async function unbind(client: Pick<KubeClient, 'remove'>, name: ObjectName): Promise<void> {
   try {
     await client.remove(ROLE_BINDINGS, name);
@@ -201,7 +194,8 @@ export function createSecretAccess(deps: {
       if (views.access(namespace) === 'forbidden') throw refusal(namespace);
     },
     async ensureAll() {
-      await withDeadline(BOUND_WITHIN_MS, () => bindEach(forbidden.names(), bind), clock).catch(() => {});
+      const bindAll = () => runFewAtOnce(forbidden.names(), BOUND_AT_ONCE, name => bind(name).catch(() => {}));
+      await withDeadline(BOUND_WITHIN_MS, bindAll, clock).catch(() => {});
     },
     watchBindings: createBindingWatch(deps),
     async revoke(namespace) {

@@ -6,6 +6,7 @@ import { isKubeError, NO_ANSWER } from '../../../kube/kube-error.ts';
 import type { AnyObject } from '../../../kube/object.ts';
 import { SECRETS } from '../../../kube/resource.ts';
 import type { Logger } from '../../../telemetry/log.ts';
+import { runFewAtOnce } from '../../../time/few-at-once.ts';
 import type { Cached, Caches } from '../../caches/caches.ts';
 import type { SecretAccess } from '../../context/secret-access.ts';
 
@@ -127,14 +128,10 @@ export function createHeaderSecrets(deps: {
       const outdated = [...secretsNamed(caches, tenant)].filter(secret => known.isOutdated(secret));
       if (outdated.length === 0) return;
       known.forgetUnused();
-      const waiting = outdated.values();
       const silent = new Set<string>();
-      const readers = Array.from({ length: Math.min(READS_AT_ONCE, outdated.length) }, async () => {
-        for (const secret of waiting) {
-          if ((await readOne(secret, silent)) === 'unread') deps.enqueueAfter(tenant, READ_AGAIN_MS);
-        }
+      await runFewAtOnce(outdated, READS_AT_ONCE, async secret => {
+        if ((await readOne(secret, silent)) === 'unread') deps.enqueueAfter(tenant, READ_AGAIN_MS);
       });
-      await Promise.all(readers);
     },
     fieldsOf({ metadata, spec }) {
       const headers = headersWithSecret(spec.endpoint?.headers);
