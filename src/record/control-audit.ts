@@ -4,6 +4,7 @@ import type { RedisClient } from '../redis/client.ts';
 import { accountKeys, CLUSTER_KEYS, integrationKeys, tenantKeys } from '../redis/keys.ts';
 import type { Fields } from './control-plan.ts';
 import { createHashReader, partsOf, readRoutes, type TenantReading } from './control-reader.ts';
+import type { OpenKey } from './open-keys.ts';
 
 /** Open group keys that are expected of an integration. */
 export interface Probe {
@@ -62,7 +63,7 @@ export interface PartAudit {
    */
   readonly compare: (
     routes: TenantRoutes,
-    openKeys: ReadonlyMap<string, readonly { readonly groupKey: string; readonly sinceMs: number }[]>,
+    openKeys: ReadonlyMap<string, readonly OpenKey[]>,
   ) => AsyncGenerator<readonly PartDifference[]>;
   /** Reads the subscriptions with the given ids (`sub_…`). Only includes subscriptions in a part. */
   readonly readStates: (routes: TenantRoutes) => Promise<ReadonlyMap<string, SubscriptionState>>;

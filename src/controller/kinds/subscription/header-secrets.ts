@@ -3,17 +3,12 @@ import { NEVER_SENT_SECRET_TYPES } from '../../../api/well-known.ts';
 import { type HeaderField, readHeaderField } from '../../../core/delivery/header-field.ts';
 import type { KubeClient } from '../../../kube/client.ts';
 import { isKubeError, NO_ANSWER } from '../../../kube/kube-error.ts';
-import type { AnyObject } from '../../../kube/object.ts';
 import { SECRETS } from '../../../kube/resource.ts';
 import type { Logger } from '../../../telemetry/log.ts';
 import { runFewAtOnce } from '../../../time/few-at-once.ts';
 import type { Cached, Caches } from '../../caches/caches.ts';
+import type { SecretObject } from '../../caches/secret-caches.ts';
 import type { SecretAccess } from '../../context/secret-access.ts';
-
-type SecretObject = AnyObject & {
-  readonly type?: string;
-  readonly data?: Readonly<Record<string, string>>;
-};
 
 interface Known {
   readonly resourceVersion: string;
