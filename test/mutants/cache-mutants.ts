@@ -1,19 +1,12 @@
-import type { Mutant } from './mutant.ts';
+import { type Mutant, mutantsWithTest } from './mutant.ts';
 
 const HEADER_SECRETS = 'src/controller/kinds/subscription/header-secrets';
 const REFLECTOR = 'src/kube/reflector.test.ts';
 const TABLES = 'src/part/lanes/tables.redis.test.ts';
 
-type Change = readonly [name: string, from: string, to: string];
-
-/** The mutants of a file, and the test that detects all of them. */
-function cacheMutantsOf(file: string, test: string, changes: readonly Change[]): Mutant[] {
-  return changes.map(([name, from, to]) => ({ name, file, from, to, test }));
-}
-
 /** Mutants of caches: values of header Secrets, lists and watches, and slices of long calculations. */
 export const CACHE_MUTANTS: readonly Mutant[] = [
-  ...cacheMutantsOf(`${HEADER_SECRETS}.ts`, `${HEADER_SECRETS}.test.ts`, [
+  ...mutantsWithTest(`${HEADER_SECRETS}.ts`, `${HEADER_SECRETS}.test.ts`, [
     ['an older response replaces newer header values', 'if (isCurrent && had !== found?.resourceVersion) return;', ''],
     [
       'a response of the same version is not used',
@@ -26,7 +19,7 @@ export const CACHE_MUTANTS: readonly Mutant[] = [
       'known.get(secret)?.fields',
     ],
   ]),
-  ...cacheMutantsOf('src/kube/reflected.ts', REFLECTOR, [
+  ...mutantsWithTest('src/kube/reflected.ts', REFLECTOR, [
     [
       'a watch continues from a list that was not completed',
       'const listed = new Set<string | undefined>();',
@@ -39,14 +32,14 @@ export const CACHE_MUTANTS: readonly Mutant[] = [
       '',
     ],
   ]),
-  ...cacheMutantsOf('src/time/slices.ts', 'src/time/slices.test.ts', [
+  ...mutantsWithTest('src/time/slices.ts', 'src/time/slices.test.ts', [
     [
       'a long calculation takes a single turn',
       '} while (nowMs() < untilMs);\n          return true;',
       '} while (true);',
     ],
   ]),
-  ...cacheMutantsOf('src/part/lanes/lanes.lua', TABLES, [
+  ...mutantsWithTest('src/part/lanes/lanes.lua', TABLES, [
     ['many lanes are stored in a list', 'local n, isMany = #values, #values > 32', 'local n, isMany = #values, false'],
     ['the name that makes a table stays', "if isMany then redis.call('HDEL', key, LONG_NAME) end", ''],
   ]),

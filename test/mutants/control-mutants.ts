@@ -1,24 +1,17 @@
-import type { Mutant } from './mutant.ts';
+import { type Mutant, mutantsWithTest } from './mutant.ts';
 
 const CONTROLLER = 'src/controller/';
 const LEADERSHIP = `${CONTROLLER}leadership.test.ts`;
 const SUBSCRIPTION = `${CONTROLLER}kinds/subscription/`;
 const ACTIVATION = `${CONTROLLER}kinds/activation/`;
 
-type Change = readonly [name: string, from: string, to: string];
-
-/** The mutants of a file, and the test that detects all of them. */
-function controlMutantsOf(file: string, test: string, changes: readonly Change[]): Mutant[] {
-  return changes.map(([name, from, to]) => ({ name, file, from, to, test }));
-}
-
 /** Mutants of the code that starts and ends terms, writes statuses, and removes what nobody needs. */
 export const CONTROL_MUTANTS: readonly Mutant[] = [
-  ...controlMutantsOf(`${CONTROLLER}epoch-claim.ts`, LEADERSHIP, [
+  ...mutantsWithTest(`${CONTROLLER}epoch-claim.ts`, LEADERSHIP, [
     ['a term that has ended claims an epoch', 'waiting);\n  over.throwIfAborted();', 'waiting);'],
     ['a term that has ended uses its epoch', '    });\n  over.throwIfAborted();', '    });'],
   ]),
-  ...controlMutantsOf(`${CONTROLLER}term.ts`, LEADERSHIP, [
+  ...mutantsWithTest(`${CONTROLLER}term.ts`, LEADERSHIP, [
     ['a term writes to Redis after it has lost its data', 'state.held !== undefined || state.epoch', 'state.epoch'],
     [
       'a term that has ended writes to Redis',
@@ -26,7 +19,7 @@ export const CONTROL_MUTANTS: readonly Mutant[] = [
       'false ? undefined : current',
     ],
   ]),
-  ...controlMutantsOf(`${CONTROLLER}leadership.ts`, LEADERSHIP, [
+  ...mutantsWithTest(`${CONTROLLER}leadership.ts`, LEADERSHIP, [
     [
       'routes that were lost while disconnecting are not restored',
       "      tenants.forget('all');\n      enqueueAll();",
@@ -38,21 +31,21 @@ export const CONTROL_MUTANTS: readonly Mutant[] = [
       '',
     ],
   ]),
-  ...controlMutantsOf(`${CONTROLLER}engine/lease-hold.ts`, `${CONTROLLER}engine/elector.test.ts`, [
+  ...mutantsWithTest(`${CONTROLLER}engine/lease-hold.ts`, `${CONTROLLER}engine/elector.test.ts`, [
     ['the deadline of a leader starts with the response', '    renewedMs = sentMs;', '    renewedMs = clock.nowMs();'],
     ['the clock of the holder is trusted', 'lease.spec) ? before.atMs : nowMs', 'lease.spec) ? nowMs : nowMs'],
   ]),
-  ...controlMutantsOf(`${CONTROLLER}engine/status-writer.ts`, `${CONTROLLER}engine/status-writer.kube.test.ts`, [
+  ...mutantsWithTest(`${CONTROLLER}engine/status-writer.ts`, `${CONTROLLER}engine/status-writer.kube.test.ts`, [
     [
       'a condition that another manager has just added is removed',
       '{ resourceVersion }, status: leftovers',
       '{}, status: leftovers',
     ],
   ]),
-  ...controlMutantsOf(`${CONTROLLER}audit/orphan-removal.ts`, `${CONTROLLER}audit/orphan-parts.redis.test.ts`, [
+  ...mutantsWithTest(`${CONTROLLER}audit/orphan-removal.ts`, `${CONTROLLER}audit/orphan-parts.redis.test.ts`, [
     ['an integration is removed before the events of its inboxes', 'if (used.has(integration)) continue;', ''],
   ]),
-  ...controlMutantsOf(`${ACTIVATION}removal.ts`, `${ACTIVATION}removal.test.ts`, [
+  ...mutantsWithTest(`${ACTIVATION}removal.ts`, `${ACTIVATION}removal.test.ts`, [
     [
       'a revoked Activation that is kept in Git is removed',
       ' && writers.every(({ manager }) => manager === FIELD_MANAGER.facade)',
@@ -64,7 +57,7 @@ export const CONTROL_MUTANTS: readonly Mutant[] = [
       '{ uid })) removed++',
     ],
   ]),
-  ...controlMutantsOf(`${SUBSCRIPTION}plan.ts`, `${SUBSCRIPTION}plan.test.ts`, [
+  ...mutantsWithTest(`${SUBSCRIPTION}plan.ts`, `${SUBSCRIPTION}plan.test.ts`, [
     [
       'a Secret that was refused waits for the next warning',
       'Math.min(warningMs ?? MIRROR_RETRY_MS, MIRROR_RETRY_MS)',
@@ -76,17 +69,17 @@ export const CONTROL_MUTANTS: readonly Mutant[] = [
       '{}',
     ],
   ]),
-  ...controlMutantsOf(`${SUBSCRIPTION}endpoint-condition.ts`, `${SUBSCRIPTION}endpoint-condition.test.ts`, [
+  ...mutantsWithTest(`${SUBSCRIPTION}endpoint-condition.ts`, `${SUBSCRIPTION}endpoint-condition.test.ts`, [
     [
       'older data of Redis replaces the time at which an endpoint was disabled',
       '(recordedMs === undefined || found.ms > recordedMs)',
       'found !== recordedMs',
     ],
   ]),
-  ...controlMutantsOf(`${SUBSCRIPTION}signing-secret.ts`, `${SUBSCRIPTION}signing-secret.test.ts`, [
+  ...mutantsWithTest(`${SUBSCRIPTION}signing-secret.ts`, `${SUBSCRIPTION}signing-secret.test.ts`, [
     ['a signing secret belongs to another Subscription', ' && mirror.owner === name', ''],
   ]),
-  ...controlMutantsOf(`${ACTIVATION}reconcile.ts`, `${ACTIVATION}reconcile.test.ts`, [
+  ...mutantsWithTest(`${ACTIVATION}reconcile.ts`, `${ACTIVATION}reconcile.test.ts`, [
     [
       'a group key is opened although its workspace was paused meanwhile',
       // biome-ignore lint/suspicious/noTemplateCurlyInString: this is the text of the source.
@@ -100,14 +93,14 @@ export const CONTROL_MUTANTS: readonly Mutant[] = [
       ';',
     ],
   ]),
-  ...controlMutantsOf(`${CONTROLLER}engine/elector.ts`, `${CONTROLLER}engine/elector.test.ts`, [
+  ...mutantsWithTest(`${CONTROLLER}engine/elector.ts`, `${CONTROLLER}engine/elector.test.ts`, [
     [
       'a leader continues after its deadline until a renewal has a response',
       'Math.min(renewDeadlineMs / 2, hold.leftMs())',
       'renewDeadlineMs / 2',
     ],
   ]),
-  ...controlMutantsOf('src/facade/contract/repeated-calls.ts', 'src/facade/contract/repeated-calls.test.ts', [
+  ...mutantsWithTest('src/facade/contract/repeated-calls.ts', 'src/facade/contract/repeated-calls.test.ts', [
     [
       'a call that may have had an effect is performed again as a new one',
       'PROBLEMS[error.code].status < 500',
@@ -115,10 +108,10 @@ export const CONTROL_MUTANTS: readonly Mutant[] = [
     ],
     ['a stored response is returned to another caller', '[callerKey(identity), params,', '[params,'],
   ]),
-  ...controlMutantsOf(`${CONTROLLER}engine/lease-hold.ts`, `${CONTROLLER}engine/elector.test.ts`, [
+  ...mutantsWithTest(`${CONTROLLER}engine/lease-hold.ts`, `${CONTROLLER}engine/elector.test.ts`, [
     ['an expired Lease is released', 'if (leftMs() > 0) await', 'await'],
   ]),
-  ...controlMutantsOf(`${SUBSCRIPTION}backlog-watch.ts`, `${SUBSCRIPTION}backlog-watch.test.ts`, [
+  ...mutantsWithTest(`${SUBSCRIPTION}backlog-watch.ts`, `${SUBSCRIPTION}backlog-watch.test.ts`, [
     [
       'an event that was waiting before the first check is at risk too late',
       '{ notBeforeMs, settledTo, atRisk }',
@@ -128,10 +121,10 @@ export const CONTROL_MUTANTS: readonly Mutant[] = [
     ['a new leader reads all backlogs at once', '        if (dueMs === undefined) continue;\n', ''],
     ['each check of a long inbox starts from the beginning', "last?.settledTo ?? '0-0'", "'0-0'"],
   ]),
-  ...controlMutantsOf(`${SUBSCRIPTION}oldest-waiting.ts`, `${SUBSCRIPTION}backlog-watch.test.ts`, [
+  ...mutantsWithTest(`${SUBSCRIPTION}oldest-waiting.ts`, `${SUBSCRIPTION}backlog-watch.test.ts`, [
     ['a delivered event is at risk', 'open.exact ? openMs : nowMs', 'openMs'],
   ]),
-  ...controlMutantsOf('src/telemetry/role-health.ts', 'src/telemetry/role-health.test.ts', [
+  ...mutantsWithTest('src/telemetry/role-health.ts', 'src/telemetry/role-health.test.ts', [
     ['a role is ready before it has worked', 'ready: worked && ', 'ready: '],
   ]),
 ];

@@ -1,4 +1,4 @@
-import type { Mutant } from './mutant.ts';
+import { type Mutant, mutantsWithTest } from './mutant.ts';
 
 const CORE = 'src/core/delivery/';
 const DISPATCHER = 'src/dataplane/dispatcher/';
@@ -7,16 +7,9 @@ const PARTS = 'src/dataplane/parts/';
 const CLAIMS = `${PARTS}claims/`;
 const NETWORK = `${CORE}network`;
 
-type Change = readonly [name: string, from: string, to: string];
-
-/** The mutants of a file, and the test that detects all of them. */
-function deliveryMutantsOf(file: string, test: string, changes: readonly Change[]): Mutant[] {
-  return changes.map(([name, from, to]) => ({ name, file, from, to, test }));
-}
-
 /** Mutants of the code that decides when and where an event is sent, and how it is signed. */
 export const DELIVERY_MUTANTS: readonly Mutant[] = [
-  ...deliveryMutantsOf(`${CORE}backoff.ts`, `${CORE}backoff.test.ts`, [
+  ...mutantsWithTest(`${CORE}backoff.ts`, `${CORE}backoff.test.ts`, [
     ['Retry-After reduces a delay', 'Math.max(scheduledMs, askedMs)', 'askedMs || scheduledMs'],
     [
       'all retries after the same Retry-After are sent at once',
@@ -24,35 +17,35 @@ export const DELIVERY_MUTANTS: readonly Mutant[] = [
       'Math.floor(scheduledMs * MAX',
     ],
   ]),
-  ...deliveryMutantsOf(`${NETWORK}.ts`, `${NETWORK}.test.ts`, [
+  ...mutantsWithTest(`${NETWORK}.ts`, `${NETWORK}.test.ts`, [
     ['an endpoint can have a password', " || parsed.password !== ''", ''],
   ]),
-  ...deliveryMutantsOf(`${NETWORK}.ts`, `${DISPATCHER}refused-address.test.ts`, [
+  ...mutantsWithTest(`${NETWORK}.ts`, `${DISPATCHER}refused-address.test.ts`, [
     ['endpoints can use refused networks', '[...without(special, allowed), ...never]', 'without(special, allowed)'],
   ]),
-  ...deliveryMutantsOf(`${DISPATCHER}http/first-address.ts`, `${DISPATCHER}refused-address.test.ts`, [
+  ...mutantsWithTest(`${DISPATCHER}http/first-address.ts`, `${DISPATCHER}refused-address.test.ts`, [
     ['a socket connects to a refused address', '    blockList: refused,\n', ''],
   ]),
-  ...deliveryMutantsOf(`${DISPATCHER}http/first-address.ts`, `${DISPATCHER}http/connector.test.ts`, [
+  ...mutantsWithTest(`${DISPATCHER}http/first-address.ts`, `${DISPATCHER}http/connector.test.ts`, [
     ['any number of addresses is tried', 'found.slice(0, MOST_ADDRESSES)', 'found'],
   ]),
-  ...deliveryMutantsOf(`${DELIVER}.ts`, `${DELIVER}.test.ts`, [
+  ...mutantsWithTest(`${DELIVER}.ts`, `${DELIVER}.test.ts`, [
     ['an event is sent although its gate has closed meanwhile', 'maySend: () => !isLate()', 'maySend: () => true'],
     ['an event is sent although its claim was taken over', ' || deps.holdsClaims?.() === false', ''],
     ['a test event disables an endpoint', "result.outcome === 'disabled' && !isTest", "result.outcome === 'disabled'"],
   ]),
-  ...deliveryMutantsOf(`${DISPATCHER}subscription.ts`, `${CLAIMS}opened-slots.test.ts`, [
+  ...mutantsWithTest(`${DISPATCHER}subscription.ts`, `${CLAIMS}opened-slots.test.ts`, [
     [
       'the previous signature is never removed',
       'signing.length > 1 ? (rotatedAtMs ?? 0) + ROTATION_OVERLAP_MS : Number.POSITIVE_INFINITY',
       'Number.POSITIVE_INFINITY',
     ],
   ]),
-  ...deliveryMutantsOf(`${CLAIMS}opened-slots.ts`, `${CLAIMS}opened-slots.test.ts`, [
+  ...mutantsWithTest(`${CLAIMS}opened-slots.ts`, `${CLAIMS}opened-slots.test.ts`, [
     ['the previous secret is used after its overlap', ' && wallMs() < known.subscription.validUntilMs', ''],
     ['events are sent to the endpoint of another slot', ' || slotOf(owner.subscription, owner.inc) !== slot', ''],
   ]),
-  ...deliveryMutantsOf(`${CLAIMS}slot-queues.ts`, `${CLAIMS}slot-queues.test.ts`, [
+  ...mutantsWithTest(`${CLAIMS}slot-queues.ts`, `${CLAIMS}slot-queues.test.ts`, [
     [
       'a busy subscription uses the previous secret after its overlap',
       '      if (deps.wallMs() >= opened.subscription.validUntilMs) return askToOpen(slot);\n',
@@ -63,51 +56,51 @@ export const DELIVERY_MUTANTS: readonly Mutant[] = [
     ['a subscription sends all of its events before others', 'work(slot, 1)', 'work(slot)'],
     ['a held subscription is sent events', "      if (opened.row.send !== 'open') return giveBackAll(slot);\n", ''],
   ]),
-  ...deliveryMutantsOf(`${CLAIMS}claim-book.ts`, `${CLAIMS}claim-book.test.ts`, [
+  ...mutantsWithTest(`${CLAIMS}claim-book.ts`, `${CLAIMS}claim-book.test.ts`, [
     ['a result that could not be written is lost', 'ended = [...writing, ...ended];', 'ended = [...ended];'],
   ]),
-  ...deliveryMutantsOf(`${PARTS}push-count.ts`, `${PARTS}push-count.test.ts`, [
+  ...mutantsWithTest(`${PARTS}push-count.ts`, `${PARTS}push-count.test.ts`, [
     ['an older response hides a lost message', 'Math.max(claimsRead, pushed)', 'pushed'],
   ]),
-  ...deliveryMutantsOf(`${PARTS}absence.ts`, `${PARTS}absence.test.ts`, [
+  ...mutantsWithTest(`${PARTS}absence.ts`, `${PARTS}absence.test.ts`, [
     ['a silent part lends its room twice', '    if (given !== undefined) return;\n', ''],
   ]),
-  ...deliveryMutantsOf('src/record/ingress-store.ts', 'src/record/ingress-store.redis.test.ts', [
+  ...mutantsWithTest('src/record/ingress-store.ts', 'src/record/ingress-store.redis.test.ts', [
     ['an ingress key never expires', 'Number(until) - nowMs()', 'Number(until)'],
     ['ingress keys are refused after Redis has lost its data', "ready === '1' && known === 0", 'known === 0'],
   ]),
-  ...deliveryMutantsOf('src/dataplane/ingress/key-checks.ts', 'src/dataplane/ingress/key-checks.test.ts', [
+  ...mutantsWithTest('src/dataplane/ingress/key-checks.ts', 'src/dataplane/ingress/key-checks.test.ts', [
     ['a removed ingress key is accepted while it is used', 'seen.version === found.version && ', ''],
     ['a removed ingress key is accepted while Redis does not respond', ' && now < seen.requestedMs + keyTtlMs', ''],
   ]),
-  ...deliveryMutantsOf('src/record/control-store.ts', 'src/record/control-store.redis.test.ts', [
+  ...mutantsWithTest('src/record/control-store.ts', 'src/record/control-store.redis.test.ts', [
     ['ingress does not notice that an ingress key was removed', 'isIngressKeys(key) || ', ''],
   ]),
-  ...deliveryMutantsOf('src/core/routing/ingress-keys.ts', 'src/core/routing/ingress-keys.test.ts', [
+  ...mutantsWithTest('src/core/routing/ingress-keys.ts', 'src/core/routing/ingress-keys.test.ts', [
     [
       'an ingress key in a Secret ends at the time set through REST',
       "for (const sha256 of secretKeys) keys[sha256] = '';",
       "for (const sha256 of secretKeys) keys[sha256] ??= '';",
     ],
   ]),
-  ...deliveryMutantsOf(`${CLAIMS}slot-queues.ts`, `${CLAIMS}slot-queues.test.ts`, [
+  ...mutantsWithTest(`${CLAIMS}slot-queues.ts`, `${CLAIMS}slot-queues.test.ts`, [
     ['a subscription that could not be opened once is never opened again', '    slot.version = undefined;\n', ''],
   ]),
-  ...deliveryMutantsOf('src/part/claims/evict.lua', 'src/part/owner/recovery.redis.test.ts', [
+  ...mutantsWithTest('src/part/claims/evict.lua', 'src/part/owner/recovery.redis.test.ts', [
     [
       'an event is sent before its retry because the dispatcher of an earlier event crashed',
       'if headDue > now then retryLane(lane, headDue)\n    elseif head then',
       'if head then',
     ],
   ]),
-  ...deliveryMutantsOf('src/part/inbox/permission.lua', 'src/part/inbox/permissions.redis.test.ts', [
+  ...mutantsWithTest('src/part/inbox/permission.lua', 'src/part/inbox/permissions.redis.test.ts', [
     [
       'a group key is active for a slot whose name is part of another activation',
       '    while at and (at - 1) % ENTRY ~= 0 do at = string.find(list, slot, at + 1, true) end\n',
       '',
     ],
   ]),
-  ...deliveryMutantsOf('src/dataplane/ingress/queue-cache.ts', 'src/dataplane/ingress/queue-cache.test.ts', [
+  ...mutantsWithTest('src/dataplane/ingress/queue-cache.ts', 'src/dataplane/ingress/queue-cache.test.ts', [
     ['a removed stream is used until it has not been used for a minute', '      known.delete(key);\n', ''],
   ]),
 ];

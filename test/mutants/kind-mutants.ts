@@ -1,4 +1,4 @@
-import type { Mutant } from './mutant.ts';
+import { type Mutant, mutantsWithTest } from './mutant.ts';
 
 const KINDS = 'src/controller/kinds/';
 const ACTIVATION = `${KINDS}activation/`;
@@ -6,36 +6,29 @@ const INTEGRATION = `${KINDS}integration/`;
 const STREAM = `${KINDS}catalog-stream/`;
 const WORKSPACE = `${KINDS}workspace/`;
 
-type Change = readonly [name: string, from: string, to: string];
-
-/** The mutants of a file, and the test that detects all of them. */
-function kindMutantsOf(file: string, test: string, changes: readonly Change[]): Mutant[] {
-  return changes.map(([name, from, to]) => ({ name, file, from, to, test }));
-}
-
 /** Mutants of the code that reconciles a single kind. */
 export const KIND_MUTANTS: readonly Mutant[] = [
-  ...kindMutantsOf(`${KINDS}account/shortages.ts`, `${KINDS}account/shortages.test.ts`, [
+  ...mutantsWithTest(`${KINDS}account/shortages.ts`, `${KINDS}account/shortages.test.ts`, [
     [
       'a deleted account counts as short of tokens',
       '      for (const account of known.keys()) if (!exists(account)) known.delete(account);\n',
       '',
     ],
   ]),
-  ...kindMutantsOf(`${ACTIVATION}open-gates.ts`, `${ACTIVATION}open-gates.test.ts`, [
+  ...mutantsWithTest(`${ACTIVATION}open-gates.ts`, `${ACTIVATION}open-gates.test.ts`, [
     [
       'a group key is open since a time at which it was not effective',
       "effective?.status === 'True' ? [Date",
       'effective !== undefined ? [Date',
     ],
   ]),
-  ...kindMutantsOf(`${ACTIVATION}pair-selection.ts`, `${ACTIVATION}pair-selection.test.ts`, [
+  ...mutantsWithTest(`${ACTIVATION}pair-selection.ts`, `${ACTIVATION}pair-selection.test.ts`, [
     ['a group key with a comma selects other Activations', '/[\\\\,=]/g', '/[\\\\=]/g'],
   ]),
-  ...kindMutantsOf(`${ACTIVATION}pair-statuses.ts`, `${ACTIVATION}reconcile.test.ts`, [
+  ...mutantsWithTest(`${ACTIVATION}pair-statuses.ts`, `${ACTIVATION}reconcile.test.ts`, [
     ['a deleted Activation prevents the status of the next one', 'if (!isMissing(error)) throw error;', 'throw error;'],
   ]),
-  ...kindMutantsOf(`${ACTIVATION}reconcile.ts`, `${ACTIVATION}reconcile.test.ts`, [
+  ...mutantsWithTest(`${ACTIVATION}reconcile.ts`, `${ACTIVATION}reconcile.test.ts`, [
     [
       'an Activation does not show a failure',
       '      await statuses.writeFailure(activations, explained, attempt);\n',
@@ -48,7 +41,7 @@ export const KIND_MUTANTS: readonly Mutant[] = [
     ],
     ['a revoked group key stays open during a pause', ' && isOpen(activations) && integration !== undefined', ''],
   ]),
-  ...kindMutantsOf(`${INTEGRATION}deliver.ts`, `${INTEGRATION}deliver.test.ts`, [
+  ...mutantsWithTest(`${INTEGRATION}deliver.ts`, `${INTEGRATION}deliver.test.ts`, [
     [
       'an email is sent although the lease was lost while the limit was checked',
       '    signal.throwIfAborted();\n    const id',
@@ -60,21 +53,21 @@ export const KIND_MUTANTS: readonly Mutant[] = [
       '',
     ],
   ]),
-  ...kindMutantsOf(`${INTEGRATION}held-mails.ts`, `${INTEGRATION}deliver.test.ts`, [
+  ...mutantsWithTest(`${INTEGRATION}held-mails.ts`, `${INTEGRATION}deliver.test.ts`, [
     [
       'the status contains a time at which an email still has to wait',
       'Math.ceil(hold.untilMs',
       'Math.floor(hold.untilMs',
     ],
   ]),
-  ...kindMutantsOf(`${INTEGRATION}mail-limit.ts`, `${INTEGRATION}mail-limit.test.ts`, [
+  ...mutantsWithTest(`${INTEGRATION}mail-limit.ts`, `${INTEGRATION}mail-limit.test.ts`, [
     ['emails wait for a day although the limit was raised', ' || account.most !== mail.most', ''],
     ['emails wait for a limit whose time is over', 'account.untilMs <= mail.nowMs || ', ''],
   ]),
-  ...kindMutantsOf(`${WORKSPACE}plan.ts`, `${WORKSPACE}plan.test.ts`, [
+  ...mutantsWithTest(`${WORKSPACE}plan.ts`, `${WORKSPACE}plan.test.ts`, [
     ['a workspace does not get a new namespace after the old one', '      requeueAfterMs: 5_000,\n', ''],
   ]),
-  ...kindMutantsOf(`${WORKSPACE}reconcile.ts`, `${WORKSPACE}reconcile.test.ts`, [
+  ...mutantsWithTest(`${WORKSPACE}reconcile.ts`, `${WORKSPACE}reconcile.test.ts`, [
     [
       'the quota of a namespace stays although it belongs to nobody',
       "    if (claimed.namespace !== 'adopted') context.quotas.forget(name);\n",
@@ -96,7 +89,7 @@ export const KIND_MUTANTS: readonly Mutant[] = [
       '',
     ],
   ]),
-  ...kindMutantsOf(`${STREAM}reconcile.ts`, `${STREAM}reconcile.test.ts`, [
+  ...mutantsWithTest(`${STREAM}reconcile.ts`, `${STREAM}reconcile.test.ts`, [
     [
       'a stream with the policy Delete waits for its events',
       "stream.spec.deletionPolicy === 'Retain'",

@@ -26,3 +26,8 @@ export function mutantsOf(file: string, changes: readonly Change[], test?: strin
     ...(own === undefined ? {} : { test: own }),
   }));
 }
+
+/** Returns the mutants of a file that are all detected by the same test file. */
+export function mutantsWithTest(file: string, test: string, changes: readonly Change[]): Mutant[] {
+  return mutantsOf(file, changes, test);
+}

@@ -1,26 +1,19 @@
-import type { Mutant } from './mutant.ts';
+import { type Mutant, mutantsWithTest } from './mutant.ts';
 
 const CONTROLLER = 'src/controller/';
 const TENANTS = `${CONTROLLER}routes/tenants.test.ts`;
 const CLOSE_ROUTES = 'src/core/routing/close-routes';
 const WAIT = 'src/facade/objects/wait';
 
-type Change = readonly [name: string, from: string, to: string];
-
-/** The mutants of a file, and the test that detects all of them. */
-function pauseMutantsOf(file: string, test: string, changes: readonly Change[]): Mutant[] {
-  return changes.map(([name, from, to]) => ({ name, file, from, to, test }));
-}
-
 /** Mutants of the code that closes routes and ingress keys while a workspace is paused, and does not open anything. */
 export const PAUSE_MUTANTS: readonly Mutant[] = [
-  ...pauseMutantsOf(`${CONTROLLER}context/paused.ts`, `${CONTROLLER}context/paused.test.ts`, [
+  ...mutantsWithTest(`${CONTROLLER}context/paused.ts`, `${CONTROLLER}context/paused.test.ts`, [
     ['a pause is shown before everything is closed', 'if (!isJudged(object)) await untilClosed(object);', ''],
     ['a change that was applied before the pause is closed again', 'if (!isJudged(object)) await', 'await'],
     ['a deletion never ends during a pause', 'context.stuckForMs(object) < FINALIZER_TIMEOUT_MS', 'true'],
     ['undelivered events are lost during a pause', ' || (await holdsData(object))', ''],
   ]),
-  ...pauseMutantsOf(`${CONTROLLER}routes/closing.ts`, TENANTS, [
+  ...mutantsWithTest(`${CONTROLLER}routes/closing.ts`, TENANTS, [
     [
       'ingress keys in Secrets are closed before they are known',
       'knowsKeys ? snapshot : withoutWorkspace(snapshot)',
@@ -32,7 +25,7 @@ export const PAUSE_MUTANTS: readonly Mutant[] = [
       '',
     ],
   ]),
-  ...pauseMutantsOf(`${CONTROLLER}routes/sync.ts`, TENANTS, [
+  ...mutantsWithTest(`${CONTROLLER}routes/sync.ts`, TENANTS, [
     ['routes that were compiled before a pause are written', "  if (deps.isPaused(name)) return 'paused';\n", ''],
     [
       'routes are compiled after a pause has begun',
@@ -40,12 +33,12 @@ export const PAUSE_MUTANTS: readonly Mutant[] = [
       'tenant.closing',
     ],
   ]),
-  ...pauseMutantsOf(`${CLOSE_ROUTES}.ts`, `${CLOSE_ROUTES}.test.ts`, [
+  ...mutantsWithTest(`${CLOSE_ROUTES}.ts`, `${CLOSE_ROUTES}.test.ts`, [
     ['a removed ingress key stays open during a pause', 'if (wants === undefined) continue;', ''],
     ['an ingress key is extended during a pause', 'untilMs(wants) < untilMs(until) ? wants : until', 'wants'],
     ['all ingress keys of an unknown workspace are closed', 'if (snapshot.workspace === undefined) return stored;', ''],
   ]),
-  ...pauseMutantsOf(`${WAIT}.ts`, `${WAIT}.test.ts`, [
+  ...mutantsWithTest(`${WAIT}.ts`, `${WAIT}.test.ts`, [
     [
       'a call waits although its workspace is paused',
       "if (reason === READY.WorkspacePaused && isNew) return reject(new Refusal('workspace_paused', PAUSED_MEANWHILE));",

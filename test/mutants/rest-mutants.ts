@@ -1,4 +1,4 @@
-import type { Mutant } from './mutant.ts';
+import { type Mutant, mutantsWithTest } from './mutant.ts';
 
 const CONTRACT = 'src/facade/contract/';
 const CACHES = 'src/facade/caches/';
@@ -9,27 +9,20 @@ const LISTS = `${RESOURCES}lists.test.ts`;
 const INGRESS_KEYS = `${RESOURCES}workspaces/ingress-key-list`;
 const STAYING = '      .filter(({ metadata }) => metadata.deletionTimestamp === undefined)\n';
 
-type Change = readonly [name: string, from: string, to: string];
-
-/** The mutants of a file, and the test that detects all of them. */
-function restMutantsOf(file: string, test: string, changes: readonly Change[]): Mutant[] {
-  return changes.map(([name, from, to]) => ({ name, file, from, to, test }));
-}
-
 /** Mutants of the code that reads and changes resources for the REST API. */
 export const REST_MUTANTS: readonly Mutant[] = [
-  ...restMutantsOf(`${RESOURCES}streams/streams.ts`, LISTS, [
+  ...mutantsWithTest(`${RESOURCES}streams/streams.ts`, LISTS, [
     ['a stream that is being deleted is listed', STAYING, ''],
     ['deprecated streams are listed by default', "const { status = 'Published' }", "const { status = 'all' }"],
   ]),
-  ...restMutantsOf(`${RESOURCES}packages/packages.ts`, LISTS, [
+  ...mutantsWithTest(`${RESOURCES}packages/packages.ts`, LISTS, [
     ['a package that is being deleted is listed', STAYING, ''],
     ['archived packages are listed by default', "const { status = 'Active' }", "const { status = 'all' }"],
   ]),
-  ...restMutantsOf(`${RESOURCES}integrations/integrations.ts`, LISTS, [
+  ...mutantsWithTest(`${RESOURCES}integrations/integrations.ts`, LISTS, [
     ['an integration that is being deleted is listed', STAYING, ''],
   ]),
-  ...restMutantsOf(`${RESOURCES}subscriptions/partner-catalog.ts`, LISTS, [
+  ...mutantsWithTest(`${RESOURCES}subscriptions/partner-catalog.ts`, LISTS, [
     [
       'a partner can see all deprecated streams',
       '(spec.public === true || subscriptions.has(metadata.name))',
@@ -37,7 +30,7 @@ export const REST_MUTANTS: readonly Mutant[] = [
     ],
     ['a Subscription in a workspace without a grant is listed', 'metadata.namespace === recipient.name && ', ''],
   ]),
-  ...restMutantsOf(`${INGRESS_KEYS}.ts`, `${INGRESS_KEYS}.test.ts`, [
+  ...mutantsWithTest(`${INGRESS_KEYS}.ts`, `${INGRESS_KEYS}.test.ts`, [
     ['keys of other managers do not use the limit', 'ingressKeys.length >= MOST_KEYS', 'own.length >= MOST_KEYS'],
     [
       'a key replaces a key with the same id',
@@ -56,10 +49,10 @@ export const REST_MUTANTS: readonly Mutant[] = [
       ') throw',
     ],
   ]),
-  ...restMutantsOf(`${CONTRACT}validate.ts`, `${CONTRACT}validate.test.ts`, [
+  ...mutantsWithTest(`${CONTRACT}validate.ts`, `${CONTRACT}validate.test.ts`, [
     ['the pointer of a field with a slash leads to another field', ".replaceAll('~', '~0').replaceAll('/', '~1')", ''],
   ]),
-  ...restMutantsOf(`${CONTRACT}error-handler.ts`, `${CONTRACT}error-handler.test.ts`, [
+  ...mutantsWithTest(`${CONTRACT}error-handler.ts`, `${CONTRACT}error-handler.test.ts`, [
     [
       'a response contains an unexpected error',
       "    sendProblem(reply, 'internal');",
@@ -77,14 +70,14 @@ export const REST_MUTANTS: readonly Mutant[] = [
       'BODY_BYTES',
     ],
   ]),
-  ...restMutantsOf(`${CONTRACT}waiting-calls.ts`, `${CONTRACT}waiting-calls.test.ts`, [
+  ...mutantsWithTest(`${CONTRACT}waiting-calls.ts`, `${CONTRACT}waiting-calls.test.ts`, [
     ['calls that do not wait are limited', 'if (waitSeconds === 0) return poll(options.signal);', ''],
     ['a stopping server waits for events', 'AbortSignal.any([options.signal, closing])', 'options.signal'],
   ]),
-  ...restMutantsOf(`${CONTRACT}repeated-calls.ts`, `${CONTRACT}repeated-calls.test.ts`, [
+  ...mutantsWithTest(`${CONTRACT}repeated-calls.ts`, `${CONTRACT}repeated-calls.test.ts`, [
     ['an Idempotency-Key can have any length', '{1,255}', '{1,}'],
   ]),
-  ...restMutantsOf(`${OBJECTS}resource-writer.ts`, `${OBJECTS}resource-writer.test.ts`, [
+  ...mutantsWithTest(`${OBJECTS}resource-writer.ts`, `${OBJECTS}resource-writer.test.ts`, [
     ['a write changes a new object with the same name', ': { uid };', ': {};'],
     ['a write that depends on a version changes another one', 'exactly ? { uid, resourceVersion }', 'false ? {}'],
     ['a write changes an object that was created in the meantime', '? MUST_NOT_EXIST', '? {}'],
@@ -103,35 +96,35 @@ export const REST_MUTANTS: readonly Mutant[] = [
       'return applied',
     ],
   ]),
-  ...restMutantsOf(`${CACHES}kube-failures.ts`, `${CACHES}kube-failures.test.ts`, [
+  ...mutantsWithTest(`${CACHES}kube-failures.ts`, `${CACHES}kube-failures.test.ts`, [
     ['an item of a list has no pointer', 'field.split(/[.[\\]]/)', 'field.split(/[.]/)'],
   ]),
-  ...restMutantsOf(`${RESOURCES}insight/explain.ts`, `${RESOURCES}insight/explain.test.ts`, [
+  ...mutantsWithTest(`${RESOURCES}insight/explain.ts`, `${RESOURCES}insight/explain.test.ts`, [
     ['a stream is short of tokens because another one is', 'each.queue === queue && ', ''],
     ['a missing stream in Redis looks like a decision', "queue.state === 'missing' || ", ''],
   ]),
-  ...restMutantsOf(`${RESOURCES}inbox/inbox-access.ts`, `${RESOURCES}inbox/inbox-access.test.ts`, [
+  ...mutantsWithTest(`${RESOURCES}inbox/inbox-access.ts`, `${RESOURCES}inbox/inbox-access.test.ts`, [
     [
       'an event of a deleted subscription is reported as a missing subscription',
       "error.code === 'unknown_resource') throw new Refusal('unknown_event');",
       'false) throw error;',
     ],
   ]),
-  ...restMutantsOf('src/dataplane/sandbox/sent-headers.ts', 'src/dataplane/sandbox/sent-headers.test.ts', [
+  ...mutantsWithTest('src/dataplane/sandbox/sent-headers.ts', 'src/dataplane/sandbox/sent-headers.test.ts', [
     ['a producer can see header values of the partner', 'secret.has(name.toLowerCase())', 'secret.has(name)'],
     ['a producer can see signatures', "if (name === 'webhook-signature') shown", 'if (false) shown'],
   ]),
-  ...restMutantsOf(`${SANDBOX}sandbox-route.ts`, `${SANDBOX}sandbox-route.test.ts`, [
+  ...mutantsWithTest(`${SANDBOX}sandbox-route.ts`, `${SANDBOX}sandbox-route.test.ts`, [
     [
       'a stream that has just been closed accepts sandbox events',
       "    if (known.config.state === 'closing') return answers.sendProblem(reply, startedMs, 'stream_closing');\n",
       '',
     ],
   ]),
-  ...restMutantsOf(`${SANDBOX}run-report-route.ts`, `${SANDBOX}sandbox-route.test.ts`, [
+  ...mutantsWithTest(`${SANDBOX}run-report-route.ts`, `${SANDBOX}sandbox-route.test.ts`, [
     ['an unknown parameter of a report is ignored', '.filter(name => !known.includes(name))', '.filter(() => false)'],
   ]),
-  ...restMutantsOf(`${SANDBOX}sandbox-route.ts`, `${SANDBOX}sandbox-route.test.ts`, [
+  ...mutantsWithTest(`${SANDBOX}sandbox-route.ts`, `${SANDBOX}sandbox-route.test.ts`, [
     ['sandbox events are accepted while the memory is full', "memory.isFull() ? 'full' : undefined", 'undefined'],
   ]),
 ];

@@ -1,15 +1,9 @@
-import { type Mutant, mutantsOf } from '../mutant.ts';
+import { type Mutant, mutantsWithTest } from '../mutant.ts';
 
 const SANDBOX = 'src/dataplane/sandbox/';
 
-type Change = readonly [name: string, from: string, to: string];
-
-/** The mutants of a file, and the test that detects all of them. */
-const sandboxMutantsOf = (file: string, test: string, changes: readonly Change[]) =>
-  mutantsOf(
-    `${SANDBOX}${file}`,
-    changes.map(change => [...change, `${SANDBOX}${test}`] as const),
-  );
+const sandboxMutantsOf = (file: string, test: string, changes: Parameters<typeof mutantsWithTest>[2]) =>
+  mutantsWithTest(`${SANDBOX}${file}`, `${SANDBOX}${test}`, changes);
 
 /** Mutants of sandbox runs and their reports. */
 export const SANDBOX_MUTANTS: readonly Mutant[] = [
