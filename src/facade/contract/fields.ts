@@ -26,6 +26,13 @@ export function publicIdField(kind: IdKind) {
     .meta({ description: `The public id of the ${CALLED[kind]}.`, example: `${ID_PREFIX[kind]}${EXAMPLE}` });
 }
 
+/** Returns the schema for the time of an event. */
+export function timeField(description: string) {
+  return z
+    .string()
+    .meta({ format: 'date-time', description: `${description} (RFC 3339).`, example: '2026-01-31T12:00:00.000Z' });
+}
+
 /** Path parameter schemas by name. */
 export const PATH_PARAMETERS = {
   tenant: publicIdField('Workspace'),

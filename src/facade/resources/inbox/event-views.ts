@@ -6,12 +6,7 @@ import { publicEventId } from '../../../core/ids/public-event-id.ts';
 import type { HeldReason, NotRoutedReason } from '../../../core/routing/reasons.ts';
 import type { PulledEvent } from '../../../plane/inbox-operations.ts';
 import type { InspectedEvent, ListedEvent } from '../../../plane/inbox-reader.ts';
-import { PATH_PARAMETERS, publicIdField } from '../../contract/fields.ts';
-
-const time = (description: string) =>
-  z
-    .string()
-    .meta({ format: 'date-time', description: `${description} (RFC 3339).`, example: '2026-01-31T12:00:00.000Z' });
+import { PATH_PARAMETERS, publicIdField, timeField } from '../../contract/fields.ts';
 
 const described = {
   id: PATH_PARAMETERS.event,
@@ -25,7 +20,7 @@ const described = {
     .string()
     .nullable()
     .meta({ description: "The event's group key. If the group key is no longer available, this is null." }),
-  acceptedAt: time('The time at which ingress accepted the event'),
+  acceptedAt: timeField('The time at which ingress accepted the event'),
   bytes: z
     .int()
     .nullable()
@@ -57,8 +52,8 @@ const progress = {
   attempts: z.int().meta({
     description: 'The number of times delivery has been attempted so far, including attempts before a recovery.',
   }),
-  nextAttemptAt: time('The time at which the next attempt is due').nullable(),
-  endedAt: time('The time at which the delivery ended').nullable(),
+  nextAttemptAt: timeField('The time at which the next attempt is due').nullable(),
+  endedAt: timeField('The time at which the delivery ended').nullable(),
   reason: z
     .string()
     .nullable()
@@ -81,7 +76,7 @@ export const EventEntry = z
 
 const Attempt = z
   .object({
-    at: time('The time at which the attempt ended'),
+    at: timeField('The time at which the attempt ended'),
     result: z.string().meta({ description: 'The HTTP status code, or a reason code if there was no response.' }),
     latencyMs: z.number().meta({ description: "The attempt's duration, in milliseconds." }),
   })

@@ -9,7 +9,7 @@ import type { HeldReason } from '../../../core/routing/reasons.ts';
 import type { InboxRef } from '../../../plane/inbox-ref.ts';
 import type { Cached } from '../../caches/cached.ts';
 import { publicIdOf } from '../../caches/indexes.ts';
-import { publicIdField } from '../../contract/fields.ts';
+import { publicIdField, timeField } from '../../contract/fields.ts';
 import { PageQuery, pageOf, paginate } from '../../contract/page.ts';
 import { type AdditionalPoints, defineRoute } from '../../contract/route.ts';
 import type { Facade } from '../../objects/facade.ts';
@@ -18,11 +18,6 @@ import { fromRedis } from '../../objects/redis-failures.ts';
 import { chooseIntegrations, chooseStream, StreamChoice, StreamName, streamName } from '../streams/stream-choice.ts';
 import { IntegrationName, Reason, shortage } from './explain.ts';
 import { findEvent } from './find-event.ts';
-
-const time = (description: string) =>
-  z
-    .string()
-    .meta({ format: 'date-time', description: `${description} (RFC 3339).`, example: '2026-01-31T12:00:00.000Z' });
 
 const DispositionEntry = z
   .object({
@@ -45,8 +40,8 @@ const DispositionEntry = z
         "The delivery's state, if the event was routed. After the subscription has been deleted, this is the last state, or null if the inbox was removed before the delivery ended.",
     }),
     attempts: z.int().meta({ description: 'The number of times delivery has been attempted so far.' }),
-    nextAttemptAt: time('The time at which the next attempt is due').nullable(),
-    endedAt: time('The time at which the delivery ended').nullable(),
+    nextAttemptAt: timeField('The time at which the next attempt is due').nullable(),
+    endedAt: timeField('The time at which the delivery ended').nullable(),
     endedBy: z
       .string()
       .nullable()
@@ -62,7 +57,7 @@ const ProducedEvent = pageOf(DispositionEntry)
     stream: StreamName.meta({ description: "The event's stream." }),
     type: z.string().nullable().meta({ description: "The event's type, if it has one." }),
     groupKey: z.string().nullable().meta({ description: "The event's group key, if it has one." }),
-    acceptedAt: time('The time at which ingress accepted the event'),
+    acceptedAt: timeField('The time at which ingress accepted the event'),
     bytes: z.int().meta({ description: 'The size of the body in bytes.' }),
     tokens: z.int().meta({ description: 'The price in tokens for each integration.' }),
   })
