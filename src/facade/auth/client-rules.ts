@@ -52,6 +52,7 @@ function textOf(claim: unknown): string | undefined {
   return typeof claim === 'string' || typeof claim === 'boolean' ? String(claim) : undefined;
 }
 
-function isText(value: unknown): value is string {
+/** Returns true for a claim that is a text and not empty. */
+export function isText(value: unknown): value is string {
   return typeof value === 'string' && value !== '';
 }

@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import { type ClientClaim, clientOf } from './client-rules.ts';
+import { type ClientClaim, clientOf, isText } from './client-rules.ts';
 import { scopesOf } from './scopes.ts';
 
 /** Identity is the caller of a request as given by the verified token. */
@@ -42,10 +42,6 @@ export function readIdentity(
     email: isText(email) && verified === true ? email : undefined,
     scopes: scopesOf(claims),
   });
-}
-
-function isText(value: unknown): value is string {
-  return typeof value === 'string' && value !== '';
 }
 
 /** Returns the caller key, which is different for each caller. */
