@@ -4,11 +4,6 @@ import { HINT_PARTITIONS, type HintKind, hintKeys, hintPartition } from '../redi
 export interface Hint {
   readonly member: string;
   readonly dueMs: number;
-  /**
-   * Key for selecting the partition. Defaults to the member itself. If several members have the same key, a single
-   * command is used to lower them.
-   */
-  readonly home?: string;
 }
 
 export interface Picked {
@@ -77,8 +72,8 @@ export function createHintIndex(redis: RedisClient, kind: HintKind): HintIndex {
     kind,
     async lower(hints) {
       const byPartition = new Map<number, (string | number)[]>();
-      for (const { member, dueMs, home } of hints) {
-        const partition = hintPartition(home ?? member);
+      for (const { member, dueMs } of hints) {
+        const partition = hintPartition(member);
         let args = byPartition.get(partition);
         if (args === undefined) byPartition.set(partition, (args = [at(partition).channel]));
         args.push(member, dueMs);
