@@ -53,3 +53,19 @@ export function* coverageSteps<B extends { readonly spec: BlockSpec }>(objects: 
 function keyOf(integration: string, kind: BlockSpec['target']['kind'], name: string): string {
   return `${kind}\0${integration}\0${name}`;
 }
+
+/**
+ * Returns the Blocks of an integration that cover a stream, in their order. Unlike `coverage`, this does not read the
+ * streams of any package.
+ *
+ * @param packages the names of all packages that contain the stream
+ */
+export function coveringStream<B extends { readonly spec: Pick<BlockSpec, 'target'> }>(
+  blocks: readonly B[],
+  stream: string,
+  packages: ReadonlySet<string>,
+): B[] {
+  return blocks.filter(({ spec: { target } }) =>
+    target.kind === 'CatalogStream' ? target.name === stream : packages.has(target.name),
+  );
+}

@@ -2,7 +2,7 @@ import { keyRingOf } from '../../core/delivery/key-ring.ts';
 import { activationId, publicId } from '../../core/ids/ids.ts';
 import { pairIsOpen } from '../../core/routing/activation-state.ts';
 import { compileRoutes } from '../../core/routing/compile-routes.ts';
-import { coverage } from '../../core/routing/coverage.ts';
+import { coveringStream } from '../../core/routing/coverage.ts';
 import type { GateFacts } from '../../core/routing/gate-verdict.ts';
 import { integrationStatus, routeState } from '../../core/routing/integration-state.ts';
 import type { BlockSnapshot } from '../../core/routing/snapshot.ts';
@@ -15,6 +15,7 @@ import {
 import type { SubscriptionVerdict } from '../../core/routing/subscription-route.ts';
 import type { Cached } from '../caches/cached.ts';
 import type { Caches } from '../caches/caches.ts';
+import { publicIdOf } from '../caches/indexes.ts';
 import type { OwnedTenant } from './ownership.ts';
 
 /** Returns the integration state used for routing. */
@@ -58,6 +59,23 @@ function routing(
 /** Secrets affect delivery but not routing either. */
 const NO_KEYS = keyRingOf(new Uint8Array(32));
 
+/**
+ * Returns the Blocks that cover the stream for the integration, and the packages that contain the stream. Their other
+ * streams are left out because a producer can have thousands of packages with hundreds of streams.
+ */
+function coveringObjects(caches: Pick<Caches, 'by'>, { tenant, stream, integration }: Question) {
+  const { name } = stream.metadata;
+  const containing = caches.by('Package', 'stream', `${tenant.name}/${name}`);
+  const names = new Set(containing.map(({ metadata }) => metadata.name));
+  const ofIntegration = caches.by('Block', 'integrationId', publicIdOf('Integration', integration));
+  const blocks = coveringStream(ofIntegration, name, names);
+  const blocked = new Set(blocks.map(({ spec }) => spec.target.name));
+  const packages = containing
+    .filter(({ metadata }) => blocked.has(metadata.name))
+    .map(object => ({ ...snapshotOf(object), spec: { ...object.spec, streams: [name] } }));
+  return { packages, blocks: blocks.map(snapshotOf) };
+}
+
 /** Returns the gate according to the cached custom resources. */
 export function gateOfObjects(caches: Pick<Caches, 'by'>, question: Question): GateOfObjects {
   const { tenant, stream, integration, groupKey, nowMs } = question;
@@ -65,8 +83,7 @@ export function gateOfObjects(caches: Pick<Caches, 'by'>, question: Question): G
   const subscriptions = caches
     .by('Subscription', 'integration', `${tenant.name}/${name}`)
     .filter(object => object.spec.stream === stream.metadata.name && isProtected(object));
-  const packages = caches.by('Package', 'stream', `${tenant.name}/${stream.metadata.name}`).map(snapshotOf);
-  const blocks = caches.by('Block', 'integrationId', publicId('Integration', tenant.name, name)).map(snapshotOf);
+  const { packages, blocks } = coveringObjects(caches, question);
   const { verdicts } = compileRoutes(
     {
       name: tenant.name,
@@ -93,7 +110,7 @@ export function gateOfObjects(caches: Pick<Caches, 'by'>, question: Question): G
         deleting: metadata.deletionTimestamp !== undefined,
       })),
     ),
-    subscription: routing(live, coverage({ packages, blocks })(name, stream.metadata.name)),
+    subscription: routing(live, blocks),
     subscriptionId:
       admitted === undefined
         ? undefined

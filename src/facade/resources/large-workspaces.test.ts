@@ -3,9 +3,11 @@ import { publicId } from '../../core/ids/ids.ts';
 import { createStore } from '../../kube/store.ts';
 import { INDEXES, publicIdOf } from '../caches/indexes.ts';
 import type { Route } from '../contract/route.ts';
+import { gateOfObjects } from '../objects/gate-of-objects.ts';
 import { ACTIVATION_ROUTES } from './activations/activations.ts';
 import { BLOCK_ROUTES } from './blocks/blocks.ts';
 import { PULL_ROUTES } from './inbox/pulling.ts';
+import { coveringInCaches } from './subscriptions/live-coverage.ts';
 import { PARTNER_CATALOG_ROUTES } from './subscriptions/partner-catalog.ts';
 import { ACCOUNT_ROUTES } from './workspaces/accounts.ts';
 import { WORKSPACE_ROUTES } from './workspaces/workspaces.ts';
@@ -52,17 +54,21 @@ const OBJECTS = {
 };
 type Kind = keyof typeof OBJECTS;
 
+function createStores(objects: Readonly<Record<Kind, readonly ReturnType<typeof object>[]>>) {
+  return Object.fromEntries(
+    Object.entries(objects).map(([kind, each]) => {
+      const store = createStore(INDEXES[kind as Kind] as never);
+      for (const one of each) store.set(`${one.metadata.namespace}/${one.metadata.name}`, one as never);
+      return [kind, store];
+    }),
+  ) as Record<Kind, ReturnType<typeof createStore<object>>>;
+}
+
 /** Makes a call. Returns its result, the objects that were read from the caches, and the names of live reads. */
 async function make(operation: string, params: object, body: object = {}) {
   let read = 0;
   const live: string[] = [];
-  const stores = Object.fromEntries(
-    Object.entries(OBJECTS).map(([kind, objects]) => {
-      const store = createStore(INDEXES[kind as Kind] as never);
-      for (const each of objects) store.set(`${each.metadata.namespace}/${each.metadata.name}`, each as never);
-      return [kind, store];
-    }),
-  ) as Record<Kind, ReturnType<typeof createStore<object>>>;
+  const stores = createStores(OBJECTS);
   const by = (kind: Kind, index: string, value: string) => {
     const found = stores[kind].byIndex(index, value);
     read += found.length;
@@ -204,4 +210,41 @@ test('the id of a cached object is only derived once', () => {
   };
   const integration = { metadata, spec: {} } as never;
   expect([publicIdOf('Integration', integration), publicIdOf('Integration', integration), read]).toEqual([ADA, ADA, 1]);
+});
+
+test.each<[what: string, covers: (caches: never, integration: never, stream: never) => boolean]>([
+  [
+    'the gate',
+    (caches, integration, stream) => {
+      const question = { tenant: { name: 'shop', workspace: object('shop', {}) }, stream, integration, nowMs: 0 };
+      return gateOfObjects(caches, question as never).subscription === 'blocked_package';
+    },
+  ],
+  [
+    'the Blocks that cover a stream',
+    caches => coveringInCaches({ caches }, { producer: 'shop', name: 'ada' }, 'orders').length === 1,
+  ],
+])('%s can be found without the streams of the packages that contain the stream', (_what, covers) => {
+  let read = 0;
+  const packages = Array.from({ length: MANY }, (_, n) =>
+    object(`pkg-${n}`, {
+      get streams() {
+        read++;
+        return ['orders'];
+      },
+    }),
+  );
+  const subscribed = { ...subscription, status: { publicId: 'sub_1' } };
+  const stream = { ...object('orders', { public: true }), status: { publicId: 'cat_1' } };
+  const objects = {
+    ...OBJECTS,
+    Package: packages,
+    Block: [blockOf('ada', 'pkg-7', 'Package'), blockOf('ada', 'other', 'Package'), blockOf('bob', 'pkg-8', 'Package')],
+    Subscription: [subscribed],
+  };
+  const stores = createStores(objects);
+  const caches = { by: (kind: Kind, index: string, value: string) => stores[kind].byIndex(index, value) };
+  read = 0;
+  expect(covers(caches as never, object('ada', { workspace: 'ada' }) as never, stream as never)).toBe(true);
+  expect(read).toBeLessThan(20);
 });

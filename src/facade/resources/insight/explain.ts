@@ -3,7 +3,10 @@ import { groupKey } from '../../../api/group-key.ts';
 import { publicId } from '../../../core/ids/ids.ts';
 import { type GateFacts, type GateVerdict, judgeGate } from '../../../core/routing/gate-verdict.ts';
 import { HELD, type HeldReason, NOT_ROUTED } from '../../../core/routing/reasons.ts';
+import { mapSteps } from '../../../core/routing/steps.ts';
 import type { GateReading, QueueReading } from '../../../plane/routing-reader.ts';
+import { inSlices } from '../../../time/slices.ts';
+import type { Cached } from '../../caches/cached.ts';
 import { publicIdOf } from '../../caches/indexes.ts';
 import { publicIdField } from '../../contract/fields.ts';
 import { PageQuery, pageOf, paginate } from '../../contract/page.ts';
@@ -159,11 +162,14 @@ const explainRouting = defineRoute({
       fromRedis(facade.routing.readQueue(tenant.publicId, name)),
       shortage(facade, tenant, name),
     ]);
+    const nowMs = facade.wallMs();
+    const ask = (integration: Cached<'Integration'>) =>
+      [integration, gateOfObjects(facade.caches, { tenant, stream, integration, groupKey: key, nowMs })] as const;
+    const asked = await inSlices(mapSteps(page.data, ask));
     const data = await Promise.all(
-      page.data.map(async (integration): Promise<z.output<typeof GateEntry>> => {
+      asked.map(async ([integration, gate]): Promise<z.output<typeof GateEntry>> => {
         const id = publicIdOf('Integration', integration);
-        const question = { tenant, stream, integration, groupKey: key, nowMs: facade.wallMs() };
-        const { subscriptionId = null, ...wanted } = gateOfObjects(facade.caches, question);
+        const { subscriptionId = null, ...wanted } = gate;
         const reading = facade.routing.readGate(tenant.publicId, { ...queue, name }, id, key ?? '');
         const inForce = factsInForce(await fromRedis(reading), queue, key, short);
         return {

@@ -1,5 +1,6 @@
 import { publicId } from '../../../core/ids/ids.ts';
-import { coverage } from '../../../core/routing/coverage.ts';
+import { coveringStream } from '../../../core/routing/coverage.ts';
+import type { Steps } from '../../../time/slices.ts';
 import type { Cached } from '../../caches/cached.ts';
 import type { Caches } from '../../caches/caches.ts';
 import type { OwnedIntegration } from '../../objects/ownership.ts';
@@ -17,30 +18,37 @@ function blocksOf({ by }: Pick<Caches, 'by'>, { producer, name }: Pair): readonl
 }
 
 /**
- * Returns a function that checks whether a Block covers a stream for the integration, according to the caches. The
- * function can be used for all streams of a producer. Only the packages that are blocked for the integration are read.
+ * Returns those of the streams that a Block covers for the integration, according to the caches. Only reads the packages
+ * that are blocked for the integration. Together, they can have a million streams.
  */
-export function isCoveredInCaches(caches: CacheReads, integration: Pair): (stream: string) => boolean {
-  const blocks = blocksOf(caches, integration);
-  const packages = blocks.flatMap(({ spec: { target } }) => {
-    const { kind, name } = target;
-    const found = kind === 'Package' ? caches.get(kind, { namespace: integration.producer, name }) : undefined;
-    return found === undefined ? [] : [{ name, spec: found.spec }];
-  });
-  const covering = coverage({ packages, blocks });
-  return stream => covering(integration.name, stream).length > 0;
+export function* coveredSteps(
+  caches: CacheReads,
+  integration: Pair,
+  streams: ReadonlySet<string>,
+): Steps<ReadonlySet<string>> {
+  const covered = new Set<string>();
+  const cover = (stream: string) => streams.has(stream) && covered.add(stream);
+  for (const { spec } of blocksOf(caches, integration)) {
+    const { kind, name } = spec.target;
+    if (kind === 'CatalogStream') cover(name);
+    else caches.get(kind, { namespace: integration.producer, name })?.spec.streams?.forEach(cover);
+    yield;
+  }
+  return covered;
 }
 
-/** Returns the Blocks that cover a stream for the integration, according to the caches. */
+/**
+ * Returns the Blocks that cover a stream for the integration, according to the caches. Does not read the streams of any
+ * package.
+ */
 export function coveringInCaches(
   { caches }: { readonly caches: Pick<Caches, 'by'> },
   integration: Pair,
   stream: string,
 ): readonly Cached<'Block'>[] {
-  const packages = caches
-    .by('Package', 'stream', `${integration.producer}/${stream}`)
-    .map(({ metadata, spec }) => ({ name: metadata.name, spec }));
-  return coverage({ packages, blocks: blocksOf(caches, integration) })(integration.name, stream);
+  const packages = caches.by('Package', 'stream', `${integration.producer}/${stream}`);
+  const names = new Set(packages.map(({ metadata }) => metadata.name));
+  return coveringStream(blocksOf(caches, integration), stream, names);
 }
 
 /** Returns true if one of these packages contains the stream, according to the API server. */

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { publicId } from '../../../core/ids/ids.ts';
 import type { ListName } from '../../../core/ids/list-cursor.ts';
+import { inSlices } from '../../../time/slices.ts';
 import type { Cached } from '../../caches/cached.ts';
 import type { Caches } from '../../caches/caches.ts';
 import { publicIdField } from '../../contract/fields.ts';
@@ -11,7 +12,7 @@ import { findOwned, unknownObject } from '../../objects/owned-objects.ts';
 import type { OwnedIntegration } from '../../objects/ownership.ts';
 import { assertActive } from '../integrations/active-integration.ts';
 import { listedEntry, pageOfStreams, SCHEMA_FACTS } from '../streams/streams.ts';
-import { isCoveredInCaches } from './live-coverage.ts';
+import { coveredSteps, coveringInCaches } from './live-coverage.ts';
 
 const ListedPartnerEntry = z
   .object({
@@ -68,7 +69,10 @@ const listPartnerCatalog = defineRoute({
     // A producer's entries are never shorter than the same entries of a partner.
     const list: ListName = ['partner catalog', integration.publicId];
     const { data, nextCursor } = await pageOfStreams(list, view.streams, query);
-    return { status: 200, body: { data: data.map(view.entryOf), nextCursor } };
+    const names = new Set(data.map(({ metadata }) => metadata.name));
+    const covered = await inSlices(coveredSteps(facade.caches, integration, names));
+    const entryOf = (stream: Cached<'CatalogStream'>) => view.entryOf(stream, covered.has(stream.metadata.name));
+    return { status: 200, body: { data: data.map(entryOf), nextCursor } };
   },
 });
 
@@ -86,7 +90,8 @@ const getPartnerCatalogEntry = defineRoute({
     const view = await openCatalog(facade, integration);
     const stream = await findOwned(facade.caches, 'CatalogStream', integration.producer, params.catalogEntryPublicId);
     if (!view.isListed(stream)) throw unknownObject('CatalogStream');
-    const body = { ...view.entryOf(stream), payloadSchema: stream.spec.payloadSchema ?? null };
+    const isBlocked = coveringInCaches(facade, integration, stream.metadata.name).length > 0;
+    const body = { ...view.entryOf(stream, isBlocked), payloadSchema: stream.spec.payloadSchema ?? null };
     return { status: 200, body };
   },
 });
@@ -101,13 +106,12 @@ async function openCatalog(facade: Facade, integration: OwnedIntegration) {
   const { producer } = integration;
   await assertActive(facade, integration);
   const subscriptions = new Map(subscriptionsOf(caches, integration).map(each => [each.spec.stream, each]));
-  const isCovered = isCoveredInCaches(caches, integration);
   const isListed = ({ metadata, spec }: Cached<'CatalogStream'>): boolean =>
     metadata.deletionTimestamp === undefined && (spec.public === true || subscriptions.has(metadata.name));
   return {
     isListed,
     streams: caches.list('CatalogStream', producer).filter(isListed),
-    entryOf: (stream: Cached<'CatalogStream'>): z.output<typeof ListedPartnerEntry> => {
+    entryOf: (stream: Cached<'CatalogStream'>, blocked: boolean): z.output<typeof ListedPartnerEntry> => {
       // List the fields, so that a field added for the producer is not shown to partners.
       const entry = listedEntry(stream);
       const own = subscriptions.get(stream.metadata.name)?.metadata;
@@ -122,7 +126,7 @@ async function openCatalog(facade: Facade, integration: OwnedIntegration) {
         payloadSchemaSha256: entry.payloadSchemaSha256,
         subscribed: own !== undefined,
         subscriptionPublicId: own === undefined ? null : publicId('Subscription', own.namespace ?? '', own.name),
-        blocked: isCovered(stream.metadata.name),
+        blocked,
       };
     },
   };
