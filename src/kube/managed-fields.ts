@@ -1,3 +1,5 @@
+import { isDeepStrictEqual } from 'node:util';
+
 /**
  * A set of fields as used by server-side apply. A key is either `f:` followed by the name of a field, or `k:` followed
  * by the key of a list item. Values hold the fields below.
@@ -9,6 +11,8 @@ export interface FieldSet {
 /** An entry in `metadata.managedFields`. An entry contains the fields of a single manager. */
 export interface ManagedFields {
   readonly manager?: string;
+  /** How the manager writes these fields. A manager has a separate entry for each operation. */
+  readonly operation?: 'Apply' | 'Update';
   readonly subresource?: string;
   /** The last time at which the manager changed one of its fields, in RFC 3339 format. */
   readonly time?: string;
@@ -72,4 +76,36 @@ function pick(value: Readonly<Record<string, unknown>>, fields: FieldSet): unkno
       return child === undefined ? [] : [[entry.slice(2), pick(child as Readonly<Record<string, unknown>>, part)]];
     }),
   );
+}
+
+/**
+ * Returns true if applying this spec again would not change anything: the manager has applied the same fields, and all
+ * of them still have these values. Returns false for lists whose items can have several managers, because the owners of
+ * each item are not compared.
+ */
+export function isApplied(object: Managed & { readonly spec: object }, manager: string, spec: object): boolean {
+  const applied = managedFieldsOf(object).filter(entry => entry.manager === manager && entry.operation === 'Apply');
+  const [{ fieldsV1 = {} } = {}] = applied;
+  const fields = fieldsV1['f:spec'];
+  const isOnlySpec = applied.length === 1 && Object.keys(fieldsV1).length === 1;
+  return isOnlySpec && fields !== undefined && hasFields(fields, spec, object.spec);
+}
+
+/** Returns true if the wanted value consists of exactly these fields, and all of them have the same values. */
+function hasFields(fields: FieldSet, wanted: unknown, present: unknown): boolean {
+  const entries = Object.entries(fields).filter(([entry]) => entry !== '.');
+  if (entries.length === 0) return isDeepStrictEqual(wanted, present);
+  if (!isStructure(wanted) || !isStructure(present)) return false;
+  const names = Object.keys(wanted).filter(name => wanted[name] !== undefined);
+  return (
+    names.length === entries.length &&
+    entries.every(([entry, below]) => {
+      const name = entry.slice(2);
+      return entry.startsWith('f:') && wanted[name] !== undefined && hasFields(below, wanted[name], present[name]);
+    })
+  );
+}
+
+function isStructure(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -82,10 +82,15 @@ test('a write only changes the object that was read, and if required, its versio
   expect(sent).toEqual([{ uid: 'u' }, { uid: 'u', resourceVersion: '7' }, { resourceVersion: '0' }]);
 });
 
+const entryOf = (manager: string, spec: object) => ({
+  manager,
+  operation: 'Apply',
+  fieldsV1: { 'f:spec': Object.fromEntries(Object.keys(spec).map(field => [`f:${field}`, {}])) },
+});
+
 /** An object that REST has created with these fields. */
 const createdWith = (spec: object, generation = 1) => {
-  const fields = Object.fromEntries(Object.keys(spec).map(field => [`f:${field}`, {}]));
-  const managedFields = [{ manager: 'sluice-facade', fieldsV1: { 'f:spec': fields } }];
+  const managedFields = [entryOf('sluice-facade', spec)];
   return { metadata: { ...before.metadata, generation, managedFields }, spec: { ...spec, defaulted: true } };
 };
 
@@ -116,6 +121,41 @@ test('a write whose fields another manager keeps is refused', async () => {
   const wanted = { manager: 'sluice-facade', spec: ACTIVATION, concern: ['revoked'] } as const;
   const applied = writer.apply('Activation', before.metadata, { ...wanted, before });
   await expect(applied).rejects.toMatchObject({ code: 'field_managed' });
+});
+
+test.each([
+  ['that REST has applied', ACTIVATION, [entryOf('sluice-facade', ACTIVATION)], 0],
+  [
+    'that both REST and another manager have applied',
+    ACTIVATION,
+    [entryOf('argocd', ACTIVATION), entryOf('sluice-facade', ACTIVATION)],
+    0,
+  ],
+  ['that only another manager has applied', ACTIVATION, [entryOf('argocd', ACTIVATION)], 1],
+  [
+    'that REST has applied with an additional field',
+    ACTIVATION,
+    [entryOf('sluice-facade', { ...ACTIVATION, revoked: true })],
+    1,
+  ],
+  ['of which REST has only applied a part', ACTIVATION, [entryOf('sluice-facade', { groupKey: 'a' })], 1],
+  ['with another value', { ...ACTIVATION, groupKey: 'b' }, [entryOf('sluice-facade', ACTIVATION)], 1],
+  ['read from the cache, i.e. without managed fields', ACTIVATION, undefined, 1],
+])('an object %s is applied again or not', async (_what, spec, managedFields, writes) => {
+  const { writer, sent } = writerWith({ apply: async () => before });
+  const present = { metadata: { ...before.metadata, managedFields }, spec: { ...spec, defaulted: true } } as never;
+  const wanted = { manager: 'sluice-facade', spec: ACTIVATION, concern: ['groupKey'], before: present } as const;
+  expect(await writer.apply('Activation', before.metadata, wanted)).toBe(writes === 0 ? present : before);
+  expect(sent).toHaveLength(writes);
+});
+
+test('an object that was applied and is being deleted is created again', async () => {
+  const { metadata, spec } = createdWith(ACTIVATION);
+  const leaving = { metadata: { ...metadata, deletionTimestamp: 'x' }, spec } as unknown as Cached<'Activation'>;
+  const { writer, sent } = writerWith({ apply: async () => before });
+  const wanted = { manager: 'sluice-facade', spec: ACTIVATION, concern: ['groupKey'], before: leaving } as const;
+  await writer.apply('Activation', before.metadata, wanted);
+  expect(sent).toEqual([{ resourceVersion: '0' }]);
 });
 
 test('a deletion only concerns the object that was read, and waits until it no longer exists', async () => {

@@ -5,7 +5,7 @@ import { COUNTED, type CountedLimit, isInUse } from '../../core/limits/counted-l
 import { Refusal } from '../../http/refusal.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { isKubeError } from '../../kube/kube-error.ts';
-import { ownedPart } from '../../kube/managed-fields.ts';
+import { isApplied, ownedPart } from '../../kube/managed-fields.ts';
 import type { ObjectName } from '../../kube/object.ts';
 import { resourceOf } from '../../kube/resource.ts';
 import { type Clock, sleep } from '../../time/clock.ts';
@@ -41,8 +41,8 @@ export interface Wanted<K extends KindName> {
 export interface ResourceWriter {
   /**
    * Writes the object using server-side apply and returns its current version. We never force, so other managers'
-   * fields won't be overwritten. Without any changes, this is a no-op. If the object is being deleted, waits for up to
-   * 5 s before creating a new one.
+   * fields won't be overwritten. If the object that was read already is the result, nothing is sent to the API server.
+   * If the object is being deleted, waits for up to 5 s before creating a new one.
    *
    * @throws Refusal 409 `field_managed`, `changed_meanwhile`, `being_deleted`, `refused_by_policy`, `limit_reached`,
    *   422, 503
@@ -127,7 +127,11 @@ export function createResourceWriter({ client, caches, limits, clock }: WriterPa
         await waitUntilGone(kind, name, before.metadata.uid, new Refusal('being_deleted'));
         present = undefined;
       }
-      if (present !== undefined) assertNotHeld(present, wanted);
+      if (present !== undefined) {
+        assertNotHeld(present, wanted);
+        // Applying it again would take the API server several times as long as reading it.
+        if (isApplied(present, manager, spec)) return present;
+      }
       const write = () => applyOnce(kind, name, { ...wanted, before: present });
       if (present === undefined) await assertFree(caches, kind, name);
       const applied = await (usesMore(kind, present, spec) ? limits.create(kind, name, spec, write) : write());
