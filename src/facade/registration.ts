@@ -138,6 +138,7 @@ async function perform(
       clock: facade.clock,
       waiting,
       caller: callerKey(identity),
+      account: accountOf(inside),
       signal,
       closing,
       spend: spendMore,
@@ -266,7 +267,7 @@ export function registerRoutes(
               rateLimit.chargeMore(request, reply, account, more),
             async takeTurn(account: string | undefined) {
               const [identity, closes] = [identityOf(request), route.closes === true];
-              const turn = await turns.take({ account, identity, closes, signal: gone.signal });
+              const turn = await turns.take({ account, identity, closes, signal: gone.signal, response: reply.raw });
               leave = turn.leave;
               return turn.hasWaited;
             },

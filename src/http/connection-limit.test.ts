@@ -3,7 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { expect, test } from 'vitest';
 import { createConnectionAddress } from './client-address.ts';
-import { createConnectionLimit, markRefused } from './connection-limit.ts';
+import { createConnectionLimit, markReplaceable } from './connection-limit.ts';
 
 const PROXY = '10.0.0.1';
 
@@ -115,7 +115,7 @@ test('a connection whose request will be refused is closed for a new one', () =>
   const open = connectTo(limit);
   const [processed, waiting] = [open('192.0.2.1'), open('192.0.2.1')];
   processed.request();
-  markRefused(waiting.request().response);
+  markReplaceable(waiting.request().response);
   // This request starts after the one that is refused.
   waiting.request();
   const others = [open('192.0.2.2'), open('192.0.2.2')];

@@ -19,15 +19,15 @@ export interface ConnectionCount {
   readonly open: () => number;
 }
 
-/** Responses with a refusal that waits, e.g. for the rate of a client. */
-const refused = new WeakSet<ServerResponse>();
+/** Responses whose connections can be closed. */
+const replaceable = new WeakSet<ServerResponse>();
 
 /**
- * Marks a request that will be refused later. Until then, its connection can be closed to make room for a new one, in
- * the same way as connections that wait for their client.
+ * Marks a request that does not need its connection, for example because it will be refused later. Until the response,
+ * the connection can be closed to make room for a new one, in the same way as connections that wait for their client.
  */
-export function markRefused(response: ServerResponse): void {
-  refused.add(response);
+export function markReplaceable(response: ServerResponse): void {
+  replaceable.add(response);
 }
 
 /** An open connection. */
@@ -113,11 +113,11 @@ export function createConnectionLimit(options: {
   };
 }
 
-/** Returns true if a request has arrived, and the client waits for us to respond with anything but a refusal. */
+/** Returns true if a request has arrived, and the client waits for a response that needs the connection. */
 function isProcessed({ responses }: Place): boolean {
   let isAwaited = false;
   for (const response of responses) {
-    if (refused.has(response)) return false;
+    if (replaceable.has(response)) return false;
     isAwaited ||= response.req.complete && !response.writableEnded;
   }
   return isAwaited;

@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http';
-import { markRefused } from '../../http/connection-limit.ts';
+import { markReplaceable } from '../../http/connection-limit.ts';
 import { type Clock, systemClock } from '../../time/clock.ts';
 import { createFairTurns } from '../../time/fair-turns.ts';
 
@@ -40,7 +40,7 @@ export function createPacedRefusals({
   });
   return (client, response, refuse) => {
     if (waiting >= MOST_REFUSED) return void response.req.socket.destroy();
-    markRefused(response);
+    markReplaceable(response);
     void turns.take(client, { isPatient: true }).then(leave => {
       if (!response.closed) refuse();
       else if (typeof leave === 'function') leave();

@@ -1,7 +1,11 @@
+import { EventEmitter } from 'node:events';
+import type { ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { problemOf, type StartedFacade, useFacadeServers } from '../../../test/support/facade/facade-server.ts';
 import { exchange, type RawAnswer } from '../../../test/support/facade/raw-exchange.ts';
+import { createConnectionLimit } from '../../http/connection-limit.ts';
 import { Refusal } from '../../http/refusal.ts';
 import type { Identity } from '../auth/identity.ts';
 import { createTurns, MOST_CALLS_WAITING } from './turns.ts';
@@ -105,9 +109,39 @@ test('a client that disconnects only cancels calls that do not close anything', 
   const refused: string[] = [];
   const turns = createTurns({ onWaiting: () => {}, onRefused: limit => void refused.push(limit) });
   const identity = { issuer: 'https://issuer.example', subject: 'ada' } as Identity;
-  const call = { account: 'shop', identity, signal: AbortSignal.abort() };
+  const response = {} as ServerResponse;
+  const call = { account: 'shop', identity, signal: AbortSignal.abort(), response };
   const closing = Array.from({ length: 20 }, () => turns.take({ ...call, closes: true }));
   expect(await Promise.all(closing)).toHaveLength(20);
   await expect(turns.take({ ...call, closes: false })).rejects.toThrow(Refusal);
   expect(refused).toEqual([]);
+});
+
+test('waiting calls that close something do not use up the connections, and are all performed', async () => {
+  const turns = createTurns({ onWaiting: () => {}, onRefused: () => {} });
+  const CROWD = 10;
+  const limit = createConnectionLimit({ perAddress: 1, total: MOST_CALLS_WAITING + 1 + CROWD });
+  let closed = 0;
+  const connect = () => Object.assign(new EventEmitter(), { destroy: () => void closed++ }) as unknown as Socket;
+  const identity = { issuer: 'https://issuer.example', subject: 'ada' } as Identity;
+  const call = { account: 'shop', identity, closes: true, signal: new AbortController().signal };
+  // One of these calls starts at once.
+  const calls = Array.from({ length: MOST_CALLS_WAITING + 1 + CROWD }, () => {
+    const socket = connect();
+    const req = { socket, complete: true };
+    const response = Object.assign(new EventEmitter(), { req, writableEnded: false }) as unknown as ServerResponse;
+    expect(limit.accept(socket)).toBe(true);
+    limit.serve(response);
+    return turns.take({ ...call, response });
+  });
+  const others = Array.from({ length: CROWD + 1 }, () => {
+    const socket = connect();
+    const isAccepted = limit.accept(socket);
+    const req = { socket, complete: true };
+    if (isAccepted) limit.serve(Object.assign(new EventEmitter(), { req, writableEnded: false }) as never);
+    return isAccepted;
+  });
+  expect(others).toEqual([...Array.from({ length: CROWD }, () => true), false]);
+  expect(closed).toBe(CROWD);
+  for (const each of calls) (await each).leave();
 });

@@ -1,6 +1,9 @@
+import type { ServerResponse } from 'node:http';
+import { markReplaceable } from '../../http/connection-limit.ts';
 import { Refusal } from '../../http/refusal.ts';
 import { systemClock } from '../../time/clock.ts';
 import { createFairTurns, type Leave } from '../../time/fair-turns.ts';
+import { createOccupancy } from '../../time/occupancy.ts';
 import { callerKey, type Identity } from '../auth/identity.ts';
 import type { CallLimit } from './rate-limit.ts';
 
@@ -19,11 +22,13 @@ interface Starting {
   readonly account: string | undefined;
   readonly identity: Identity;
   /**
-   * True if the call only closes something. Other calls don't delay such calls. They are never refused. They are
-   * performed even if the client disconnects while they are waiting.
+   * True if the call only closes something. Other calls don't delay such calls, which are never refused, and which are
+   * performed even if the client disconnects while they are waiting. If too many of an account are waiting, the
+   * connections of the others can be closed to make room for new ones. Otherwise, they could use all connections.
    */
   readonly closes: boolean;
   readonly signal: AbortSignal;
+  readonly response: ServerResponse;
 }
 
 /** The turn of a call. */
@@ -64,14 +69,30 @@ export function createTurns({
     onWaiting,
   });
 
+  const closing = createOccupancy(MOST_CALLS_WAITING);
+
+  async function takeToClose(owner: string, response: ServerResponse, onWait: () => void) {
+    let isCounted = false;
+    const leave = await turns.take(owner, {
+      isPatient: true,
+      onWait() {
+        onWait();
+        isCounted = closing.enter(owner);
+        if (!isCounted) markReplaceable(response);
+      },
+    });
+    if (isCounted) closing.leave(owner);
+    return leave;
+  }
+
   return {
-    async take({ account, identity, closes, signal }) {
+    async take({ account, identity, closes, signal, response }) {
       const owner = `${closes ? 'closing' : 'any'} ${account ?? callerKey(identity)}`;
       let hasWaited = false;
       const onWait = () => {
         hasWaited = true;
       };
-      const leave = await turns.take(owner, closes ? { isPatient: true, onWait } : { signal, onWait });
+      const leave = await (closes ? takeToClose(owner, response, onWait) : turns.take(owner, { signal, onWait }));
       if (typeof leave === 'function') return { leave, hasWaited };
       if (leave === 'aborted') throw new Refusal('rate_limited', 'The client has closed the connection.');
       onRefused('turn');

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { createManualClock } from '../../../test/support/manual-clock.ts';
 import { Refusal } from '../../http/refusal.ts';
-import { createWaiter, createWaitingCalls, MOST_WAITING } from './waiting-calls.ts';
+import { createWaiter, createWaitingCalls, MOST_WAITING, MOST_WAITING_OF_ACCOUNT } from './waiting-calls.ts';
 
 const refusalOf = async (call: Promise<unknown>) => {
   const refusal = await call.catch((error: unknown) => error);
@@ -10,34 +10,55 @@ const refusalOf = async (call: Promise<unknown>) => {
   return { code, ...facts };
 };
 
-function fill(calls: ReturnType<typeof createWaitingCalls>, caller: string, count: number) {
+const ADA = { caller: 'ada', account: 'shop' };
+
+function fill(calls: ReturnType<typeof createWaitingCalls>, count: number) {
   const events = Promise.withResolvers<string>();
-  const waiting = Array.from({ length: count }, () => calls.run(caller, () => events.promise));
+  const waiting = Array.from({ length: count }, () => calls.run(ADA, () => events.promise));
   return { events, waiting };
 }
 
 test('a call beyond the limit is refused without waiting, and the response contains the limit and its usage', async () => {
   const calls = createWaitingCalls();
-  const { events, waiting } = fill(calls, 'ada', MOST_WAITING);
+  const { events, waiting } = fill(calls, MOST_WAITING);
   const ran: string[] = [];
-  const refused = await refusalOf(calls.run('ada', async () => ran.push('ada')));
+  const refused = await refusalOf(calls.run(ADA, async () => ran.push('ada')));
   expect(refused).toMatchObject({ code: 'rate_limited', headers: { 'retry-after': '1' } });
   expect(refused.detail).toContain('You have 16 calls that wait for events, which is the limit.');
   expect(ran).toEqual([]);
-  expect(await calls.run('eve', async () => 'others are not affected')).toBe('others are not affected');
+  expect(await calls.run({ ...ADA, caller: 'eve' }, async () => 'others are not affected')).toBe(
+    'others are not affected',
+  );
   events.resolve('event');
   expect(await Promise.all(waiting)).toEqual(Array.from({ length: MOST_WAITING }, () => 'event'));
+});
+
+test('the callers of an account have a common limit, and other accounts are not affected', async () => {
+  const calls = createWaitingCalls();
+  const events = Promise.withResolvers<string>();
+  const wait = (caller: number, account: string | undefined = 'shop') =>
+    calls.run({ caller: `caller ${caller % 64}`, account }, () => events.promise);
+  const waiting = Array.from({ length: MOST_WAITING_OF_ACCOUNT }, (_, n) => wait(n));
+  const refused = await refusalOf(wait(1));
+  expect(refused).toMatchObject({ code: 'rate_limited', headers: { 'retry-after': '1' } });
+  expect(refused.detail).toContain('Your account has 512 calls that wait for events, and the limit is 512.');
+  // A refused call does not keep the place of its caller.
+  const others = Array.from({ length: MOST_WAITING - 8 }, () => wait(1, 'other'));
+  expect((await refusalOf(wait(1, 'other'))).detail).toContain('You have 16 calls');
+  events.resolve('event');
+  expect(new Set(await Promise.all([...waiting, ...others]))).toEqual(new Set(['event']));
+  expect(await wait(1)).toBe('event');
 });
 
 test.each(['resolve', 'reject'] as const)('calls that %s release their places', async settle => {
   const calls = createWaitingCalls(2);
   for (let rounds = 0; rounds < 3; rounds++) {
-    const { events, waiting } = fill(calls, 'ada', 2);
-    expect((await refusalOf(calls.run('ada', async () => 'ran'))).code).toBe('rate_limited');
+    const { events, waiting } = fill(calls, 2);
+    expect((await refusalOf(calls.run(ADA, async () => 'ran'))).code).toBe('rate_limited');
     events[settle]('end');
     await Promise.allSettled(waiting);
   }
-  expect(await calls.run('ada', async () => 'ran')).toBe('ran');
+  expect(await calls.run(ADA, async () => 'ran')).toBe('ran');
 });
 
 test('a wait that throws before it waits releases its place', async () => {
@@ -45,8 +66,8 @@ test('a wait that throws before it waits releases its place', async () => {
   const failing = () => {
     throw new Error('failed');
   };
-  await expect(calls.run('ada', failing)).rejects.toThrow('failed');
-  expect(await calls.run('ada', async () => 'ran')).toBe('ran');
+  await expect(calls.run(ADA, failing)).rejects.toThrow('failed');
+  expect(await calls.run(ADA, async () => 'ran')).toBe('ran');
 });
 
 test('each additional read of a waiting call costs a point, and is omitted without a point', async () => {
@@ -64,7 +85,7 @@ test('each additional read of a waiting call costs a point, and is omitted witho
   const waitFor = createWaiter({
     clock,
     waiting,
-    caller: 'ada',
+    ...ADA,
     signal,
     closing: signal,
     spend,
@@ -95,7 +116,7 @@ test('a call that does not wait is not limited, and a stopping server ends waits
   const waitFor = createWaiter({
     clock,
     waiting: calls,
-    caller: 'ada',
+    ...ADA,
     signal: new AbortController().signal,
     closing: closing.signal,
     spend: () => true,
@@ -124,7 +145,7 @@ test('a waiting call whose caller has lost access is refused before it reads aga
   const waitFor = createWaiter({
     clock,
     waiting: createWaitingCalls(),
-    caller: 'ada',
+    ...ADA,
     signal,
     closing: signal,
     spend: () => true,

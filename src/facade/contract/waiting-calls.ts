@@ -6,6 +6,11 @@ import type { Call } from './route.ts';
 
 /** The maximum number of concurrent calls of a caller that are waiting for events, on one replica. */
 export const MOST_WAITING = 16;
+/**
+ * The maximum for all callers of an account. Each of these calls uses one of the replica's connections, so this is a
+ * small part of them.
+ */
+export const MOST_WAITING_OF_ACCOUNT = 512;
 
 /** The number of seconds after which a rejected call can be repeated. */
 const RETRY_AFTER_SECONDS = 1;
@@ -13,29 +18,51 @@ const RETRY_AFTER_SECONDS = 1;
 /** The points for each additional read of a waiting call. */
 const LOOK_POINTS = 1;
 
-/** WaitingCalls limits the number of concurrent waiting calls of each caller. */
-export interface WaitingCalls {
-  /**
-   * Runs `wait` as a waiting call of the caller, until it settles.
-   *
-   * @throws Refusal 429 `rate_limited` without running `wait`, if the caller already has `most` waiting calls
-   */
-  readonly run: <T>(caller: string, wait: () => Promise<T>) => Promise<T>;
+/** The owner of a waiting call. */
+interface Waiting {
+  readonly caller: string;
+  /** The account of the requested object, if there is one. */
+  readonly account: string | undefined;
 }
 
-/** Creates the limit. `most` defaults to 16. */
-export function createWaitingCalls(most = MOST_WAITING): WaitingCalls {
-  const waiting = createOccupancy(most);
+/** WaitingCalls limits the number of concurrent waiting calls of each caller and of each account. */
+export interface WaitingCalls {
+  /**
+   * Runs `wait` as a waiting call, until it settles.
+   *
+   * @throws Refusal 429 `rate_limited` without running `wait`, if the caller or the account already has too many
+   *   waiting calls
+   */
+  readonly run: <T>(call: Waiting, wait: () => Promise<T>) => Promise<T>;
+}
+
+function refusal(whose: string, most: number): Refusal {
+  const detail = `${whose} ${most} calls that wait for events, and the limit is ${most}. Wait until one of these calls has been answered or send the call without a waiting time.`;
+  return new Refusal('rate_limited', { detail, headers: { 'retry-after': `${RETRY_AFTER_SECONDS}` } });
+}
+
+/** Creates the limits. They default to 16 for each caller, and to 512 for each account. */
+export function createWaitingCalls(most = MOST_WAITING, mostOfAccount = MOST_WAITING_OF_ACCOUNT): WaitingCalls {
+  const ofCallers = createOccupancy(most);
+  const ofAccounts = createOccupancy(mostOfAccount);
+
+  async function runOf<T>(account: string | undefined, wait: () => Promise<T>): Promise<T> {
+    if (account === undefined) return wait();
+    if (!ofAccounts.enter(account)) throw refusal('Your account has', mostOfAccount);
+    try {
+      return await wait();
+    } finally {
+      ofAccounts.leave(account);
+    }
+  }
+
   return {
-    async run(caller, wait) {
-      if (!waiting.enter(caller)) {
-        const detail = `You have ${most} calls that wait for events, which is the limit. Wait until one of these calls has been answered or send the call without a waiting time.`;
-        throw new Refusal('rate_limited', { detail, headers: { 'retry-after': `${RETRY_AFTER_SECONDS}` } });
-      }
+    async run({ caller, account }, wait) {
+      if (!ofCallers.enter(caller)) throw refusal('You have', most);
       try {
-        return await wait();
+        return await runOf(account, wait);
       } finally {
-        waiting.leave(caller);
+        ofCallers.leave(caller);
       }
     },
   };
@@ -49,6 +76,7 @@ export function createWaiter(options: {
   readonly clock: Clock;
   readonly waiting: WaitingCalls;
   readonly caller: string;
+  readonly account: string | undefined;
   readonly signal: AbortSignal;
   /** Ends all waits, because the server stops. The calls return the last result. */
   readonly closing: AbortSignal;
@@ -58,7 +86,7 @@ export function createWaiter(options: {
   /** Called before each additional read. @throws Refusal if the caller has lost access in the meantime */
   readonly checkAccess: () => Promise<unknown>;
 }): Call<'caller', string, unknown, unknown>['waitFor'] {
-  const { clock, waiting, caller, closing, spend, onWait, checkAccess } = options;
+  const { clock, waiting, caller, account, closing, spend, onWait, checkAccess } = options;
   const mayLook = () => spend(LOOK_POINTS);
   return (waitSeconds, ask, isEnough) => {
     let hasAsked = false;
@@ -70,6 +98,6 @@ export function createWaiter(options: {
     const poll = (signal: AbortSignal) =>
       longPoll({ clock, signal, waitMs: waitSeconds * 1_000, mayLook, onWait }, look, isEnough);
     if (waitSeconds === 0) return poll(options.signal);
-    return waiting.run(caller, () => poll(AbortSignal.any([options.signal, closing])));
+    return waiting.run({ caller, account }, () => poll(AbortSignal.any([options.signal, closing])));
   };
 }
