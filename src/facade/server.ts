@@ -11,6 +11,7 @@ import { createConnectionLimit } from '../http/connection-limit.ts';
 import { answerPlainly, sendProblem } from '../http/problem-answers.ts';
 import { Refusal, type RefusalFacts } from '../http/refusal.ts';
 import { createHttpServer, type HttpLimits, type HttpServer } from '../http/server.ts';
+import { limitUnread } from '../http/unread-responses.ts';
 import type { Tracing } from '../telemetry/tracing.ts';
 import type { Certificate } from '../tls/served-certificate.ts';
 import type { AuditTrail } from './audit/audit-trail.ts';
@@ -31,6 +32,7 @@ import { registerReference } from './reference.ts';
 import { registerRoutes, wellFormed } from './registration.ts';
 import { ROUTES } from './routes.ts';
 import { createRunningCalls, type RunningCalls } from './running-calls.ts';
+import { factsOfNoRoute, PLAIN_PATH } from './unrouted.ts';
 
 /** Limits for the facade's HTTP server. */
 export interface FacadeLimits extends HttpLimits {
@@ -47,6 +49,8 @@ export interface FacadeLimits extends HttpLimits {
   readonly addressConnections: number;
   /** The maximum number of connections on this replica. */
   readonly connections: number;
+  /** The maximum size of the responses that wait until their clients read them, in bytes. */
+  readonly unreadBytes: number;
   /** Mean event loop delay in milliseconds above which calls are rejected with 503. */
   readonly eventLoopDelayMs: number;
   /** The time in milliseconds that the mean is calculated over, so that a single pause does not reject calls. */
@@ -66,25 +70,16 @@ const FACADE_LIMITS: FacadeLimits = {
   addressCalls: 256,
   addressConnections: 512,
   connections: 8_192,
+  unreadBytes: 67_108_864,
   eventLoopDelayMs: 1_000,
   eventLoopSampleMs: 5_000,
 };
 
 export type FacadeServer = Pick<HttpServer, 'useCertificate' | 'listen' | 'drain' | 'close'>;
 
-/** Matches paths made up only of characters used by routes. */
-const PLAIN_PATH = /^\/[A-Za-z0-9/_.~:@-]*$/;
-
 /** The maximum length of a path and its query. The paths of all routes are shorter. Reading a path takes CPU time. */
 const LONGEST_TARGET = 8_192;
 const TOO_LONG = { detail: `The path and the query have more than ${LONGEST_TARGET.toLocaleString('en')} characters.` };
-
-/** Response for browsers visiting the root path. Links follow RFC 8631. */
-const ROOT = {
-  detail:
-    'This path does not have any content. Open /docs in a browser or read /openapi.json. All calls are under /waas.',
-  headers: { link: '</docs>; rel="service-doc", </openapi.json>; rel="service-desc"' },
-};
 
 /** Creates the HTTP server. All `/waas` routes require authentication, `/openapi.json` and `/docs` don't. */
 export function createFacadeServer(options: {
@@ -108,6 +103,7 @@ export function createFacadeServer(options: {
   const { facade, metrics, audit, tracing, addressOf, servesReference = true } = options;
   const limits = { ...FACADE_LIMITS, ...options.limits };
   const rates = { limits: pointLimits(facade, limits), onRefused: metrics.limited };
+  const onClosed = logClosed(facade, limits);
   const server = createHttpServer({
     limits,
     tracing,
@@ -119,7 +115,7 @@ export function createFacadeServer(options: {
       // Event ids have up to 256 characters, each of which can require three characters in a path.
       routerOptions: { maxParamLength: 768 },
     },
-    connections: limitConnections(options, limits),
+    connections: limitConnections(options, limits, onClosed),
     pathPattern: PLAIN_PATH,
     factsOfNoRoute: path => factsOfNoRoute(path, servesReference),
     sendProblem,
@@ -130,6 +126,8 @@ export function createFacadeServer(options: {
   observe(server, metrics);
   receiveInTurns(server, { ...rates, addressOf, metrics });
   acceptJson(app);
+  const clientOf = (request: FastifyRequest) => readerOf(request, addressOf);
+  limitUnread(app, { mostBytes: limits.unreadBytes, clientOf, onClosed: () => onClosed('unread') });
 
   async function registerShared(): Promise<void> {
     // Has no effect over http (RFC 6797, 8.1), so don't set it. A TLS proxy in front can set another policy.
@@ -172,12 +170,22 @@ async function closeAfter(server: HttpServer, calls: RunningCalls, { drainTimeou
   await Promise.race([calls.ended(), late]);
 }
 
+function logClosed({ log }: Pick<Facade, 'log'>, { addressConnections, connections, unreadBytes }: FacadeLimits) {
+  return createClosedLog({ log, most: { address: addressConnections, total: connections, unread: unreadBytes } });
+}
+
 function limitConnections(
-  { facade: { log }, connectionOf }: { facade: Pick<Facade, 'log'>; connectionOf?: ConnectionAddress | undefined },
+  { connectionOf }: { connectionOf?: ConnectionAddress | undefined },
   { addressConnections: perAddress, connections: total }: FacadeLimits,
+  onClosed: ReturnType<typeof logClosed>,
 ) {
-  const onClosed = createClosedLog({ log, most: { address: perAddress, total } });
   return createConnectionLimit({ connectionOf, perAddress, total, onClosed });
+}
+
+/** Returns whose response is sent: the caller's. Without a valid token, the client's. */
+function readerOf(request: FastifyRequest, addressOf: ClientAddress | undefined): unknown {
+  const identity = findIdentity(request);
+  return identity === undefined ? addressOf?.(request.raw) : callerKey(identity);
 }
 
 function pointLimits(facade: Facade, limits: FacadeLimits): PointLimits {
@@ -284,16 +292,4 @@ function observe({ app }: HttpServer, metrics: FacadeMetrics): void {
     const route = url === undefined ? 'none' : `${method} ${url}`;
     metrics.answered(route, reply.statusCode, reply.elapsedTime / 1_000);
   });
-}
-
-/** Returns a hint for a path without a route, if one is available. */
-function factsOfNoRoute(path: string, servesReference: boolean): RefusalFacts {
-  if (path === '/' && servesReference) return ROOT;
-  if (/^\/events(\/|$)/.test(path)) {
-    return {
-      detail:
-        'This address belongs to the REST API (the facade). Send events to the address of ingress, with the same path. If you do not know this address, ask the operator.',
-    };
-  }
-  return path.endsWith('/') ? { detail: 'Remove the slash at the end of the path.' } : {};
 }

@@ -12,3 +12,13 @@ test('the document is created for the first request, and only once', async () =>
   expect(answers.map(answer => answer.json())).toEqual([1, 1].map(created => ({ openapi: '3.1.0', created })));
   await app.close();
 });
+
+test('all responses share the bytes of the document, which can be slow to read', async () => {
+  const app = fastify();
+  const payloads = new Set<unknown>();
+  app.addHook('onSend', async (_request, _reply, payload) => void payloads.add(payload));
+  serveOpenApi(app, () => ({ openapi: '3.1.0' }));
+  for (let count = 0; count < 2; count++) expect((await app.inject('/openapi.json')).statusCode).toBe(200);
+  expect([...payloads].map(payload => Buffer.isBuffer(payload))).toEqual([true]);
+  await app.close();
+});

@@ -8,17 +8,18 @@ import { entityTagOf, matchesWeakly } from './entity-tag.ts';
  * @param read returns the document, and is only called for the first request
  */
 export function serveOpenApi(app: FastifyInstance, read: () => object): void {
-  let served: { readonly text: string; readonly etag: string } | undefined;
+  let served: { readonly bytes: Buffer; readonly etag: string } | undefined;
   app.get('/openapi.json', async (request, reply) => {
-    const { text, etag } = (served ??= print(read()));
+    const { bytes, etag } = (served ??= print(read()));
     reply.header('etag', etag).header('cache-control', 'no-cache');
     const known = request.headers['if-none-match'];
     if (known !== undefined && matchesWeakly(known, etag)) return reply.code(304).send();
-    return reply.type('application/json; charset=utf-8').send(text);
+    return reply.type('application/json; charset=utf-8').send(bytes);
   });
 }
 
+/** Returns the document as bytes because a text would be encoded again for each response, and kept until it is read. */
 function print(document: object) {
   const text = JSON.stringify(document);
-  return { text, etag: entityTagOf(text) };
+  return { bytes: Buffer.from(text), etag: entityTagOf(text) };
 }

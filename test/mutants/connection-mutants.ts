@@ -109,7 +109,7 @@ export const CONNECTION_MUTANTS: readonly Mutant[] = [
   ...mutantsOf(`${FACADE}contract/pipelines.ts`, [
     [
       'any number of requests of a connection can wait',
-      'if (count >= MOST_PIPELINED) return void socket.destroy();',
+      'waiting.requests > MOST_PIPELINED || ',
       '',
       `${FACADE}contract/pipelines.test.ts`,
     ],
@@ -121,14 +121,26 @@ export const CONNECTION_MUTANTS: readonly Mutant[] = [
     ],
     [
       'requests that have started still count as waiting',
-      '(waiting.get(socket) ?? 1) - 1',
-      'waiting.get(socket) ?? 1',
+      'waiting.requests--;',
+      '',
       `${FACADE}contract/pipelines.test.ts`,
     ],
     [
       'a connection is closed one request too early',
-      'count >= MOST_PIPELINED',
-      'count + 1 >= MOST_PIPELINED',
+      'waiting.requests > MOST_PIPELINED',
+      'waiting.requests >= MOST_PIPELINED',
+      `${FACADE}contract/pipelines.test.ts`,
+    ],
+    [
+      'the headers of waiting requests can have any size',
+      ' || waiting.characters > MOST_PIPELINED_CHARACTERS',
+      '',
+      `${FACADE}contract/pipelines.test.ts`,
+    ],
+    [
+      'the headers of requests that have started still count',
+      'waiting.characters -= characters;',
+      '',
       `${FACADE}contract/pipelines.test.ts`,
     ],
   ]),

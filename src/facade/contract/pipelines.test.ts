@@ -1,7 +1,7 @@
 import { createServer, type ServerResponse } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { createPipelines, MOST_PIPELINED } from './pipelines.ts';
+import { createPipelines, MOST_PIPELINED, MOST_PIPELINED_CHARACTERS } from './pipelines.ts';
 
 const requests = (from: number, to: number) =>
   Array.from({ length: to - from + 1 }, (_, i) => `GET /${from + i} HTTP/1.1\r\nHost: x\r\n\r\n`).join('');
@@ -80,4 +80,25 @@ test('a connection with too many waiting requests is closed', async () => {
   socket.write(requests(MOST_PIPELINED + 2, MOST_PIPELINED + 2));
   await until(() => closed.length > 0);
   expect(urls()).toEqual(['/1']);
+});
+
+test('a connection whose waiting requests have large headers is closed', async () => {
+  const large = (n: number) =>
+    requests(n, n).replace('x\r\n', `x\r\nA: ${'a'.repeat(MOST_PIPELINED_CHARACTERS / 8)}\r\n`);
+  const sendLarge = (from: number, to: number) => {
+    for (let n = from; n <= to; n++) socket.write(large(n));
+  };
+  // Seven are waiting each time, because those that were started no longer count.
+  sendLarge(1, 8);
+  await until(() => started.length > 0);
+  for (let n = 1; n <= 7; n++) {
+    started[n - 1]?.response.end();
+    await until(() => started.length > n);
+  }
+  sendLarge(9, 15);
+  await new Promise(resolve => setTimeout(resolve, 50));
+  expect(closed).not.toContain('/8');
+  sendLarge(16, 16);
+  await until(() => closed.includes('/8'));
+  expect(urls().at(-1)).toBe('/8');
 });

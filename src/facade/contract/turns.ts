@@ -22,7 +22,7 @@ interface Starting {
   readonly account: string | undefined;
   readonly identity: Identity;
   /**
-   * True if the call only closes something. Other calls don't delay such calls, which are never refused, and which are
+   * True if the call only closes something. Other calls don't delay such calls. They are never refused. They are
    * performed even if the client disconnects while they are waiting. If too many of an account are waiting, the
    * connections of the others can be closed to make room for new ones. Otherwise, they could use all connections.
    */

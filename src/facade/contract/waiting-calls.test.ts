@@ -41,7 +41,7 @@ test('the callers of an account have a common limit, and other accounts are not 
   const waiting = Array.from({ length: MOST_WAITING_OF_ACCOUNT }, (_, n) => wait(n));
   const refused = await refusalOf(wait(1));
   expect(refused).toMatchObject({ code: 'rate_limited', headers: { 'retry-after': '1' } });
-  expect(refused.detail).toContain('Your account has 512 calls that wait for events, and the limit is 512.');
+  expect(refused.detail).toContain('Your account has 512 calls that wait for events, which is the limit.');
   // A refused call does not keep the place of its caller.
   const others = Array.from({ length: MOST_WAITING - 8 }, () => wait(1, 'other'));
   expect((await refusalOf(wait(1, 'other'))).detail).toContain('You have 16 calls');

@@ -37,7 +37,7 @@ export interface WaitingCalls {
 }
 
 function refusal(whose: string, most: number): Refusal {
-  const detail = `${whose} ${most} calls that wait for events, and the limit is ${most}. Wait until one of these calls has been answered or send the call without a waiting time.`;
+  const detail = `${whose} ${most} calls that wait for events, which is the limit. Wait until one of these calls has been answered or send the call without a waiting time.`;
   return new Refusal('rate_limited', { detail, headers: { 'retry-after': `${RETRY_AFTER_SECONDS}` } });
 }
 

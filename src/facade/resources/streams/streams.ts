@@ -207,7 +207,8 @@ const applyStream = defineRoute({
     const applied = await writer.edit(async () => {
       const before = await caches.live('CatalogStream', object);
       if (before !== undefined && (before.spec.name ?? object.name) !== body.name) {
-        const detail = `The stream ${JSON.stringify(before.spec.name ?? object.name)} already uses the key ${object.name}.`;
+        const name = JSON.stringify(before.spec.name ?? object.name);
+        const detail = `The stream ${name} already uses the key ${object.name}. To change this stream, send ${name} as its name.`;
         throw refuseBecause('stream_name_conflict', detail);
       }
       const { description, payloadSchema } = body;
