@@ -258,7 +258,7 @@ onEachRedis(redis => {
         expect(await find(forged)).toBeUndefined();
         const answer = await send({ 'x-group': 'k', 'x-id': forged });
         expect(answer).toMatchObject({ status: 422, code: 'invalid_context' });
-        expect(answer.errors).toEqual([{ detail: expect.stringContaining('generated for this stream') }]);
+        expect(answer.errors).toEqual([{ detail: expect.stringContaining('ingress generates for this stream') }]);
         expect(await find(forged)).toBeUndefined();
       }
       const elsewhere = eventIdOf({ ...part, gen: 'gen2' }, named);
