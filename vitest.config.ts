@@ -228,7 +228,7 @@ export default defineConfig({
           name: 'chart',
           ...SHARED,
           include: ['test/chart/**/*.test.ts'],
-          globalSetup: ['test/support/setup-kube.ts'],
+          globalSetup: ['test/support/setup-kube.ts', 'test/chart/setup.ts'],
           testTimeout: 180_000,
           // Helm is built at the first run.
           hookTimeout: 600_000,

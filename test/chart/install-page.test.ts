@@ -1,14 +1,18 @@
 import { spawn } from 'node:child_process';
-import { cp, mkdtemp, readFile, symlink, writeFile } from 'node:fs/promises';
+import { mkdtemp, readFile, symlink, writeFile } from 'node:fs/promises';
 import { delimiter, join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { readRootKeys } from '../../src/config/root-key-file.ts';
+import { copyFiles } from '../support/copy-files.ts';
 import { ensureBinaries } from '../support/kubernetes/binaries.ts';
+import { type TemporaryFolder, temporaryFolder } from '../support/temporary-folder.ts';
 import { outputOf, ROOT } from './support/helm.ts';
 import { openTarget, type Target } from './support/target.ts';
 
 let target: Target;
+/** Contains helm, kubectl, and a copy of the project folder. */
+let desk: TemporaryFolder;
 
 const PAGE = await readFile(join(ROOT, 'docs', 'install.md'), 'utf8');
 const OPERATIONS = await readFile(join(ROOT, 'docs', 'operations.md'), 'utf8');
@@ -27,14 +31,14 @@ const COMMANDS_WITHIN_MS = 100_000;
 
 /** Runs commands like a reader would, in a copy of the project folder. */
 async function runShell(commands: string): Promise<string> {
-  const path = [target.folder.path, process.env.PATH].join(delimiter);
+  const path = [desk.path, process.env.PATH].join(delimiter);
   const env = {
     ...process.env,
     KUBECONFIG: target.cluster.kubeconfig,
     PATH: path,
     HELM_CACHE_HOME: target.folder.path,
   };
-  const options = { cwd: join(target.folder.path, 'project'), env, detached: true };
+  const options = { cwd: join(desk.path, 'project'), env, detached: true };
   const child = spawn('bash', ['-euxo', 'pipefail', '-c', commands], options);
   // The shell and its child processes belong to the same process group.
   const late = setTimeout(() => process.kill(-(child.pid ?? 0), 'SIGTERM'), COMMANDS_WITHIN_MS);
@@ -67,15 +71,18 @@ const PROJECT = [
   'tools/generate',
 ];
 
-/** Starts a cluster, and provides helm, kubectl, and a copy of the project folder for the commands of the page. */
+beforeAll(async () => {
+  desk = await temporaryFolder('install-page');
+  const binaries = await ensureBinaries(['helm', 'kubectl']);
+  for (const name of ['helm', 'kubectl'] as const) await symlink(binaries[name], join(desk.path, name));
+  await copyFiles(ROOT, PROJECT, join(desk.path, 'project'));
+  await symlink(join(ROOT, 'node_modules'), join(desk.path, 'project', 'node_modules'));
+});
+afterAll(() => desk?.remove());
+
+/** Provides an empty cluster for the commands of a section. */
 async function beginReading(options: Parameters<typeof openTarget>[0] = {}): Promise<void> {
   target = await openTarget(options);
-  const binaries = await ensureBinaries(['helm', 'kubectl']);
-  for (const name of ['helm', 'kubectl'] as const) await symlink(binaries[name], join(target.folder.path, name));
-  for (const name of PROJECT) {
-    await cp(join(ROOT, name), join(target.folder.path, 'project', name), { recursive: true });
-  }
-  await symlink(join(ROOT, 'node_modules'), join(target.folder.path, 'project', 'node_modules'));
 }
 
 describe.each(Object.entries(SECTIONS))('docs/install.md: %s', (section, following) => {
@@ -137,7 +144,7 @@ describe('docs/operations.md: Rotate the root key', () => {
     expect(await keysInPod()).toEqual(['root.key', 'root.key.2']);
     await runShell(backUp);
     const { data } = await secret();
-    const backup = await readFile(join(target.folder.path, 'project', 'root.key.2'));
+    const backup = await readFile(join(desk.path, 'project', 'root.key.2'));
     expect(backup.toString('base64')).toBe(data['root.key.2']);
     await runShell(retire);
     expect(await keysInPod()).toEqual(['root.key retired', 'root.key.2']);

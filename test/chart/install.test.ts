@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { CHART, outputOf, ROOT } from './support/helm.ts';
+import { CHART, outputOf, ROOT, UNVALIDATED } from './support/helm.ts';
 import { openTarget, type Target } from './support/target.ts';
 import { REQUIRED } from './support/value-sets.ts';
 
@@ -19,7 +19,7 @@ describe('a release under another name and namespace', () => {
   const values = { ...REQUIRED, rootKey: {} };
   const run = async (command: readonly string[], given: object = values) =>
     outputOf(
-      await target.helm([...command, '--namespace=events'], {
+      await target.helm([...command, ...UNVALIDATED, '--namespace=events'], {
         values: { ...given },
         kubeconfig: target.cluster.kubeconfig,
       }),

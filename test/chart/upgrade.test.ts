@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { CHART, outputOf, type ValueSet } from './support/helm.ts';
+import { CHART, outputOf, UNVALIDATED, type ValueSet } from './support/helm.ts';
 import { openTarget, type Target } from './support/target.ts';
 import { REQUIRED } from './support/value-sets.ts';
 
@@ -13,7 +13,7 @@ beforeAll(async () => {
 afterAll(() => target?.stop());
 
 const helm = (args: readonly string[], values?: ValueSet) =>
-  target.helm([...args, '--namespace=events'], {
+  target.helm([...args, ...UNVALIDATED, '--namespace=events'], {
     ...(values === undefined ? {} : { values }),
     kubeconfig: target.cluster.kubeconfig,
   });

@@ -9,6 +9,12 @@ import { temporaryFolder } from '../../support/temporary-folder.ts';
 export const ROOT = join(import.meta.dirname, '..', '..', '..');
 export const CHART = join(ROOT, 'charts', 'sluice');
 
+/**
+ * The flag of commands that install the chart without validating it against the OpenAPI document, which takes a third
+ * of their CPU time. `server.test.ts` lets the API server validate the chart.
+ */
+export const UNVALIDATED = ['--disable-openapi-validation'];
+
 /** The parts of a Kubernetes object used by the tests. */
 export interface Manifest {
   readonly apiVersion: string;

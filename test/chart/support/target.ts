@@ -1,5 +1,6 @@
-import { expect } from 'vitest';
-import { type Cluster, startCluster } from '../../support/kubernetes/cluster.ts';
+import { expect, inject } from 'vitest';
+import { borrowCluster } from '../../support/kubernetes/borrowed-cluster.ts';
+import type { Cluster } from '../../support/kubernetes/cluster.ts';
 import { type TemporaryFolder, temporaryFolder } from '../../support/temporary-folder.ts';
 import { type Helm, openHelm, outputOf } from './helm.ts';
 
@@ -17,9 +18,10 @@ export interface Target {
   readonly stop: () => Promise<void>;
 }
 
-/** Starts a separate cluster because the kinds and the roles have the same names in every installation. */
-export async function openTarget(options: Parameters<typeof startCluster>[0] = {}): Promise<Target> {
-  const [cluster, helm, folder] = await Promise.all([startCluster(options), openHelm(), temporaryFolder('install')]);
+/** Borrows a separate cluster because the kinds and the roles have the same names in every installation. */
+export async function openTarget(options: Parameters<typeof borrowCluster>[1] = {}): Promise<Target> {
+  const borrowing = borrowCluster(inject('emptyClusterPool'), options);
+  const [cluster, helm, folder] = await Promise.all([borrowing, openHelm(), temporaryFolder('install')]);
 
   async function refusalOf(account: string): Promise<string> {
     const object = {

@@ -25,7 +25,7 @@ async function kubectl(cluster: Cluster, ...args: string[]): Promise<string> {
 }
 
 const everything = (cluster: Cluster) =>
-  kubectl(cluster, 'get', 'ns,crd,clusterroles,secrets,configmaps', '-A', '-o', 'name');
+  kubectl(cluster, 'get', 'ns,crd,clusterroles,secrets,configmaps,flowschemas', '-A', '-o', 'name');
 
 test('a returned cluster contains its initial objects', async () => {
   const first = await borrowCluster(pool.url);
@@ -37,6 +37,10 @@ test('a returned cluster contains its initial objects', async () => {
   await kubectl(first, 'delete', 'clusterrole', 'view');
   await kubectl(first, 'delete', 'crd', 'blocks.sluice.dev');
   await kubectl(first, 'label', 'namespace', 'default', 'changed=yes');
+  const flow = { apiVersion: 'flowcontrol.apiserver.k8s.io/v1', kind: 'FlowSchema', metadata: { name: 'own' } };
+  const spec = { priorityLevelConfiguration: { name: 'exempt' } };
+  const created = await first.kubectl(['create', '-f', '-'], { stdin: JSON.stringify({ ...flow, spec }) });
+  expect(created.stderr).toBe('');
   await first.stop();
 
   const second = await borrowCluster(pool.url);

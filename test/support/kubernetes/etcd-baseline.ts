@@ -8,13 +8,16 @@ interface Entry {
 }
 
 const base64 = (text: string) => Buffer.from(text, 'utf8').toString('base64');
+const toText = (key: string) => Buffer.from(key, 'base64').toString('utf8');
 
 /** The range of all Kubernetes keys. `0` follows `/` in ASCII. */
 const ALL = { key: base64('/registry/'), range_end: base64('/registry0') };
 
 /** The keys of the running API server, which are not objects stored using it. */
-const OF_THE_SERVER =
-  /^\/registry\/(masterleases|leases\/kube-system|services\/endpoints|endpointslices|flowschemas|prioritylevelconfigurations|ranges)\//;
+const OF_THE_SERVER = /^\/registry\/(masterleases|leases\/kube-system|services\/endpoints|endpointslices|ranges)\//;
+
+/** Objects that the running API server restores itself, and whose status it writes. */
+const RESTORED_BY_SERVER = /^\/registry\/(flowschemas|prioritylevelconfigurations)\//;
 
 /** etcd refuses transactions with more operations by default. */
 const MOST_OPERATIONS = 128;
@@ -27,7 +30,7 @@ async function call<T>(url: string, path: string, body: object): Promise<T> {
 
 async function read(url: string, keysOnly: boolean): Promise<Entry[]> {
   const { kvs = [] } = await call<{ kvs?: Entry[] }>(url, 'range', { ...ALL, keys_only: keysOnly });
-  return kvs.filter(({ key }) => !OF_THE_SERVER.test(Buffer.from(key, 'base64').toString('utf8')));
+  return kvs.filter(({ key }) => !OF_THE_SERVER.test(toText(key)));
 }
 
 /** Reads a snapshot of the etcd at `url`. */
@@ -49,7 +52,7 @@ export async function restoreBaseline(url: string, baseline: Baseline): Promise<
     .filter(key => !baseline.has(key))
     .map(key => ({ request_delete_range: { key } }));
   const repairs = [...baseline]
-    .filter(([key, { version }]) => present.get(key) !== version)
+    .filter(([key, { version }]) => present.get(key) !== version && !RESTORED_BY_SERVER.test(toText(key)))
     .map(([key, { value }]) => ({ request_put: { key, value } }));
   const operations = [...removals, ...repairs];
   for (let from = 0; from < operations.length; from += MOST_OPERATIONS) {
