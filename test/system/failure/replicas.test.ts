@@ -37,11 +37,16 @@ const of = (role: SluiceRole): Sluice[] => replicas.get(role) ?? [];
 /**
  * Publishes events using both ingresses with half of the keys each, and calls `disturb` after some of them were
  * delivered.
+ * @param options.perKey events of each key, so many that they are delivered for as long as `disturb` takes
  */
-async function run(name: string, disturb: () => Promise<void>, crashes = 1): Promise<void> {
+async function run(
+  name: string,
+  disturb: () => Promise<void>,
+  { perKey = 30, crashes = 1 }: { readonly perKey?: number; readonly crashes?: number } = {},
+): Promise<void> {
   const { receiver } = world;
   receiver.clear();
-  const samples = makeSamples({ groupKeys: GROUP_KEYS, perKey: 30, prefix: `${name}.` });
+  const samples = makeSamples({ groupKeys: GROUP_KEYS, perKey, prefix: `${name}.` });
   const half = GROUP_KEYS.length / 2;
   const isFirst = ({ groupKey = '' }: { readonly groupKey?: string }) => GROUP_KEYS.indexOf(groupKey) < half;
   const [one, other] = publishers as [Publisher, Publisher];
@@ -77,7 +82,7 @@ async function run(name: string, disturb: () => Promise<void>, crashes = 1): Pro
 }
 
 it('shares the work between two replicas of each role', async () => {
-  await run('two', async () => {});
+  await run('two', async () => {}, { perKey: 10 });
 });
 
 it('does not send any event twice if each process is stopped in order and started again', async () => {
@@ -91,7 +96,7 @@ it('does not send any event twice if each process is stopped in order and starte
         }
       }
     },
-    0,
+    { crashes: 0 },
   );
 });
 
@@ -99,7 +104,7 @@ it('does not send any event twice if each process is stopped in order and starte
 it.each([0, 1])('continues with the other dispatcher when dispatcher %i is killed', async index => {
   const victim = of('dispatcher')[index] as Sluice;
   try {
-    await run(`dispatcher-${index}`, () => victim.kill('SIGKILL'));
+    await run(`dispatcher-${index}`, () => victim.kill('SIGKILL'), { perKey: 15 });
   } finally {
     await victim.restart();
   }
@@ -117,6 +122,6 @@ it('fences a suspended dispatcher that was evicted by the others', async () => {
     },
     // A dispatcher that was suspended during its attempts repeats them once more, in addition to the dispatcher that
     // took over.
-    2,
+    { crashes: 2 },
   );
 });
