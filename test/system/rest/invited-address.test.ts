@@ -12,7 +12,7 @@ let opened: InvitationWorld;
 let strict: Sluice;
 
 beforeAll(async () => {
-  opened = await openInvitationWorld();
+  opened = await openInvitationWorld({ replicas: 1 });
   strict = await opened.startFacade({ SLUICE_INVITATION_REQUIRE_EMAIL: 'true' });
 });
 afterAll(() => opened?.stop());

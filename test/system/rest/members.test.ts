@@ -23,7 +23,7 @@ let path: string;
 let [grace, bob, vera]: readonly RestClient[] = [];
 
 beforeAll(async () => {
-  at = await openInvitationWorld({ SLUICE_INVITED_LIMITS: 'streams=7' });
+  at = await openInvitationWorld({ facadeEnv: { SLUICE_INVITED_LIMITS: 'streams=7' } });
   issuer = at.world.issuer.url;
   [grace, bob, vera] = await Promise.all([at.as('grace'), at.as('bob', 1), at.as('vera', 2)]);
   account = (await accept((await at.invite()).token, grace as RestClient)).body.accountPublicId;

@@ -26,7 +26,7 @@ export interface Invitation {
 }
 
 /**
- * A producer `shop` owned by ada that invites partners by email, with a controller, a mail server, and three
+ * A producer `shop` owned by ada that invites partners by email, with a controller, a mail server, and several
  * independent facades with the permissions of their service account.
  */
 export interface InvitationWorld {
@@ -67,7 +67,14 @@ export async function readToken(mail: MailServer, email: string): Promise<string
   return value;
 }
 
-export async function openInvitationWorld(facadeEnv: Readonly<Record<string, string>> = {}): Promise<InvitationWorld> {
+/** @param options.replicas number of facades, which defaults to 3 */
+export async function openInvitationWorld({
+  facadeEnv = {},
+  replicas = 3,
+}: {
+  readonly facadeEnv?: Readonly<Record<string, string>>;
+  readonly replicas?: number;
+} = {}): Promise<InvitationWorld> {
   const [world, mail] = await Promise.all([openFacadeWorld(), startMailServer()]);
   const { cluster } = world.installation;
   await applyPermissions(cluster);
@@ -82,7 +89,7 @@ export async function openInvitationWorld(facadeEnv: Readonly<Record<string, str
   });
   const startFacade = (env: Readonly<Record<string, string>> = {}) =>
     world.start({ role: 'facade', kubeconfig, env: { SLUICE_LOG_LEVEL: 'debug', ...facadeEnv, ...env } });
-  const facades = await Promise.all([startFacade(), startFacade(), startFacade()]);
+  const facades = await Promise.all(Array.from({ length: replicas }, () => startFacade()));
   const { shop = '' } = await makeTenants(world, { shop: 'ada', other: 'eve' });
   const as = (sub: string, n = 0) => world.as(facades[n] as Sluice, sub);
   const ada = await as('ada');
