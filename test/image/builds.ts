@@ -1,7 +1,8 @@
 import { execFile } from 'node:child_process';
-import { cp, mkdir, readFile, symlink } from 'node:fs/promises';
+import { readFile, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { copyFiles } from '../support/copy-files.ts';
 import { type Example, readExamples } from '../support/tour/readme.ts';
 
 const run = promisify(execFile);
@@ -58,10 +59,7 @@ export async function buildTwice(parent: string): Promise<readonly [Build, Build
 }
 
 async function build(folder: string, command: string, variables: NodeJS.ProcessEnv): Promise<Build> {
-  for (const input of INPUTS) {
-    await mkdir(join(folder, input, '..'), { recursive: true });
-    await cp(join(ROOT, input), join(folder, input), { recursive: true });
-  }
+  await copyFiles(ROOT, INPUTS, folder);
   await symlink(join(ROOT, 'node_modules'), join(folder, 'node_modules'));
   // The copies do not include git, which would provide the commit time. If this process was started by make, another
   // make would print its folder.

@@ -15,7 +15,7 @@ export type LayerEntry = {
 
 const listed = new Map<string, LayerEntry[]>();
 
-/** Lists the entries of a compressed layer. */
+/** Lists the entries of a layer, which can be compressed. */
 export function listLayer(file: string): LayerEntry[] {
   const entries = listed.get(file) ?? readEntries(file);
   listed.set(file, entries);
@@ -23,7 +23,7 @@ export function listLayer(file: string): LayerEntry[] {
 }
 
 function readEntries(file: string): LayerEntry[] {
-  const args = ['--list', '--verbose', '--gzip', '--numeric-owner', '--full-time', '--utc', '--file', file];
+  const args = ['--list', '--verbose', '--numeric-owner', '--full-time', '--utc', '--file', file];
   const lines = execFileSync('tar', args, { encoding: 'utf8', maxBuffer: 64 * 1_048_576 })
     .trimEnd()
     .split('\n');
@@ -40,10 +40,10 @@ export function digestOf(content: Buffer): string {
   return `sha256:${createHash('sha256').update(content).digest('hex')}`;
 }
 
-/** Unpacks layers over each other, keeping their file modes. */
+/** Unpacks layers, which can be compressed, over each other. Keeps their file modes. */
 export function unpackLayers(files: readonly string[], folder: string): void {
   for (const file of files) {
-    execFileSync('tar', ['--extract', '--gzip', '--preserve-permissions', '--file', file, '--directory', folder]);
+    execFileSync('tar', ['--extract', '--preserve-permissions', '--file', file, '--directory', folder]);
   }
 }
 

@@ -1,11 +1,25 @@
-import { cp, symlink } from 'node:fs/promises';
-import { basename, join } from 'node:path';
+import { symlink } from 'node:fs/promises';
+import { join } from 'node:path';
+import { copyFiles } from '../support/copy-files.ts';
 import { provideRedis, provideRedisCluster } from '../support/redis/provider.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { type Result, runStage, type Stage } from './stage.ts';
 
 const ROOT = join(import.meta.dirname, '..', '..');
-const COPIED = ['src', 'test', 'tools', 'config', 'crds', 'docs', 'package.json', 'tsconfig.json', 'vitest.config.ts'];
+/** `tools/site` is missing because its packages are larger than everything else, and no mutant needs them. */
+const COPIED = [
+  'src',
+  'test',
+  'tools/cache.ts',
+  'tools/generate',
+  'tools/image',
+  'config',
+  'crds',
+  'docs',
+  'package.json',
+  'tsconfig.json',
+  'vitest.config.ts',
+];
 
 /** Random tests try fewer cases by default. Nobody reads the shortest history that detects a mutant. */
 const THOROUGH = { STEPS: '3000', SEEDS: '20', HISTORIES: '120', RUNS: '40', SHRINK: 'no' };
@@ -66,9 +80,7 @@ function freshServers() {
 /** Copies the project. Everything that the copy has started ends with this process. */
 export async function copyProject(): Promise<ProjectCopy> {
   const { path, remove } = await temporaryFolder('mutants');
-  // The packages of the site are larger than everything else, and no mutant needs them.
-  const filter = (file: string) => basename(file) !== 'node_modules';
-  for (const name of COPIED) await cp(join(ROOT, name), join(path, name), { recursive: true, filter });
+  await copyFiles(ROOT, COPIED, path);
   await symlink(join(ROOT, 'node_modules'), join(path, 'node_modules'));
   const servers = freshServers();
   let stopTests = () => {};
