@@ -2,7 +2,7 @@ import { availableParallelism } from 'node:os';
 import { defineConfig } from 'vitest/config';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
-/** Files that take long: begun first so that none is left alone at the end. */
+/** Files that take long, or mostly wait: begun first so that none is left alone at the end. */
 const LONGEST = [
   'exactness',
   'scale/turns',
@@ -46,6 +46,11 @@ const LONGEST = [
   'readiness',
   'limits',
   'tokens',
+  'failure/start',
+  'redis-clock',
+  'delivery/consent',
+  'delivery/verify',
+  'account-limits',
   'one-slot.slow',
   'installations.slow',
   'redis/cluster.redis',
@@ -166,8 +171,8 @@ export default defineConfig({
           ],
           // Exhaustive and random tests take seconds, more on a machine that others use as well.
           testTimeout: 30_000,
-          // Some files mostly wait for timers.
-          maxWorkers: Math.max(3, availableParallelism() - 1),
+          // Many files mostly wait for timers.
+          maxWorkers: Math.max(4, availableParallelism() - 1),
         },
       },
       {
