@@ -111,7 +111,7 @@ export async function waitUntilReady(
         : `was not ready within ${options.deadlineMs / 1_000} s`;
       throw new Error(`${options.name} ${how}; the end of its log:\n${await child.logTail()}`);
     }
-    await delay(options.everyMs ?? 50);
+    await delay(options.everyMs ?? 100);
   }
 }
 

@@ -72,8 +72,14 @@ export type RedisServer = {
   readonly command: (name: string, ...args: (string | number | Buffer)[]) => Promise<unknown>;
 };
 
-/** Checks that `redis-server` 7.0 or newer is on PATH. @throws MissingRedis with what was found */
-export async function requireRedisServer(): Promise<void> {
+let required: Promise<void> | undefined;
+
+/** Checks once that `redis-server` 7.0 or newer is on PATH. @throws MissingRedis with what was found */
+export function requireRedisServer(): Promise<void> {
+  return (required ??= checkRedisServer());
+}
+
+async function checkRedisServer(): Promise<void> {
   const version = await run('redis-server', ['--version']).then(
     ({ stdout }) => /v=(\d+)\.[\d.]+/.exec(stdout),
     () => null,
@@ -163,7 +169,7 @@ export async function startRedis(options: RedisOptions = {}): Promise<RedisServe
     await waitUntilReady(started, async () => (await redisCommand(port, 'PING')) === 'PONG', {
       name: 'redis-server',
       deadlineMs: START_DEADLINE_MS,
-      everyMs: 10,
+      everyMs: 20,
     });
     return started;
   };
