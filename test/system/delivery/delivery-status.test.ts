@@ -151,7 +151,8 @@ it('writes at most five statuses per second while 200 endpoints are unstable, an
         deliveries.every(each => each['lastAttempt'] === 'Succeeded' && each['backlog'] === '0' && !each['deadLetters'])
       );
     },
-    { withinMs: 300_000, everyMs: 500 },
+    // The metrics of an API server are a megabyte.
+    { withinMs: 300_000, everyMs: 2_000 },
   );
   const written = (counts.at(-1)?.count ?? 0) - (counts[0]?.count ?? 0);
   console.log(`${written} writes in ${Math.round((counts.at(-1)?.toMs ?? 0) - (counts[0]?.fromMs ?? 0))} ms`);

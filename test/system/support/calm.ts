@@ -28,7 +28,7 @@ export async function untilCalm(count: () => Promise<unknown>): Promise<void> {
   let [last, sinceMs] = [await count(), startedMs];
   while (performance.now() - sinceMs < CALM_MS) {
     if (performance.now() - startedMs > WITHIN_MS) throw new Error(`there are still writes: ${last}`);
-    await delay(250);
+    await delay(500);
     const now = await count();
     if (now !== last) [last, sinceMs] = [now, performance.now()];
   }

@@ -108,7 +108,7 @@ export function observe(kubeconfig: string): Observer {
     events,
     untilEvent: async (event, withinMs = 60_000) => {
       const isThere = async () => (await events()).includes(event);
-      await eventually(`the Event ${event}`, isThere, { withinMs, everyMs: 200 });
+      await eventually(`the Event ${event}`, isThere, { withinMs, everyMs: pauseFrom(100, 1_000) });
     },
     close: client.close,
   };
