@@ -12,6 +12,7 @@ const away = new OutageError('RedisUnavailable', 'Redis does not answer');
 function syncAll(failures: Readonly<Record<string, Error | undefined>>) {
   const enqueued: string[] = [];
   const marked: string[] = [];
+  const logged: unknown[] = [];
   const state: TermState = {
     term: { signal: new AbortController().signal } as TermState['term'],
     over: new AbortController().signal,
@@ -33,14 +34,14 @@ function syncAll(failures: Readonly<Record<string, Error | undefined>>) {
       },
     },
     enqueueTenant: (name: string) => enqueued.push(name),
-    log: { error: () => {} },
+    log: { error: () => {}, info: (...line: unknown[]) => logged.push(...line) },
   };
   const done = syncEveryTenant(
     deps as unknown as Parameters<typeof syncEveryTenant>[0],
     state,
     new Set(Object.keys(failures)),
   );
-  return { done, enqueued, marked, state };
+  return { done, enqueued, marked, logged, state };
 }
 
 test('a term starts even if no tenant has readable Secrets, and tries them again', async () => {
@@ -61,4 +62,15 @@ test('a term does not start if all tenants fail, some of them because of Redis',
   const { done, enqueued } = syncAll({ a: undefined, b: away });
   await done;
   expect(enqueued).toEqual(['b']);
+});
+
+// Operators wait for this message before they start the other roles with a restored Redis.
+test('all workspaces are only reported as applied if each of them is', async () => {
+  const all = syncAll({ a: undefined, b: undefined });
+  expect(all.logged).toEqual([]);
+  await all.done;
+  expect(all.logged).toEqual([{ workspaces: 2 }, 'applied all workspaces']);
+  const some = syncAll({ a: undefined, b: forbidden });
+  await some.done;
+  expect(some.logged).toEqual([]);
 });

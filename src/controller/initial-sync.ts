@@ -24,7 +24,7 @@ export async function syncEveryTenant(
     readonly control: Pick<ControlStore, 'enlist' | 'markClusterReady'>;
     readonly tenants: Pick<Tenants, 'sync'>;
     readonly enqueueTenant: (name: string) => void;
-    readonly log: Pick<Logger, 'error'>;
+    readonly log: Pick<Logger, 'info' | 'error'>;
   },
   state: TermState,
   names: ReadonlySet<string>,
@@ -56,6 +56,7 @@ export async function syncEveryTenant(
   await deps.control.markClusterReady(deps.terms.fence());
   over.throwIfAborted();
   markApplied(state);
+  if (failed.size === 0) deps.log.info({ workspaces: names.size }, 'applied all workspaces');
   for (const [tenant, error] of failed) {
     deps.log.error({ err: error as Error, tenant }, 'failed to apply a workspace, retrying');
     deps.enqueueTenant(tenant);

@@ -32,9 +32,9 @@ it('after Redis was restored, and the controller was started first, gates that w
 
   const [controller, ...others] = [...processes.values()] as [Sluice, ...Sluice[]];
   await controller.restart();
-  const starts = async () =>
-    (await controller.logLines()).filter(({ msg }) => msg === 'starting the controllers').length;
-  await eventually('all workspaces are applied', async () => (await starts()) === 2);
+  const applied = async () =>
+    (await controller.logLines()).filter(({ msg }) => msg === 'applied all workspaces').length;
+  await eventually('all workspaces are applied', async () => (await applied()) === 2);
   receiver.behave(() => 204);
   for (const each of others) await each.restart();
   for (const [id, groupKey] of [
