@@ -49,7 +49,7 @@ export const Block = defineKind({
   shortNames: ['blk'],
   scope: 'Namespaced',
   description:
-    'Block pauses a stream, or all streams of a package, for an integration. While it exists, new subscriptions are rejected and existing ones are paused. They resume when no Block applies to them any more.',
+    'Block pauses a stream, or all streams of a package, for an integration. While it exists, the subscriptions to these streams are paused, and the REST API rejects new ones. They resume when no Block applies to them any more.',
   spec: BlockSpec,
   status: BlockStatus,
   columns: [

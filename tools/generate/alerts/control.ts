@@ -39,7 +39,7 @@ export const control: AlertGroup = {
       impact:
         'Sluice continues to work, but its service account has more permissions than the role requires. An attacker could use it to write Secrets of any type, for example.',
       steps: [
-        'Run `kubectl get validatingadmissionpolicies,validatingadmissionpolicybindings` and apply `config/rbac` if the policies are missing.',
+        'Run `kubectl get validatingadmissionpolicies,validatingadmissionpolicybindings` to check that the policies exist. If they are missing, run `helm upgrade` with the values of the release, or apply `config/rbac` if you did not install Sluice using Helm.',
         'Compare the user in the `the admission policies do not apply to this service account` log message with the user name in the `matchConditions` of the policies. Both names must be the same.',
       ],
     },
