@@ -217,6 +217,20 @@ describe('ids, types and forwarded headers', () => {
     }
   });
 
+  test('names the header or the attribute with an unknown type', () => {
+    const options = { eventTypes: ['order.paid'] };
+    const errorsOf = (headers: Record<string, string>, body?: string) => {
+      const refusal = extract(headers, { ...options, ...(body && { body }) });
+      return 'errors' in refusal ? refusal.errors.map(({ header, pointer }) => header ?? pointer) : [];
+    };
+    expect(errorsOf({})).toEqual(['x-sluice-event-type']);
+    expect(errorsOf({ 'x-sluice-event-type': 'a', 'ce-type': 'order.paid' })).toEqual(['x-sluice-event-type']);
+    expect(errorsOf({ 'ce-type': 'a' })).toEqual(['ce-type']);
+    const type = { 'content-type': 'application/cloudevents+json' };
+    expect(errorsOf(type, JSON.stringify(EVENT))).toEqual(['/type']);
+    expect(errorsOf({ ...type, 'x-sluice-event-type': 'a' }, JSON.stringify(EVENT))).toEqual(['x-sluice-event-type']);
+  });
+
   test('listed headers are forwarded unchanged, and credentials are never forwarded', () => {
     const lists = {
       forward: ['X-Trace', 'Authorization', 'x-api-key', 'cookie', 'X-Absent'],

@@ -155,7 +155,7 @@ export function extractContext(rules: ExtractionRules, request: RequestContext):
   if (typeFault !== undefined) errors.push({ header: 'content-type', detail: typeFault });
   if (errors.length > 0) return { code: 'invalid_context', errors };
   if (rules.eventTypes.size > 0 && (type === undefined || !rules.eventTypes.has(type))) {
-    return { code: 'unknown_event_type', errors: [faultOfUnknownType(rules, type)] };
+    return { code: 'unknown_event_type', errors: [faultOfUnknownType(rules, request, event)] };
   }
   return { id, type, groupKey, forward, ...(attributes === undefined ? {} : { attributes }) };
 }
@@ -220,12 +220,23 @@ function liftForwarded(
   return forward;
 }
 
-function faultOfUnknownType(rules: ExtractionRules, type: string | undefined): ProblemError {
+function faultOfUnknownType(
+  rules: ExtractionRules,
+  { headers }: RequestContext,
+  event: StructuredCloudEvent | undefined,
+): ProblemError {
   const declared = [...rules.eventTypes].slice(0, 10).join(', ');
-  const header = rules.eventType[0]?.header;
   const more = rules.eventTypes.size > 10 ? ', …' : '';
+  const isAttribute = ({ attribute }: Source): boolean => event !== undefined && attribute !== undefined;
+  const used = rules.eventType.find(source =>
+    isAttribute(source)
+      ? readAttribute(event as StructuredCloudEvent, source.attribute as string) !== undefined
+      : typeof headers[source.header] === 'string',
+  );
+  const source = used ?? rules.eventType[0];
+  const place = source && (isAttribute(source) ? { pointer: `/${source.attribute}` } : { header: source.header });
   return {
-    ...(header === undefined ? {} : { header }),
-    detail: `${type === undefined ? 'the event type is missing' : 'the stream does not accept this event type'}; declared: ${declared}${more}`,
+    ...place,
+    detail: `${used === undefined ? 'the event type is missing' : 'the stream does not accept this event type'}; declared: ${declared}${more}`,
   };
 }
