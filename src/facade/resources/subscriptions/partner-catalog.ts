@@ -41,14 +41,25 @@ const PartnerCatalogEntry = ListedPartnerEntry.extend({
   payloadSchema: z.string().nullable().meta({ description: 'The payload schema provided by the producer, if any.' }),
 }).meta({ id: 'PartnerCatalogEntry' });
 
-/** Returns the subscriptions of an integration in its receiving workspace from the cache. */
+/**
+ * Returns the subscriptions of an integration in its receiving workspace from the cache, oldest first. If a stream has
+ * several, only the oldest one receives events.
+ */
 export function subscriptionsOf(
   caches: Caches,
   { producer, name, recipient }: OwnedIntegration,
 ): Cached<'Subscription'>[] {
   return caches
     .by('Subscription', 'integration', `${producer}/${name}`)
-    .filter(({ metadata }) => metadata.namespace === recipient.name && metadata.deletionTimestamp === undefined);
+    .filter(({ metadata }) => metadata.namespace === recipient.name && metadata.deletionTimestamp === undefined)
+    .sort(byAge);
+}
+
+/** Compares in the same way as the compiler of routes, which admits the first subscription. */
+function byAge({ metadata: a }: Cached<'Subscription'>, { metadata: b }: Cached<'Subscription'>): number {
+  const [aCreated = '', bCreated = ''] = [a.creationTimestamp, b.creationTimestamp];
+  if (aCreated !== bCreated) return aCreated < bCreated ? -1 : 1;
+  return a.uid < b.uid ? -1 : 1;
 }
 
 const listPartnerCatalog = defineRoute({
@@ -105,7 +116,11 @@ async function openCatalog(facade: Facade, integration: OwnedIntegration) {
   const { caches } = facade;
   const { producer } = integration;
   await assertActive(facade, integration);
-  const subscriptions = new Map(subscriptionsOf(caches, integration).map(each => [each.spec.stream, each]));
+  const subscriptions = new Map(
+    subscriptionsOf(caches, integration)
+      .reverse()
+      .map(each => [each.spec.stream, each]),
+  );
   const isListed = ({ metadata, spec }: Cached<'CatalogStream'>): boolean =>
     metadata.deletionTimestamp === undefined && (spec.public === true || subscriptions.has(metadata.name));
   return {

@@ -101,6 +101,16 @@ test.each([
   expect(applied).toEqual([]);
 });
 
+test('returns the oldest of several subscriptions to the same stream because only this one receives events', async () => {
+  const at = (name: string, creationTimestamp: string) => ({
+    ...existing,
+    metadata: { ...existing.metadata, name, uid: name, creationTimestamp },
+  });
+  const oldest = at('c', '2026-01-01T00:00:00Z');
+  const there = { ...open, Subscription: [at('b', '2026-01-02T00:00:00Z'), oldest, at('a', '2026-01-03T00:00:00Z')] };
+  expect(await start(there, there).call()).toEqual({ made: false, subscription: oldest });
+});
+
 test('refuses an existing subscription while it is blocked', async () => {
   const objects = { ...open, Block: [block], Subscription: [existing] };
   await expect(start(objects, objects).call()).rejects.toMatchObject({ code: 'stream_blocked' });
