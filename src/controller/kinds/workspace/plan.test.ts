@@ -37,8 +37,14 @@ describe('workspace', () => {
   );
 
   test.each([
-    [undefined, 'account main does not exist. Create the account'],
-    ['blue', 'account main does not exist in the installation blue. Create the account with spec.instance: blue'],
+    [
+      undefined,
+      'account main does not exist. Create the account. If spec.account is wrong, delete the Workspace and create it again',
+    ],
+    [
+      'blue',
+      'account main does not exist in the installation blue. Create the account with spec.instance: blue. If spec.account is wrong, delete the Workspace and create it again',
+    ],
   ])('with a missing account says which one to create (installation %s)', (instance, expected) => {
     const { conditions } = planWorkspace({
       ...facts,

@@ -98,9 +98,11 @@ function foreignMessage({ name, instance = '', namespaceInstance = '' }: Workspa
 
 /** Returns which account to create. An account of another installation can have the same name. */
 function missingAccountMessage({ account, instance = '' }: WorkspaceFacts): string {
-  return instance === DEFAULT_INSTANCE
-    ? `account ${account} does not exist. Create the account`
-    : `account ${account} does not exist in the installation ${instance}. Create the account with spec.instance: ${instance}`;
+  const missing =
+    instance === DEFAULT_INSTANCE
+      ? `account ${account} does not exist. Create the account`
+      : `account ${account} does not exist in the installation ${instance}. Create the account with spec.instance: ${instance}`;
+  return `${missing}. If spec.account is wrong, delete the Workspace and create it again`;
 }
 
 /** Returns the workspace status. */
