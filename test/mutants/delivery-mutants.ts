@@ -93,10 +93,10 @@ export const DELIVERY_MUTANTS: readonly Mutant[] = [
       'if head then',
     ],
   ]),
-  ...mutantsWithTest('src/part/inbox/permission.lua', 'src/part/inbox/permissions.redis.test.ts', [
+  ...mutantsWithTest('src/part/gate/activations.lua', 'src/part/inbox/permissions.redis.test.ts', [
     [
       'a group key is active for a slot whose name is part of another activation',
-      '    while at and (at - 1) % ENTRY ~= 0 do at = string.find(list, slot, at + 1, true) end\n',
+      '  while at and (at - 1) % ENTRY ~= 0 do at = string.find(list, slot, at + 1, true) end\n',
       '',
     ],
   ]),

@@ -71,6 +71,10 @@ async function deliverOne(count: number) {
   await takeCommands();
   expect(await t.advance()).toMatchObject({ references: 1, more: false });
   const resumed = await takeCommands();
+  await t.send('other');
+  await takeCommands();
+  expect(await t.advanceAll()).toBe(0);
+  const passed = await takeCommands();
   const apart = others.slice(0, 5);
   const resume = (names: readonly string[]) =>
     t.change(...names.map(name => ({ kind: 'row' as const, slot: t.slot(name), row: row() })));
@@ -90,7 +94,7 @@ async function deliverOne(count: number) {
   for (let at = 0; at < others.length; at += 250) await resume(others.slice(at, at + 250));
   await t.advanceAll();
   expect(await t.hash('positions')).toEqual({});
-  return { delivery, step, idle, resumed, inTurn };
+  return { delivery, step, idle, resumed, passed, inTurn };
 }
 
 const wholeIn = (commands: readonly { readonly call: string }[]) =>
@@ -109,6 +113,11 @@ test(`an event for one of ${MANY} subscriptions requires the same commands as fo
   expect(wholeIn(many.idle)).toEqual(new Set());
   expect(many.resumed).toEqual(few.resumed);
   expect(wholeIn(many.resumed)).toEqual(new Set());
+  // Of the paused subscriptions of a group key, only the rows are read.
+  const readIn = (name: string) =>
+    many.passed.filter(({ call }) => call === `hmget ${name}`).reduce((sum, { args }) => sum + args, 0);
+  expect(readIn('subs')).toBeGreaterThan(MANY / 2);
+  expect([readIn('counts'), readIn('positions') < MANY / 8]).toEqual([0, true]);
   // Subscriptions at different positions are only searched for once.
   expect(many.inTurn.filter(({ call }) => call === 'hgetall positions')).toHaveLength(1);
 });

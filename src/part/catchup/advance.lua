@@ -28,7 +28,7 @@
 --@include skips.lua
 -- While this runs, no other event of the Redis node is accepted or delivered. For this reason, a call ends when it has
 -- written ENOUGH references. It only writes up to REFERENCES if a single event has that many.
-local ENTRIES, PAGE, ENOUGH, REFERENCES, OPEN, PAUSED = 256, 64, 64, 512, 111, 112
+local ENTRIES, PAGE, ENOUGH, REFERENCES, OPEN, CLOSED = 256, 64, 64, 512, 111, 99
 local FIELDS = {
   'ready', 'gen', 'tail', 'hold', 'pos', 'slice', 'used', 'granted', 'bytes', 'version', 'in', 'need', 'out', 'live', 'why',
   'cohort',
@@ -50,32 +50,57 @@ local function goesAlong(slot)
   return routeOf[slot] == OPEN and not positions[slot]
 end
 
--- (slot, since)* from a field of P:keys. `waitedFrom`: if a slot is behind, it will receive all events after this ref
--- later.
+-- (slot, since)* from a field of P:keys. `others`: where the entries of all other slots that are not closed start in its
+-- `text`. Their positions are only read if they are needed, because most slots of a group key can be paused.
 local listsOf = {}
 local function readList(groupKey, number)
+  local FEW = 16
   local name = nameOf(groupKey, number)
   if listsOf[name] then return listsOf[name] end
   local text = redis.call('HGET', KEY_KEYS, name) or ''
-  local slots = { groups = groupsOf(text) }
-  local ask = {}
-  for at = 1, #text - SUFFIX, ENTRY do ask[#ask + 1] = string.sub(text, at, at + 7) end
-  if not cohort then
-    readSlots(ask)
-    readFields(KEY_POSITIONS, ask, positions)
+  local list, starts, slots, rows, open = { groups = groupsOf(text), text = text, others = {} }, {}, {}, {}, {}
+  if cohort and #members <= FEW then
+    for _, slot in ipairs(members) do starts[#starts + 1] = positionIn(text, slot) end
+  else
+    for at = 1, #text - SUFFIX, ENTRY do starts[#starts + 1] = at end
   end
-  for i, slot in ipairs(ask) do
-    local since, at = string.sub(text, (i - 1) * ENTRY + 9, i * ENTRY), positions[slot]
+  for i, at in ipairs(starts) do slots[i] = string.sub(text, at, at + 7) end
+  if not cohort and #slots > 0 then
+    rows = redis.call('HMGET', KEY_SUBS, unpack(slots))
+    for i, slot in ipairs(slots) do
+      if rows[i] and string.byte(rows[i]) == OPEN then open[#open + 1] = slot end
+    end
+    readSlots(open)
+    readFields(KEY_POSITIONS, open, positions)
+  end
+  for i, slot in ipairs(slots) do
+    local at = starts[i]
     if goesAlong(slot) then
-      slots[#slots + 1] = slot
-      slots[#slots + 1] = since
-    elseif at and (routeOf[slot] == OPEN or routeOf[slot] == PAUSED) then
-      local from = at > since and at or since
-      if not slots.waitedFrom or from < slots.waitedFrom then slots.waitedFrom = from end
+      list[#list + 1] = slot
+      list[#list + 1] = string.sub(text, at + 8, at + ENTRY - 1)
+    elseif rows[i] and string.byte(rows[i]) ~= CLOSED then
+      list.others[#list.others + 1] = at
     end
   end
-  listsOf[name] = slots
-  return slots
+  listsOf[name] = list
+  return list
+end
+
+-- Returns the ref after which a slot that is behind will receive all events later. If there is none, this is false.
+local function waitedFrom(list)
+  if list.from ~= nil then return list.from end
+  local slots = {}
+  for i, at in ipairs(list.others) do slots[i] = string.sub(list.text, at, at + 7) end
+  readFields(KEY_POSITIONS, slots, positions)
+  list.from = false
+  for i, at in ipairs(list.others) do
+    local since, position = string.sub(list.text, at + 8, at + ENTRY - 1), positions[slots[i]]
+    if position then
+      local from = position > since and position or since
+      if not list.from or from < list.from then list.from = from end
+    end
+  end
+  return list.from
 end
 
 local sinceOf = {}
@@ -109,7 +134,7 @@ end
 -- Returns true if a slot that is behind will receive an event later.
 local function isWaitedFor(groupKey, ref)
   for number = 1, readList(groupKey, 1).groups do
-    local from = readList(groupKey, number).waitedFrom
+    local from = waitedFrom(readList(groupKey, number))
     if from and from < ref then return true end
   end
   return false

@@ -6,9 +6,8 @@ local function readSince(groupKey, slot)
   local first = redis.call('HGET', KEY_KEYS, groupKey) or ''
   for number = 1, groupsOf(first) do
     local list = number == 1 and first or redis.call('HGET', KEY_KEYS, nameOf(groupKey, number)) or ''
-    for at = 1, #list - SUFFIX, ENTRY do
-      if string.sub(list, at, at + 7) == slot then return string.sub(list, at + 8, at + ENTRY - 1), number end
-    end
+    local at = positionIn(list, slot)
+    if at then return string.sub(list, at + 8, at + ENTRY - 1), number end
   end
   return nil, groupsOf(first)
 end

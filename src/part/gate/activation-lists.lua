@@ -13,17 +13,12 @@ local function readKey(groupKey)
   return key
 end
 
-local function positionIn(list, slot)
-  for at = 1, #list, ENTRY do
-    if string.sub(list, at, at + 7) == slot then return at end
-  end
-end
-
 -- Returns the list of a key that contains a slot, and the slot position in this list. If there have been a few
 -- searches for the same key, an index is created.
 local function findIn(key, slot)
-  if not key.isAsked then
-    key.isAsked = true
+  local MOST_SEARCHES = 16
+  key.searches = (key.searches or 0) + 1
+  if key.searches <= MOST_SEARCHES then
     for number, list in ipairs(key.lists) do
       local at = positionIn(list, slot)
       if at then return number, at end

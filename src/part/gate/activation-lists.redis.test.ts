@@ -2,6 +2,7 @@ import { expect, test } from 'vitest';
 import { createTestPart } from '../../../test/support/part/part.ts';
 import { onEachRedis } from '../../redis/testing/each-redis.ts';
 import { createActivationLists } from '../control/activation-lists.ts';
+import { readView } from '../sandbox/view.ts';
 import type { GateChange } from './gate.ts';
 
 onEachRedis(redis => {
@@ -38,6 +39,13 @@ onEachRedis(redis => {
     expect(await read()).toEqual({ activations: new Set(), damaged: [], fields: 0 });
     await t.change(...changesOf('on', 0, 200), ...changesOf('off', 128, 200));
     expect(await read()).toEqual({ activations: named([0, 128]), damaged: [], fields: 1 });
+  });
+
+  test('the view of a sandbox run contains the slots of all lists', async () => {
+    const { t, changesOf } = await start();
+    await t.change(...changesOf('on', 0, 300));
+    const active = new Set(changesOf('on', 0, 300).map(change => 'slot' in change && change.slot));
+    expect((await readView(t.client, t.part, ['k'], []))?.active.get('k')).toEqual(active);
   });
 
   test('few activations are stored in a table, so that Redis finds one without reading all of them', async () => {

@@ -12,3 +12,11 @@ local function groupsOf(first)
   return #first % ENTRY == SUFFIX and tonumber(string.sub(first, -SUFFIX)) or 1
 end
 local function nameOf(groupKey, number) return number == 1 and groupKey or (groupKey .. '\0' .. number) end
+
+-- Returns the position of a slot in a list.
+local function positionIn(list, slot)
+  local at = string.find(list, slot, 1, true)
+  -- The slot text can also occur in the middle of an entry.
+  while at and (at - 1) % ENTRY ~= 0 do at = string.find(list, slot, at + 1, true) end
+  return at
+end

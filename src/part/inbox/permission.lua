@@ -13,9 +13,7 @@ local function activeSince(slot, groupKey)
   local first = redis.call('HGET', KEY_KEYS, groupKey) or ''
   for number = 1, groupsOf(first) do
     local list = number == 1 and first or redis.call('HGET', KEY_KEYS, nameOf(groupKey, number)) or ''
-    local at = string.find(list, slot, 1, true)
-    -- The slot text can also occur in the middle of an entry.
-    while at and (at - 1) % ENTRY ~= 0 do at = string.find(list, slot, at + 1, true) end
+    local at = positionIn(list, slot)
     if at then return string.sub(list, at + 8, at + ENTRY - 1) end
   end
 end

@@ -29,11 +29,9 @@ for i = FIRST, FIRST + ARG_COUNT - 1 do
   local active = {}
   for number = 1, groups do
     local list = number == 1 and first or redis.call('HGET', KEY_KEYS, nameOf(ARGV[i], number)) or ''
-    for at = 1, #list - SUFFIX, ENTRY do
-      local slot = string.sub(list, at, at + 7)
-      active[#active + 1] = slot
-      ask(slot)
-    end
+    list = string.sub(list, 1, #list - #list % ENTRY)
+    active[number] = string.gsub(list, '(........)...............', '%1')
+    for at = 1, #slots < SLOTS and #list or 0, ENTRY do ask(string.sub(list, at, at + 7)) end
   end
   reply[3] = reply[3] + 1
   reply[#reply + 1] = table.concat(active)

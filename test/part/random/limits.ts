@@ -5,8 +5,8 @@ import type { NamedCall, NamedScript } from '../../../src/redis/named-scripts.ts
 const SMALL: readonly (readonly [string, string])[] = [
   ['local REFERENCES = 512', 'local REFERENCES = 6'],
   [
-    'local ENTRIES, PAGE, ENOUGH, REFERENCES, OPEN, PAUSED = 256, 64, 64, 512,',
-    'local ENTRIES, PAGE, ENOUGH, REFERENCES, OPEN, PAUSED = 3, 2, 4, 6,',
+    'local ENTRIES, PAGE, ENOUGH, REFERENCES, OPEN, CLOSED = 256, 64, 64, 512,',
+    'local ENTRIES, PAGE, ENOUGH, REFERENCES, OPEN, CLOSED = 3, 2, 4, 6,',
   ],
   ['local ENTRY, GROUP = 23, 128', 'local ENTRY, GROUP = 23, 2'],
   ['local MOST_UNPARKED, LONGEST_MS = 1000,', 'local MOST_UNPARKED, LONGEST_MS = 2,'],
