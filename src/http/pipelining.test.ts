@@ -42,7 +42,7 @@ test.each([
   ['has headers that never end', REQUEST.slice(0, -2), 'ERR_HTTP_REQUEST_TIMEOUT', 408],
 ])('earlier requests get their responses if a later one %s', async (_what, later, failure, status) => {
   const { held, failures, socket, statuses } = await start(REQUEST.repeat(2) + later);
-  await vi.waitFor(() => expect(failures).toContain(failure));
+  await vi.waitFor(() => expect(failures).toContain(failure), { timeout: 10_000 });
   // More bytes after the failure change nothing.
   socket.write('more');
   for (const response of held.slice(0, 2)) response.end('done');
