@@ -159,7 +159,7 @@ export const CONDITION_MEANING = {
         'The stream is deprecated. To resolve this, either publish the stream again or delete the Subscription.',
     },
     Live: {
-      Live: 'True: Events are being routed. They are either delivered to the endpoint, or available for pulling if no endpoint is configured.',
+      Live: 'True: Events are being routed. Sluice delivers events to the endpoint. Without an endpoint, the partner can pull them.',
       Blocked:
         'False: A Block on the stream, or on a package that contains it, pauses routing. Events are kept until their retention period ends.',
       Suspended: 'False: spec.suspended pauses routing. Events are kept until the end of their retention period.',
@@ -170,7 +170,7 @@ export const CONDITION_MEANING = {
       WaitingForSecret:
         'False: A Secret or key referenced by a header does not exist, or the controller cannot read it. Events are kept in the inbox until the value has been read. After that, delivery resumes automatically.',
       HeaderNotReadable:
-        'False: The sealed value of a header cannot be decrypted. It was encrypted for another Subscription, header, or origin of the URL, or with a root key that the controller does not have. Events are kept in the inbox until the value is set again.',
+        'False: The sealed value of a header cannot be decrypted. The value was encrypted for another Subscription, header, or origin of the URL, or with a root key that the controller does not have. Events are kept in the inbox until the value is set again.',
       WaitingForConsent:
         'False: The endpoint has not agreed to receive events, which the operator requires. Until it responds with the WebHook-Allowed-Origin header, attempts fail and are retried as for an unreachable endpoint.',
       SigningKeyMissing:

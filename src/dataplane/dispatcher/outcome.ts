@@ -24,7 +24,7 @@ export const ATTEMPT_REASONS = {
   timeout: 'The endpoint did not send a status line within its timeout. The default timeout is 15 seconds.',
   connection_reset: 'The connection was closed before the status line and the headers were complete.',
   endpoint_refused:
-    'The URL is not allowed. It does not use https, it uses http with a host name, or its port is not in SLUICE_ALLOWED_PORTS.',
+    'The URL is not allowed. The URL does not use https, uses http with a host name, or has a port that is not in SLUICE_ALLOWED_PORTS.',
   address_refused:
     "The endpoint's address is neither public nor in an allowed network, or it is in a refused network. If the name has several addresses, none of them is allowed.",
   dns_failed: 'The host name has no address, or its name servers did not respond.',
@@ -32,7 +32,7 @@ export const ATTEMPT_REASONS = {
   unreachable: 'There is no network route to the address.',
   connect_timeout: 'The connection was not established within 5 seconds. This includes DNS, TCP and TLS.',
   tls_error:
-    'The TLS handshake failed. The certificate may have expired, may not match the host name, or may have an unknown issuer. It also fails if the endpoint does not support HTTP/1.1, requires a client certificate, or sends too many session tickets or key updates.',
+    'The TLS handshake failed. The certificate may have expired, may not match the host name, or may have an unknown issuer. The handshake also fails if the endpoint does not support HTTP/1.1, requires a client certificate, or sends too many session tickets or key updates.',
   connect_failed: 'The connection failed for another reason.',
   invalid_request: 'Sluice could not create the request because a header contains characters that HTTP does not allow.',
   aborted: 'The dispatcher stopped during the attempt.',

@@ -78,7 +78,7 @@ export function renderRunbooks(): string {
     'The image has no shell. To call the ops port of a pod, run `kubectl -n sluice-system port-forward <pod> 9090`, and `curl http://127.0.0.1:9090/readyz` in another terminal.',
     'To install the alerts:',
     [
-      '**Helm**: Set `monitoring.prometheusRule.enabled` in the [chart](install.md#monitoring). Its PrometheusRule covers its own installation.',
+      '**Helm**: Set `monitoring.prometheusRule.enabled` in the [chart](install.md#monitoring). The PrometheusRule of the chart covers its own installation.',
       '**Files**: Use `config/alerts/sluice.yaml` for Prometheus, or `config/alerts/prometheus-rule.yaml` for the Prometheus Operator (`kubectl apply -f`). Both cover all installations that your Prometheus monitors.',
       '**Labels**: `namespace` and `job` identify an installation. Without the PodMonitor, give all processes of an installation the same `job` label.',
       '**Links**: If you serve these pages yourself (`make docs`), replace https://sluice.dev in `runbook_url`.',

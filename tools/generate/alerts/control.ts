@@ -191,11 +191,11 @@ export const facade: AlertGroup = {
       severity: 'warning',
       summary: 'The facade responds to more than 2 % of all REST calls with a 5xx status.',
       impact:
-        'Callers need to repeat these calls. They can safely repeat most of them. The REST reference lists the exceptions.',
+        'Callers need to repeat these calls. Callers can safely repeat most calls. The REST reference lists the exceptions.',
       steps: [
         'Run the query `sum by (route, status) (rate(sluice_facade_request_duration_seconds_count{status=~"5.."}[5m]))` to find the affected calls.',
         'If this only affects calls that wait for the controller, see SluiceNoLeader. If this affects all calls, check the API server, Redis, and the identity provider.',
-        'Check the facade log for the messages `call could not be answered` (503) and `call failed` (500). They contain the error and the `requestId`, which is also returned to the caller as `x-request-id`. Each cause has a stack (`err`) once a minute. If many calls fail, `suppressed` is the number of lines that were left out.',
+        'Check the facade log for the messages `call could not be answered` (503) and `call failed` (500). Both messages contain the error and the `requestId`, which is also returned to the caller as `x-request-id`. Each cause has a stack (`err`) once a minute. If many calls fail, `suppressed` is the number of lines that were left out.',
       ],
     },
     {

@@ -162,10 +162,10 @@ export const delivery: AlertGroup = {
       expr: `sum ${by()} (rate(sluice_dispatcher_failures_total[5m])) > 0.2`,
       for: '10m',
       severity: 'warning',
-      summary: 'Dispatchers fail to process streams or subscriptions. They retry automatically.',
+      summary: 'Dispatchers fail to process streams or subscriptions. Dispatchers retry automatically.',
       impact: 'The affected events are routed, delivered, or removed with a delay. No events are lost.',
       steps: [
-        `Run \`${logsOf('dispatcher')}\` to find the message \`work on a stream failed, retrying\`, which contains the workspace, the stream, and the error. It appears at most once a minute. If \`SLUICE_LOG_LEVEL\` is set to \`debug\`, the log contains each failure.`,
+        `Run \`${logsOf('dispatcher')}\` to find the message \`work on a stream failed, retrying\`, which contains the workspace, the stream, and the error. The message appears at most once a minute. If \`SLUICE_LOG_LEVEL\` is set to \`debug\`, the log contains each failure.`,
         'Check the Redis alerts.',
         'The message `failed to open a subscription` indicates that the dispatcher does not have the root key used by the controller. See [Rotate the root key](operations.md#rotate-the-root-key).',
       ],

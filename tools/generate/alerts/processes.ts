@@ -92,7 +92,7 @@ export const processes: AlertGroup = {
       severity: 'critical',
       summary: '{{ $value }} values ({{ $labels.use }}) depend on root keys that the controller does not have.',
       impact:
-        'Subscriptions that require one of these keys are not delivered. Their events are kept until the retention period ends.',
+        'Subscriptions that require one of these keys are not delivered. The events of these Subscriptions are kept until the retention period ends.',
       steps: [
         "Run `kubectl get subscriptions.sluice.dev -A` to find the subscriptions. Their reason is `SigningKeyMissing` or `HeaderNotReadable`, and the message of the first one contains the root key's id.",
         'If the oldest root key was retired too early, remove `root.key.retired` from the Secret. If a root key was removed, restore it from your backup using the same file name. The subscriptions then resume automatically.',

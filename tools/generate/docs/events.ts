@@ -133,7 +133,7 @@ export function renderEvents(): string {
     ...document.tags.flatMap(tag => renderTag(document, tag, [])),
     '## Limitations of the sandbox',
     [
-      'The sandbox does not call endpoints. It cannot show how fast an endpoint responds or whether its address is allowed. It also ignores `maxPerSecond` and the circuit breaker. Events for a disabled endpoint are held as in production. The report contains the reason in `heldBy`.',
+      'The sandbox does not call endpoints, so it cannot show how fast an endpoint responds or whether its address is allowed. The sandbox also ignores `maxPerSecond` and the circuit breaker. Events for a disabled endpoint are held as in production. The report contains the reason in `heldBy`.',
       'A run reads the gate, subscriptions, and endpoints from production when it routes events or makes attempts. If you change one of them while a run is in progress, this change may only affect some of its events.',
       'Status 410 is reported as `disablesEndpoint`. After that, retries continue as if you had enabled the endpoint again.',
       'A run never waits for tokens. If your account has no tokens left, events are delivered in the sandbox but wait in production (`insufficient_tokens`). You can find the number of tokens that production would charge in the report.',

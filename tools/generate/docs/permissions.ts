@@ -66,7 +66,7 @@ export function renderPermissions(): string {
     'You should only bind `sluice-tenant-secrets` to users who create ingress keys or headers as Secrets or read signing secrets. Note that users with `sluice-tenant-edit` cannot read Secrets but can send them to an endpoint (see [below](#limits-beyond-rbac)).',
     'For users with only `sluice-tenant-view`, `kubectl get waas` lists all resources except integrations. For these, it shows an error. By default, the Kubernetes roles `edit` and `view` have no permissions for Sluice. To change this, set `rbac.aggregate` in the Helm chart. `sluice-tenant-secrets` is never aggregated since `edit` includes Secrets anyway.',
     '### What sluice-admin can do',
-    "`sluice-admin` cannot read Secrets. It can bind the tenant roles to any user (including itself) but only in workspace namespaces. These have the `sluice.dev/workspace=<name of the namespace>` label. In any other namespace, the policy `sluice-tenant-bindings` denies new subjects for these roles, whoever adds them. `sluice-admin` can't add the label because it isn't allowed to change namespaces. It isn't allowed to create ClusterRoleBindings either, because the policy does not apply to them.",
+    "`sluice-admin` cannot read Secrets. `sluice-admin` can bind the tenant roles to any user (including itself) but only in workspace namespaces. Workspace namespaces have the `sluice.dev/workspace=<name of the namespace>` label. In any other namespace, the policy `sluice-tenant-bindings` denies new subjects for these roles, whoever adds them. `sluice-admin` can't add the label because it isn't allowed to change namespaces. It isn't allowed to create ClusterRoleBindings either, because the policy does not apply to them.",
     'To give a team access, create the Workspace, wait for its namespace, and create the RoleBindings. If you create the namespace yourself, you need to add the label, which requires permission to label namespaces. To take access away, remove all `subjects` from the RoleBinding. Since RBAC cannot limit the permission to delete RoleBindings to specific ones, `sluice-admin` does not have it.',
     ...NAMES_OF_WORKSPACES,
     '## Roles of the Sluice components',
@@ -87,7 +87,7 @@ export function renderPermissions(): string {
     'The `sluice-uninstall` service account and these permissions only exist while [uninstalling](install.md#uninstall) Sluice.',
     ...rolesOfUninstall(DEFAULT_INSTALLATION).flatMap(describeRole),
     '## Limits beyond RBAC',
-    'Since RBAC cannot express every limit, ValidatingAdmissionPolicies deny some requests that RBAC permits. They only apply to the Sluice service accounts (except for `sluice-tenant-bindings` and `sluice-leases`). These apply to everybody who writes RoleBindings for the tenant roles or the Lease of a controller.',
+    'Since RBAC cannot express every limit, ValidatingAdmissionPolicies deny some requests that RBAC permits. Most policies only apply to the Sluice service accounts. `sluice-tenant-bindings` and `sluice-leases` apply to everybody who writes RoleBindings for the tenant roles or the Lease of a controller.',
     table(['Policy', 'Limits', 'Rules'], SHIPPED_POLICIES.map(policyRow)),
     '### The facade',
     'Within these limits, the service account of the facade can access all workspaces. The facade itself checks the owners of Workspaces and Accounts, so that callers of `/waas` only get access to their own objects. Whoever takes over the facade:',
@@ -98,7 +98,7 @@ export function renderPermissions(): string {
       .map(line => `- ${line}`)
       .join('\n'),
     '### Secrets',
-    `The controller can list all Secrets in the cluster unless it reads them [by namespace](#secrets-by-namespace), because RBAC does not distinguish between types of Secrets. It only keeps the hashes of ingress keys and invitation tokens and the values of signing secrets. For all other Secrets, it only requests the metadata. If it reads Secrets by namespace, it reads them as a whole but only keeps their names and versions.`,
+    `The controller can list all Secrets in the cluster unless it reads them [by namespace](#secrets-by-namespace), because RBAC does not distinguish between types of Secrets. The controller only keeps the hashes of ingress keys and invitation tokens and the values of signing secrets. For all other Secrets, it only requests the metadata. If it reads Secrets by namespace, it reads them as a whole but only keeps their names and versions.`,
     `If a header of a Subscription refers to a Secret in the same namespace, the controller reads it and keeps the fields that are referred to. As a result, anyone who can write Subscriptions can send the Secrets of the namespace to an endpoint. Give this permission only to users who may know these Secrets. Sluice never sends Secrets of these types: ${NEVER_SENT_SECRET_TYPES.map(type => `\`${type}\``).join(', ')}. Headers set through \`/waas\` cannot refer to Secrets at all.`,
   ].join('\n\n');
 }

@@ -63,7 +63,7 @@ export function renderProblems(): string {
   const byStatus = CODES.toSorted((a, b) => PROBLEMS[a].status - PROBLEMS[b].status);
   return [
     '# Problems',
-    `Use this page to look up the code of an error. All errors of the REST API and of ingress are problem documents (RFC 9457, \`${PROBLEM_CONTENT_TYPE}\`) with these fields. They never contain values from your request:`,
+    `Use this page to look up the code of an error. All errors of the REST API and of ingress are problem documents (RFC 9457, \`${PROBLEM_CONTENT_TYPE}\`) with these fields. Problem documents never contain values from your request:`,
     table(
       ['Field', 'Description'],
       [

@@ -24,7 +24,7 @@ const MODES: Row[] = [
   [
     'Redis Cluster',
     '`redis://node-0:6379,redis://node-1:6379`',
-    'All masters. They are automatically discovered using these nodes.',
+    'All masters, which Sluice discovers automatically using these nodes.',
   ],
   [
     'Sentinel',
@@ -58,7 +58,7 @@ export const LOAD_USERS = [
 function usersSection(): string[] {
   return [
     '### Users',
-    `To limit the impact of a compromised role, you can create a Redis user for each role. For example, ingress then can't read balances, change gates, or run commands such as \`CONFIG\` or \`FLUSHALL\` (not even in scripts). You can find the rules in \`${ACL_FILE}\` in \`aclfile\` format. By default, all roles use the same user. This user needs at least the permissions of \`sluice-all\`.`,
+    `To limit the impact of a compromised role, you can create a Redis user for each role. For example, ingress then can't read balances, change gates, or run commands such as \`CONFIG\` or \`FLUSHALL\` (not even in scripts). You can find the rules in \`${ACL_FILE}\` in \`aclfile\` format. By default, all roles use the same Redis user, which needs at least the permissions of \`sluice-all\`.`,
     table(['User', 'Writes keys', 'Only reads keys', 'Channels'], USERS),
     '`sluice-all` is for pods that run all roles. `sluice-uninstall` is for the Job that [uninstalls](install.md#uninstall) Sluice. The file contains no passwords. To create the users with random passwords, use these commands. Since Redis does not replicate users, you need to run them on every node of a Redis Cluster and on all replicas with the same passwords. `ACL SAVE` requires an `aclfile`. If the users are stored in `redis.conf`, run `CONFIG REWRITE` instead:',
     `\`\`\`sh\n${LOAD_USERS.join('\n')}\n\`\`\``,

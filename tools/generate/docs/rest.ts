@@ -60,7 +60,7 @@ export function renderRest(): string {
     'If the operator has set `SLUICE_OIDC_REQUIRE_SCOPES`, your token needs the scope of the call (see [Identity providers](identity-providers.md)). Tokens that are bound to a key or a certificate (`cnf`) are rejected.',
     '## Requests',
     bullets([
-      '**Bodies** are JSON (UTF-8) of up to 16 KiB (1 MiB for calls that accept a schema or a list). They can have 5,000 fields and items. Unknown fields are rejected and types are not converted. If an object contains a field more than once, the last value is used. Do not send `Content-Encoding` because compressed bodies are rejected with a 415 `unsupported_media_type`.',
+      '**Bodies** are JSON (UTF-8) of up to 16 KiB (1 MiB for calls that accept a schema or a list). A body can have 5,000 fields and items. Unknown fields are rejected and types are not converted. If an object contains a field more than once, the last value is used. Do not send `Content-Encoding` because compressed bodies are rejected with a 415 `unsupported_media_type`.',
       '**Paths** can have 8,192 characters, including the query, which can have 64 parameters.',
       '**Lists** are returned as `{data, nextCursor}`. By default, a page has 50 items. To change this, set `limit`. A cursor is only valid for the list that has returned it. You can change `limit` and filters such as `state` and `status` between two pages.',
       '**Reads** can be slightly out of date (by the latency of a watch), for example after a change using another replica or `kubectl`. You can always retrieve an object that a call has just created.',
@@ -70,7 +70,7 @@ export function renderRest(): string {
       '**Paused workspaces** (`sluice.dev/paused`): Changes are rejected with a 409 `workspace_paused` except for calls that close access: blocking, deactivating, revoking an integration, unsubscribing, and deleting an ingress key.',
     ]),
     '## Repeating a call',
-    '**You can safely repeat a call**, with four exceptions. The repeated call succeeds again and changes nothing. Its response describes the repeated call. For example, skipping events again returns `skipped: 0`, and subscribing again returns a 200 instead of a 201. The exceptions are sending a test event, creating an ingress key, enabling an endpoint, and recovering events. To repeat these calls safely, send an `Idempotency-Key` header with 1 to 255 visible ASCII characters (such as a UUID):',
+    '**You can safely repeat a call**, with four exceptions. The repeated call succeeds again and changes nothing. The response describes the repeated call. For example, skipping events again returns `skipped: 0`, and subscribing again returns a 200 instead of a 201. The exceptions are sending a test event, creating an ingress key, enabling an endpoint, and recovering events. To repeat these calls safely, send an `Idempotency-Key` header with 1 to 255 visible ASCII characters (such as a UUID):',
     bullets([
       'For 24 hours, a request with the same key and content returns the status and body of the first response, even after a restart of the facade. Responses are stored in Redis and encrypted with the root key.',
       'A key is valid for one operation and for the workspace or integration in the path. For each of them, you can use 5,000 keys at the same time.',

@@ -115,7 +115,7 @@ async function unblock(facade: Facade, { namespace, integration, kind, target }:
 }
 
 const UNTIL_WHEN =
-  'After this request returns, Sluice no longer routes events of the target to the integration and starts no new attempts for them. It keeps the events until their retention period ends.';
+  'After this request returns, Sluice no longer routes events of the target to the integration and starts no new attempts for them. Sluice keeps the events until their retention period ends.';
 const STANDING =
   'Another tool may already manage a Block with the same target and integration. If a new Block would be rejected, the call relies on that Block and returns a 204. Events are then routed again once that tool deletes its Block. To find the Blocks of a target, see `objects` in GET /waas/producer/{tenant}/integrations/{integration}/blocks.';
 const RESUMES =

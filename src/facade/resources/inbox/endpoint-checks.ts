@@ -55,7 +55,7 @@ const sendTest = defineRoute({
   tag: 'Receiving',
   summary: 'Send a test event to the endpoint',
   description:
-    "Sends an event of type sluice.test to the endpoint, using a single attempt. The dispatcher processes and signs a test event in the same way as other deliveries. Test events are free of charge and don't require an activation. They neither delay other events nor wait for them. To find out the result, retrieve the returned event.",
+    "Sends an event of type sluice.test to the endpoint, using a single attempt. The dispatcher processes and signs a test event in the same way as other deliveries. Test events are free of charge and don't require an activation. Test events neither delay other events nor wait for them. To find out the result, retrieve the returned event.",
   dataPlane: true,
   idempotency: 'answer',
   answers: {

@@ -73,7 +73,7 @@ const EventQuery = refuseReversed(
     until: Instant.optional().meta(instantMeta('Only include events that were accepted before this time')),
     eventId: PATH_PARAMETERS.eventId.optional().meta({
       description:
-        'Only include the event with this id, which is the `webhook-id` of its deliveries, or the `id` of a CloudEvent. You can look up events by the id that the producer has specified for at least 24 hours. If the same id was used several times, only the most recent event is included. This cannot be combined with `cursor`.',
+        'Only include the event with this id, which is the `webhook-id` of its deliveries, or the `id` of a CloudEvent. You can look up events by the id that the producer has specified for at least 24 hours. If the same id was used several times, only the most recent event is included. You cannot combine `eventId` with `cursor`.',
       example: 'order-4711',
     }),
     order: z.enum(['asc', 'desc']).optional().meta({

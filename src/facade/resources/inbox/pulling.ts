@@ -105,7 +105,7 @@ const acknowledge = defineRoute({
   tag: 'Inbox',
   summary: 'Acknowledge pulled events',
   description:
-    'Marks events as delivered. `errors` lists the events that could not be acknowledged. They do not affect any other events. You can safely repeat this request.',
+    'Marks events as delivered. `errors` lists the events that could not be acknowledged. These events do not affect any others. You can safely repeat this request.',
   body: Acknowledge,
   largeBody: true,
   dataPlane: true,

@@ -59,7 +59,7 @@ const MetricsSeries = z
     end: time('The end time of the last bucket, which is the current bucket'),
     series: z.array(SeriesBucket).meta({
       description:
-        'A list of all buckets in chronological order. It also contains empty buckets. There are 60, 96, or 168 buckets in total.',
+        'A list of all buckets in chronological order. The list also contains empty buckets. There are 60, 96, or 168 buckets in total.',
     }),
   })
   .meta({ id: 'MetricsSeries' });
@@ -139,7 +139,7 @@ const NotRoutedSeries = z
       )
       .meta({
         description:
-          'A list of all hours in chronological order. It also contains hours without any counts. There are 2, 25, or 169 hours in total.',
+          'A list of all hours in chronological order. The list also contains hours without any counts. There are 2, 25, or 169 hours in total.',
       }),
   })
   .meta({ id: 'NotRoutedSeries' });

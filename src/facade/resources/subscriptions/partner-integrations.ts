@@ -78,7 +78,7 @@ const listPartnerIntegrations = defineRoute({
   tag: 'Receiving',
   summary: 'List the integrations of your receiving workspaces',
   description:
-    'Returns the integrations that you have accepted, even after they have ended. An integration that the producer has deleted has the status Revoked. It is included until you have deleted its subscriptions. Integrations with a direct grant are only included while a subscription of your receiving workspace uses them, because producers can grant access to any workspace. To subscribe, use the id that the producer gives you.',
+    'Returns the integrations that you have accepted, even after they have ended. An integration that the producer has deleted has the status Revoked. Such an integration is included until you have deleted its subscriptions. Integrations with a direct grant are only included while a subscription of your receiving workspace uses them, because producers can grant access to any workspace. To subscribe, use the id that the producer gives you.',
   query: PageQuery,
   answers: { 200: { description: 'A list of integrations, sorted by public id.', schema: pageOf(PartnerIntegration) } },
   problems: ['malformed_cursor'],
