@@ -203,6 +203,20 @@ describe('configuration', () => {
       { SLUICE_INVITATION_URL: `https://${'a'.repeat(500)}` },
       'SLUICE_INVITATION_URL: must have at most 500',
     ],
+    ...[
+      'activations',
+      'activations.sluice.dev',
+      'count/activation.sluice.dev',
+      'count/workspaces.sluice.dev',
+      'pod',
+    ].map(
+      name =>
+        [
+          ['ingress'],
+          { SLUICE_WORKSPACE_QUOTA: JSON.stringify({ 'count/packages.sluice.dev': 5, [name]: '5' }) },
+          `SLUICE_WORKSPACE_QUOTA: ${name} is not the name of a resource that a ResourceQuota can limit`,
+        ] as [string[], Record<string, string>, string],
+    ),
     [['ingress'], { SLUICE_INGRESS_WORKSPACE_LIMIT: '0.5' }, 'SLUICE_INGRESS_WORKSPACE_LIMIT: must be a whole number'],
     [
       ['dispatcher'],

@@ -11,6 +11,7 @@ import { list } from './lists.ts';
 import { OIDC_ENVIRONMENT } from './oidc-environment.ts';
 import { REDIS_ENVIRONMENT } from './redis-environment.ts';
 import { TLS_ENVIRONMENT } from './tls-environment.ts';
+import { WORKSPACE_QUOTA } from './workspace-quota.ts';
 
 const port = (fallback: number) => z.coerce.number().int().min(0).max(65_535).default(fallback);
 
@@ -50,20 +51,6 @@ function areProxies(networks: readonly string[]): boolean {
   return networks.every(network => isNetwork(network) && !/\/0+$/.test(network));
 }
 
-/** Limits by resource. Numbers are accepted because YAML parses a quantity without a unit as a number. */
-const QUOTA = z.record(
-  z.string().min(1),
-  z.union([z.string().regex(/^\d+(\.\d+)?([a-zA-Z]{1,2})?$/), z.int().min(0)]).transform(String),
-);
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-}
-
 /**
  * All environment variables of Sluice, with their descriptions and defaults. Used to generate docs/configuration.md.
  */
@@ -99,20 +86,9 @@ export const ENVIRONMENT = {
     .describe(
       'Set this to the ClusterRole for Secrets to limit the controller to the workspace Secrets. The controller then binds the role in the namespace of each workspace and uses a watch for each namespace. For this reason, we recommend this for up to 200 workspaces. By default, the controller needs the role in the whole cluster.',
     ),
-  SLUICE_WORKSPACE_QUOTA: z
-    .string()
-    .transform((text, context) => {
-      const parsed = QUOTA.safeParse(parseJson(text));
-      if (parsed.success) return parsed.data;
-      const message =
-        'must be a JSON object with a limit for each resource, such as {"count/activations.sluice.dev": "10000"}';
-      context.addIssue({ code: 'custom', message });
-      return z.NEVER;
-    })
-    .optional()
-    .describe(
-      'The limits for each workspace, as a JSON object such as {"count/activations.sluice.dev": "10000"}. The controller adds these limits to the ResourceQuota sluice in the namespace of each workspace. The controller keeps limits that you change in the ResourceQuota. Limits that you remove are restored within two minutes. By default, only workspaces whose Account has spec.limits get a quota. Existing quotas are not changed.',
-    ),
+  SLUICE_WORKSPACE_QUOTA: WORKSPACE_QUOTA.optional().describe(
+    'The limits for each workspace, as a JSON object such as {"count/activations.sluice.dev": "10000"}. The controller adds these limits to the ResourceQuota sluice in the namespace of each workspace. The controller keeps limits that you change in the ResourceQuota. Limits that you remove are restored within two minutes. By default, only workspaces whose Account has spec.limits get a quota. Existing quotas are not changed.',
+  ),
   ...OIDC_ENVIRONMENT,
   SLUICE_ALLOWED_NETWORKS: list
     .refine(networks => networks.every(isNetwork), {
