@@ -30,7 +30,7 @@ export async function registerReference(app: FastifyInstance, version: string): 
   const document: Partial<OpenApiDocument> = {};
   const read = () =>
     document.paths === undefined ? Object.assign(document, describeRoutes(ROUTES, version)) : document;
-  serveOpenApi(app, read);
+  const sendDocument = serveOpenApi(app, read);
   await app.register(swagger, { mode: 'static', specification: { document: document as never } });
   await app.register(swaggerUi, {
     routePrefix: '/docs',
@@ -43,9 +43,11 @@ export async function registerReference(app: FastifyInstance, version: string): 
     uiConfig: { layout: 'BaseLayout', tryItOutEnabled: false },
     // `transformSpecification` would print the YAML again for each request.
     uiHooks: {
-      onRequest: (_request, _reply, done) => {
+      onRequest: (request, reply, done) => {
         read();
-        done();
+        // Otherwise, each request would print the document again, although it does not need a token.
+        if (request.routeOptions.url === '/docs/json') sendDocument(request, reply);
+        else done();
       },
     },
   });
