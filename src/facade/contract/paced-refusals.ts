@@ -1,4 +1,5 @@
 import type { ServerResponse } from 'node:http';
+import { setImmediate as nextIteration } from 'node:timers/promises';
 import { markReplaceable } from '../../http/connection-limit.ts';
 import { type Clock, systemClock } from '../../time/clock.ts';
 import { createFairTurns } from '../../time/fair-turns.ts';
@@ -41,9 +42,34 @@ export function createPacedRefusals({
   return (client, response, refuse) => {
     if (waiting >= MOST_REFUSED) return void response.req.socket.destroy();
     markReplaceable(response);
-    void turns.take(client, { isPatient: true }).then(leave => {
-      if (!response.closed) refuse();
+    const reading = pauseReading(response);
+    void turns.take(client, { isPatient: true }).then(async leave => {
+      await reading.resume();
+      // The connection ends before the response is closed.
+      if (!response.closed && !response.req.socket.writableEnded) refuse();
       else if (typeof leave === 'function') leave();
     });
+  };
+}
+
+/**
+ * Stops reading from the connection of a request in the next iteration of the event loop, i.e. after the request was
+ * read. Otherwise, if a client closes thousands of connections at the same time, all of them are closed in a single turn
+ * of the event loop.
+ */
+function pauseReading({ req: { socket } }: ServerResponse) {
+  let isPaused = false;
+  const pause = setImmediate(() => {
+    isPaused = true;
+    socket.pause();
+  });
+  return {
+    /** Waits until the end of the connection has been read, if its client has left. */
+    async resume(): Promise<void> {
+      clearImmediate(pause);
+      if (!isPaused) return;
+      socket.resume();
+      await nextIteration();
+    },
   };
 }
