@@ -166,7 +166,12 @@ export const INGEST_MUTANTS: readonly Mutant[] = [
       '',
       `${PART}catchup/advance.redis.test.ts`,
     ],
-    ['a subscription that is opened while others are paused is forgotten', ", slot .. '-') end", ", '-') end"],
+    [
+      'a subscription that is opened while others are paused is forgotten',
+      ", slot .. '-') end",
+      ", '-') end",
+      'test/part/many-subscriptions.redis.test.ts',
+    ],
     ['a dropped subscription is activated', "if redis.call('HEXISTS', KEY_SUBS, slot) == 0 then return end", ''],
     [
       'a dropped subscription stays live',
