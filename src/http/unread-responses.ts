@@ -1,4 +1,5 @@
 import type { ServerResponse } from 'node:http';
+import { TLSSocket } from 'node:tls';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 
 /** Smaller responses are not counted, because the number of connections is limited as well. */
@@ -55,7 +56,7 @@ export function limitUnread(
   }
 
   app.addHook('onSend', async (request, { raw: response }, payload) => {
-    const bytes = sizeOf(payload);
+    const bytes = sizeOf(payload, request.raw.socket instanceof TLSSocket);
     if (bytes < LEAST_BYTES || response.closed) return;
     unread.set(response, { response, client: clientOf(request), bytes });
     total += bytes;
@@ -64,8 +65,12 @@ export function limitUnread(
   });
 }
 
-/** Returns the memory that a response uses until it is read. A buffer is not counted because it is shared. */
-function sizeOf(payload: unknown): number {
+/**
+ * Returns the memory that a response uses until it is read. Responses share a buffer, so it is only counted if it is
+ * encrypted for each of them.
+ */
+function sizeOf(payload: unknown, isEncrypted: boolean): number {
   if (typeof payload === 'string') return payload.length < LEAST_BYTES / 3 ? 0 : Buffer.byteLength(payload);
-  return payload === null || payload === undefined || Buffer.isBuffer(payload) ? 0 : FILE_BYTES;
+  if (Buffer.isBuffer(payload)) return isEncrypted ? payload.length : 0;
+  return payload === null || payload === undefined ? 0 : FILE_BYTES;
 }
