@@ -50,24 +50,39 @@ async function readOrMake(facade: Facade, owned: OwnedTenant, invited: string, e
 }
 
 /**
+ * Returns the number after a closed integration that is not closed itself, at or after `from`. An address can have
+ * thousands of closed integrations, so we don't try each number. Some may be missing because they were deleted.
+ */
+function findUnclosed(from: number, isClosed: (number: number) => boolean): number {
+  let closed = from - 1;
+  let unclosed = from;
+  while (isClosed(unclosed)) [closed, unclosed] = [unclosed, 2 * unclosed - from + 1];
+  while (unclosed - closed > 1) {
+    const middle = Math.floor((closed + unclosed) / 2);
+    if (isClosed(middle)) closed = middle;
+    else unclosed = middle;
+  }
+  return unclosed;
+}
+
+/**
  * Returns the open integration for an address, which is created if necessary. The name includes the number of closed
  * integrations, so equal calls will create the same object on any replica.
  *
  * @throws Refusal
  */
 export async function inviteByAddress(facade: Facade, owned: OwnedTenant, email: string): Promise<Invited> {
-  const tenant = owned.name;
-  const known = await findOpen(facade, tenant, email);
+  const { caches, keys, wallMs } = facade;
+  const known = await findOpen(facade, owned.name, email);
   if (known !== undefined) return { integration: known, made: false };
-  for (let closed = 0; ; closed++) {
-    const name = {
-      namespace: tenant,
-      name: invitedIntegrationName(facade.keys.oldest().secret, tenant, email, closed),
-    };
-    // Closed integrations are never reopened. Only read those that may be open.
-    const cached = facade.caches.get('Integration', name);
-    if (cached !== undefined && !isOpen(cached, facade.wallMs())) continue;
-    const invited = await readOrMake(facade, owned, name.name, email);
-    if (isOpen(invited.integration, facade.wallMs())) return invited;
+  const nameOf = (number: number) => invitedIntegrationName(keys.oldest().secret, owned.name, email, number);
+  // Closed integrations are never reopened. Only read those that may be open.
+  const isClosed = (number: number) => {
+    const cached = caches.get('Integration', { namespace: owned.name, name: nameOf(number) });
+    return cached !== undefined && !isOpen(cached, wallMs());
+  };
+  for (let number = findUnclosed(0, isClosed); ; number = findUnclosed(number + 1, isClosed)) {
+    const invited = await readOrMake(facade, owned, nameOf(number), email);
+    if (isOpen(invited.integration, wallMs())) return invited;
   }
 }
