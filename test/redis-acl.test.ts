@@ -61,7 +61,7 @@ const OTHER_SLOTS: Readonly<Record<string, object>> = {
   run: { hash: '{s:ten_a:run}:meta' },
 };
 /** The keys of a call with an Idempotency-Key, by their names in its scripts. */
-const CALL_KEYS = { call: callKeys('ten_a').call('a'), calls: callKeys('ten_a').calls };
+const CALL_KEYS = { ...callKeys('acme', 'ten_a'), call: callKeys('acme', 'ten_a').call('a') };
 
 function sampleKey(script: string, name: string): string {
   const slot = Object.keys(OTHER_SLOTS).find(each => script.includes(`/${each}-`));

@@ -150,7 +150,7 @@ async function perform(
     useShareOf({ account: accountOf(inside), signal, closes: route.closes === true }, async () =>
       route.handle(facade, { ...call, ...inside, ...more, seed } as typeof call),
     );
-  const keyed = keyedCallOf(route, call, inside.tenant ?? inside.integration);
+  const keyed = keyedCallOf(route, call, inside.tenant ?? inside.integration, accountOf(inside));
   return collectChanges(seen.changes, () =>
     keyed === undefined ? handle() : performOnce(facade.keyedCalls, keyed, handle),
   );

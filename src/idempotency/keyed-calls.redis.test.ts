@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { createKeyRing, keyRingOf } from '../core/delivery/key-ring.ts';
 import { callKeys } from '../redis/keys.ts';
 import { onEachRedis } from '../redis/testing/each-redis.ts';
-import { type Begun, createKeyedCalls, type KeyedCall, MOST_CALLS } from './keyed-calls.ts';
+import { type Begun, createKeyedCalls, type KeyedCall, MOST_CALLS, MOST_CALLS_OF_ACCOUNT } from './keyed-calls.ts';
 
 const KEYS = keyRingOf(Buffer.alloc(32, 7));
 const DAY_MS = 24 * 3_600_000;
@@ -15,7 +15,7 @@ onEachRedis(redis => {
     const clock = { ms: 1_800_000_000_000 };
     const [one, two] = [1, 2].map(() => createKeyedCalls(redis(), KEYS, () => clock.ms));
     const owner = `ten_${randomBytes(8).toString('hex')}`;
-    const call: KeyedCall = { owner, operation: 'createIngressKey', key: 'k', request: '{}' };
+    const call: KeyedCall = { account: `acc_${owner}`, owner, operation: 'createIngressKey', key: 'k', request: '{}' };
     return { clock, one: one as typeof one & object, two: two as typeof one & object, call };
   }
 
@@ -114,18 +114,36 @@ onEachRedis(redis => {
       await redis().call('del', key);
       clock.ms += DAY_MS;
       expect((await one.begin(call)).answer).toBe('RUN');
-      expect(await redis().call('zcard', callKeys(call.owner).calls)).toBe(1);
+      expect(await redis().call('zcard', callKeys(call.account, call.owner).calls)).toBe(1);
     });
 
     test('is refused if its owner has too many, until one of them is removed', async () => {
       const { clock, one, call } = start();
-      const { calls } = callKeys(call.owner);
+      const { calls } = callKeys(call.account, call.owner);
       const many = Array.from({ length: MOST_CALLS }, (_, n) => [clock.ms + 5_000 + n, `x${n}`]);
       await redis().call('zadd', calls, ...many.flat());
       expect(await one.begin(call)).toEqual({ answer: 'MANY', leftMs: 5_000 });
       clock.ms += 5_000;
       expect((await one.begin(call)).answer).toBe('RUN');
       expect((await one.begin({ ...call, owner: `${call.owner}x`, key: 'l' })).answer).toBe('RUN');
+    });
+
+    test('is refused if the account has too many, unless its key is known, until one of them is removed', async () => {
+      const { clock, one, call } = start();
+      const { end } = running(await one.begin(call));
+      await end('done', 'text');
+      const { ofAccount } = callKeys(call.account, call.owner);
+      const many = Array.from({ length: MOST_CALLS_OF_ACCOUNT - 2 }, (_, n) => [clock.ms + 5_000 + n, `x${n}`]);
+      await redis().call('zadd', ofAccount, ...many.flat());
+      const refused = { ...call, owner: `${call.owner}x`, key: 'l' };
+      await running(await one.begin(refused)).end('forget');
+      expect((await one.begin(refused)).answer).toBe('RUN');
+      const next = { ...call, owner: `${call.owner}y` };
+      expect(await one.begin(next)).toEqual({ answer: 'MANY', leftMs: 5_000 });
+      expect(await one.begin(call)).toEqual({ answer: 'DONE', text: 'text' });
+      expect((await one.begin({ ...next, account: `${call.account}x` })).answer).toBe('RUN');
+      clock.ms += 5_000;
+      expect((await one.begin(next)).answer).toBe('RUN');
     });
 
     test('does not return a stored response to another owner', async () => {
@@ -166,9 +184,9 @@ onEachRedis(redis => {
   });
 
   /** Returns the key of the only call of an owner. */
-  async function nameOf({ owner }: KeyedCall): Promise<string> {
-    const names = (await redis().call('zrange', callKeys(owner).calls, 0, -1)) as string[];
+  async function nameOf({ account, owner }: KeyedCall): Promise<string> {
+    const names = (await redis().call('zrange', callKeys(account, owner).calls, 0, -1)) as string[];
     expect(names).toHaveLength(1);
-    return callKeys(owner).call(names[0] as string);
+    return callKeys(account, owner).call(names[0] as string);
   }
 });

@@ -13,9 +13,15 @@ const KEPT_MS = 24 * 3_600_000;
 const TURN_MS = 60_000;
 /** The number of calls to keep for each owner. */
 export const MOST_CALLS = 5_000;
+/**
+ * The number of calls to keep for each account. A call needs up to 5 KB, and an account can have thousands of owners.
+ */
+export const MOST_CALLS_OF_ACCOUNT = 20_000;
 
 /** A call with an Idempotency-Key. */
 export interface KeyedCall {
+  /** The account of the owner. */
+  readonly account: string;
   /** Public id of the workspace or integration that the key belongs to. */
   readonly owner: string;
   /** Keys of different operations are independent. */
@@ -28,7 +34,7 @@ export interface KeyedCall {
 /**
  * RUN: perform the call and then end it. `seed` is the same for all attempts to perform it, and begins with the id of a
  * root key, followed by a dot. DONE: this was the response. BUSY: it is being performed. CONFLICT: the key belongs
- * to another request. MANY: there are too many calls of this owner.
+ * to another request. MANY: there are too many calls of this owner or account.
  */
 export type Begun =
   | { readonly answer: 'RUN'; readonly seed: string; readonly end: EndCall }
@@ -51,9 +57,10 @@ export interface KeyedCalls {
 /** Keeps calls in Redis. Responses may contain secrets and are encrypted. */
 export function createKeyedCalls(redis: RedisClient, keys: KeyRing, nowMs: () => number): KeyedCalls {
   return {
-    async begin({ owner, operation, key, request }) {
-      const name = hash('sha256', JSON.stringify([operation, key]), 'hex').slice(0, 32);
-      const names = { call: callKeys(owner).call(name), calls: callKeys(owner).calls };
+    async begin({ account, owner, operation, key, request }) {
+      const name = hash('sha256', JSON.stringify([owner, operation, key]), 'hex').slice(0, 32);
+      const { call, ...lists } = callKeys(account, owner);
+      const names = { call: call(name), ...lists };
       const context = `idempotency/${owner}/${name}`;
       const turn = randomBytes(16).toString('hex');
       const args = {
@@ -66,6 +73,7 @@ export function createKeyedCalls(redis: RedisClient, keys: KeyRing, nowMs: () =>
         turnMs: TURN_MS,
         ttlMs: KEPT_MS,
         most: MOST_CALLS,
+        mostOfAccount: MOST_CALLS_OF_ACCOUNT,
       };
       const [word, value] = (await redis.runNamed(BEGIN, { keys: names, args })) as [Begun['answer'], string | number];
       if (word === 'BUSY' || word === 'MANY') return { answer: word, leftMs: Number(value) };

@@ -1,7 +1,7 @@
 /**
  * Every key of Sluice in Redis. The hash tag places the keys of a script in one slot: queue `{q:<tenant>:<queue>}`,
  * tenant `{t:<tenant>}`, integration `{i:<integration>}`, account `{a:<account>}`, calls with an Idempotency-Key
- * `{o:<owner>}`, hints `{r:p}`, `{d:p}`, `{a:p}` and `{s:p}`, usage of a tenant's sandbox runs `{s:<tenant>}`, one run
+ * `{o:<account>}`, hints `{r:p}`, `{d:p}`, `{a:p}` and `{s:p}`, usage of a tenant's sandbox runs `{s:<tenant>}`, one run
  * with all of its data `{s:<tenant>:<run>}`, and the installation `{c}`.
  */
 
@@ -73,12 +73,17 @@ export function accountKeys(account: string) {
   };
 }
 
-/** The keys of the calls with an Idempotency-Key that belong to a workspace or an integration. */
-export function callKeys(owner: string) {
-  const tag = `{o:${owner}}`;
+/**
+ * The keys of the calls with an Idempotency-Key that belong to a workspace or an integration (`owner`). Those of an
+ * account are in one slot because their number is limited.
+ */
+export function callKeys(account: string, owner: string) {
+  const tag = `{o:${account}}`;
   return {
-    /** ZSET: names of calls, by the time they are forgotten (ms). */
-    calls: `${tag}:calls`,
+    /** ZSET: names of the account's calls, by the time they are forgotten (ms). */
+    ofAccount: `${tag}:calls`,
+    /** ZSET: the same for the calls of the owner. */
+    calls: `${tag}:calls:${owner}`,
     /** HASH: request, seed, turn, untilMs; encrypted answer. Expires. */
     call: (name: string) => `${tag}:call:${name}`,
   };

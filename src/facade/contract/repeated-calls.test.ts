@@ -14,15 +14,17 @@ function callOf(subject: string, body: object = {}): Parts[1] {
 }
 
 test('a repetition must have the same content and the same caller', () => {
-  const requestOf = (...call: Parameters<typeof callOf>) => keyedCallOf(ROUTE, callOf(...call), OWNER)?.request;
+  const requestOf = (...call: Parameters<typeof callOf>) => keyedCallOf(ROUTE, callOf(...call), OWNER, 'acme')?.request;
   expect(requestOf('ada')).toBe(requestOf('ada'));
   expect(requestOf('ada', { id: 'another' })).not.toBe(requestOf('ada'));
   expect(requestOf('bob')).not.toBe(requestOf('ada'));
 });
 
 test('does not store a call without a key, or of a route without stored responses', () => {
-  expect(keyedCallOf(ROUTE, { ...callOf('ada'), idempotencyKey: undefined } as Parts[1], OWNER)).toBeUndefined();
-  expect(keyedCallOf({ ...ROUTE, idempotency: 'replay' }, callOf('ada'), OWNER)).toBeUndefined();
+  expect(
+    keyedCallOf(ROUTE, { ...callOf('ada'), idempotencyKey: undefined } as Parts[1], OWNER, 'acme'),
+  ).toBeUndefined();
+  expect(keyedCallOf({ ...ROUTE, idempotency: 'replay' }, callOf('ada'), OWNER, 'acme')).toBeUndefined();
 });
 
 test.each<[string, unknown, string]>([

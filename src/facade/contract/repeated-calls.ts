@@ -28,11 +28,13 @@ export function keyedCallOf(
   route: Route,
   { idempotencyKey: key, identity, params, query, body }: Call<Access, string, unknown, unknown>,
   owner: { readonly publicId: string } | undefined,
+  account: string | undefined,
 ): KeyedCall | undefined {
-  if (route.idempotency !== 'answer' || key === undefined || owner === undefined) return undefined;
+  if (route.idempotency !== 'answer' || key === undefined) return undefined;
+  if (owner === undefined || account === undefined) return undefined;
   // Since a response may contain secrets, it must not be returned to any other caller.
   const request = JSON.stringify([callerKey(identity), params, query ?? {}, body ?? {}]);
-  return { owner: owner.publicId, operation: route.operation, key, request };
+  return { account, owner: owner.publicId, operation: route.operation, key, request };
 }
 
 /**
@@ -41,7 +43,7 @@ export function keyedCallOf(
  * unless an earlier attempt was interrupted.
  *
  * @throws Refusal 422 `idempotency_conflict` if the key belongs to another request, 409 `idempotency_in_progress` while
- *   the call is being performed, and 429 `rate_limited` if the owner has used too many keys
+ *   the call is being performed, and 429 `rate_limited` if the owner or its account has used too many keys
  */
 export async function performOnce(
   calls: KeyedCalls,

@@ -142,8 +142,8 @@ async function storedKeys(): Promise<readonly { readonly id: string; readonly sh
   return workspace?.spec.ingressKeys ?? [];
 }
 
-/** Returns the hashes containing the calls of the workspace. */
-const callsOf = async () => (await redis.call('keys', `{o:${shop}}:call:*`)) as string[];
+/** Returns the hashes containing the calls of the account. */
+const callsOf = async () => (await redis.call('keys', `{o:shop}:call:*`)) as string[];
 
 async function storedText(): Promise<string> {
   const calls = await callsOf();

@@ -73,7 +73,7 @@ export function renderRest(): string {
     '**You can safely repeat a call**, with four exceptions. The repeated call succeeds again and changes nothing. The response describes the repeated call. For example, skipping events again returns `skipped: 0`, and subscribing again returns a 200 instead of a 201. The exceptions are sending a test event, creating an ingress key, enabling an endpoint, and recovering events. To repeat these calls safely, send an `Idempotency-Key` header with 1 to 255 visible ASCII characters (such as a UUID):',
     bullets([
       'For 24 hours, a request with the same key and content returns the status and body of the first response, even after a restart of the facade. Responses are stored in Redis and encrypted with the root key.',
-      'A key is valid for one operation and for the workspace or integration in the path. For each of them, you can use 5,000 keys at the same time.',
+      'A key is valid for one operation and for the workspace or integration in the path. Within 24 hours, you can use 5,000 keys for each workspace or integration, and 20,000 for all of those that belong to the same account.',
       'If the key was used with different content or by another caller, the call fails with a 422 `idempotency_conflict`. If the first request is still in progress, it fails with a 409 `idempotency_in_progress`.',
       '**Replays**: The key identifies the replay. If it consists of 1 to 64 letters, digits, `_`, and `-`, it is also the id of the replay. For any other key, the id is derived from the key.',
       'All other calls ignore the key because you can always repeat them. Any call rejects a malformed key.',
