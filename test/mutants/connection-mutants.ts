@@ -53,7 +53,7 @@ export const CONNECTION_MUTANTS: readonly Mutant[] = [
     to: 'false',
     test: 'src/dataplane/dispatcher/endpoint-client-answers.test.ts',
   },
-  ...mutantsOf('src/http/connection-limit.ts', [
+  ...mutantsOf('src/http/connections/connection-limit.ts', [
     [
       'an address has any number of connections',
       'if (address !== undefined && !ofAddresses.enter(address)) {',
@@ -70,25 +70,25 @@ export const CONNECTION_MUTANTS: readonly Mutant[] = [
       'a server has any number of connections',
       'places.size >= total',
       'places.size < 0',
-      'src/http/connection-limit.test.ts',
+      'src/http/connections/connection-limit.test.ts',
     ],
     [
       'a request in progress is closed for a new connection',
       'if (isProcessed(place)) continue;\n',
       '',
-      'src/http/connection-limit.test.ts',
+      'src/http/connections/connection-limit.test.ts',
     ],
     [
       'a request with a slow client is never closed',
       'isAwaited ||= response.req.complete && !response.writableEnded;',
       'isAwaited ||= !response.writableEnded;',
-      'src/http/connection-limit.test.ts',
+      'src/http/connections/connection-limit.test.ts',
     ],
     [
       'the oldest connection is closed even if it was used recently',
       'if (places.delete(place.socket)) places.set(place.socket, place);',
       'if (!places.has(place.socket)) return;',
-      'src/http/connection-limit.test.ts',
+      'src/http/connections/connection-limit.test.ts',
     ],
     [
       'the use of a TLS connection is not recorded',
@@ -97,14 +97,14 @@ export const CONNECTION_MUTANTS: readonly Mutant[] = [
       'src/dataplane/ingress/pressure.test.ts',
     ],
   ]),
-  ...mutantsOf('src/http/arrivals.ts', [
+  ...mutantsOf('src/http/connections/arrivals.ts', [
     [
       'a call starts before connections that have arrived',
       'accepted === seen || nowMs() >= untilMs',
       'true',
-      'src/http/arrivals.test.ts',
+      'src/http/connections/arrivals.test.ts',
     ],
-    ['connections delay calls without a limit', ' || nowMs() >= untilMs', '', 'src/http/arrivals.test.ts'],
+    ['connections delay calls without a limit', ' || nowMs() >= untilMs', '', 'src/http/connections/arrivals.test.ts'],
   ]),
   ...mutantsOf(`${FACADE}contract/pipelines.ts`, [
     [
@@ -152,12 +152,12 @@ export const CONNECTION_MUTANTS: readonly Mutant[] = [
       'src/http/pipelining.test.ts',
     ],
   ]),
-  ...mutantsOf('src/http/closed-connections.ts', [
+  ...mutantsOf('src/http/connections/closed-connections.ts', [
     [
       'each closed connection is logged',
       'if (nowMs() < quietUntilMs) return;',
       '',
-      'src/http/closed-connections.test.ts',
+      'src/http/connections/closed-connections.test.ts',
     ],
   ]),
   ...mutantsOf('src/http/protocol-errors.ts', [

@@ -1,4 +1,4 @@
-import { CONNECTION_LIMITS, type ConnectionLimit } from '../../http/connection-limit.ts';
+import { CONNECTION_LIMITS, type ConnectionLimit } from '../../http/connections/connection-limit.ts';
 import { Counter, createLabeledCounter, type Registry, registerGauge } from '../../telemetry/metrics.ts';
 import { createPlainHistogram } from '../../telemetry/plain-histogram.ts';
 import { SENDER_LIMITS, type SenderLimit } from './sender-limits.ts';

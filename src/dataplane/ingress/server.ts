@@ -1,6 +1,6 @@
 import type { ClientAddress, ConnectionAddress } from '../../http/client-address.ts';
-import { createClosedLog } from '../../http/closed-connections.ts';
-import { createConnectionLimit } from '../../http/connection-limit.ts';
+import { createClosedLog } from '../../http/connections/closed-connections.ts';
+import { createConnectionLimit } from '../../http/connections/connection-limit.ts';
 import { serveOpenApi } from '../../http/openapi-document.ts';
 import type { RefusalFacts } from '../../http/refusal.ts';
 import { createHttpServer, type HttpServer } from '../../http/server.ts';

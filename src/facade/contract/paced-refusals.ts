@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import { setImmediate as nextIteration } from 'node:timers/promises';
-import { markReplaceable } from '../../http/connection-limit.ts';
+import { markReplaceable } from '../../http/connections/connection-limit.ts';
 import { type Clock, systemClock } from '../../time/clock.ts';
 import { createFairTurns } from '../../time/fair-turns.ts';
 

@@ -5,7 +5,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { problemOf, type StartedFacade, useFacadeServers } from '../../../test/support/facade/facade-server.ts';
 import { exchange, type RawAnswer } from '../../../test/support/facade/raw-exchange.ts';
-import { createConnectionLimit } from '../../http/connection-limit.ts';
+import { createConnectionLimit } from '../../http/connections/connection-limit.ts';
 import { Refusal } from '../../http/refusal.ts';
 import type { Identity } from '../auth/identity.ts';
 import { createTurns, MOST_CALLS_WAITING } from './turns.ts';

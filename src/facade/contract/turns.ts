@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http';
-import { markReplaceable } from '../../http/connection-limit.ts';
+import { markReplaceable } from '../../http/connections/connection-limit.ts';
 import { Refusal } from '../../http/refusal.ts';
 import { systemClock } from '../../time/clock.ts';
 import { createFairTurns, type Leave } from '../../time/fair-turns.ts';

@@ -2,7 +2,7 @@ import { EventEmitter } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { expect, test } from 'vitest';
-import { createConnectionAddress } from './client-address.ts';
+import { createConnectionAddress } from '../client-address.ts';
 import { createConnectionLimit, markReplaceable } from './connection-limit.ts';
 
 const PROXY = '10.0.0.1';

@@ -4,11 +4,11 @@ import { connect } from 'node:net';
 import { Duplex } from 'node:stream';
 import { connect as connectTls, type TLSSocket } from 'node:tls';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
-import { createAuthority } from '../../test/support/certificates.ts';
-import { readClientHello } from '../../test/support/client-hello.ts';
-import { type TemporaryFolder, temporaryFolder } from '../../test/support/temporary-folder.ts';
-import type { HttpServer } from './server.ts';
-import { createTestServer } from './testing/test-server.ts';
+import { createAuthority } from '../../../test/support/certificates.ts';
+import { readClientHello } from '../../../test/support/client-hello.ts';
+import { type TemporaryFolder, temporaryFolder } from '../../../test/support/temporary-folder.ts';
+import type { HttpServer } from '../server.ts';
+import { createTestServer } from '../testing/test-server.ts';
 
 const CLIENTS = 50;
 /** Enough for a busy machine. */

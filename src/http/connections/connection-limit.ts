@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import { createOccupancy } from '../time/occupancy.ts';
-import type { ConnectionAddress } from './client-address.ts';
+import { createOccupancy } from '../../time/occupancy.ts';
+import type { ConnectionAddress } from '../client-address.ts';
 
 /** The limits of connections: those of an address, and those of all addresses. */
 export const CONNECTION_LIMITS = ['address', 'total'] as const;

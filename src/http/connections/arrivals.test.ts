@@ -3,9 +3,9 @@ import { EventEmitter, once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
 import { afterEach, expect, test } from 'vitest';
+import { BACKLOG } from '../server.ts';
+import { createTestServer } from '../testing/test-server.ts';
 import { createArrivals } from './arrivals.ts';
-import { BACKLOG } from './server.ts';
-import { createTestServer } from './testing/test-server.ts';
 
 const CONNECTIONS = 50;
 

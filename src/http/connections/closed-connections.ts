@@ -1,4 +1,4 @@
-import type { Logger } from '../telemetry/log.ts';
+import type { Logger } from '../../telemetry/log.ts';
 import type { ConnectionLimit } from './connection-limit.ts';
 
 /** The limits because of which connections are closed: those of connections, and that of unread responses. */

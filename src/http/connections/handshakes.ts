@@ -1,7 +1,7 @@
 import type { Server, Socket } from 'node:net';
-import { systemClock } from '../time/clock.ts';
-import { createFairTurns } from '../time/fair-turns.ts';
-import { createConnectionAddress } from './client-address.ts';
+import { systemClock } from '../../time/clock.ts';
+import { createFairTurns } from '../../time/fair-turns.ts';
+import { createConnectionAddress } from '../client-address.ts';
 
 /** The type of a TLS record that contains a handshake message. */
 const HANDSHAKE = 22;
