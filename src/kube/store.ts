@@ -83,10 +83,15 @@ export function createStore<P>(indexers: Indexers<P> = {}): Store<P> {
     keys: () => values.keys(),
     values: () => values.values(),
     size: () => values.size,
-    byIndex: (name, entry) =>
-      keysByIndex(name, entry)
-        .map(key => values.get(key))
-        .filter(value => value !== undefined),
+    byIndex(name, entry) {
+      const keys = indexNamed(name).get(entry);
+      const found: P[] = [];
+      for (const key of typeof keys === 'string' ? [keys] : (keys ?? [])) {
+        const value = values.get(key);
+        if (value !== undefined) found.push(value);
+      }
+      return found;
+    },
     eachByIndex: (name, entry) => eachOf(indexNamed(name), entry, values),
     keysByIndex,
     *countsByIndex(name) {

@@ -66,7 +66,7 @@ test('a page of large items ends at 1 MiB, has at least one item, and has a next
       items,
       ({ key }) => key,
       { limit: 250, cursor },
-      item => JSON.stringify(item).length,
+      { bytesOf: item => JSON.stringify(item).length },
     );
     seen.push(page.data.map(({ key }) => key));
     cursor = page.nextCursor ?? undefined;

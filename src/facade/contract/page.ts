@@ -68,25 +68,27 @@ function fitting<T>(items: readonly T[], bytesOf: (item: T) => number): number {
 }
 
 /**
- * Returns the first `count` items with a key after `after`, sorted by their keys. Each item is only visited once
+ * Returns the first `count` wanted items with a key after `after`, sorted by their keys. Each item is only visited once
  * instead of sorting the whole list, because the list may contain 100,000 items.
  */
 function firstAfter<T>(
   items: readonly T[],
   keyOf: (item: T) => string,
+  isWanted: (item: T, key: string) => boolean,
   after: string,
   count: number,
 ): (readonly [key: string, item: T])[] {
-  let found: (readonly [key: string, item: T])[] = [];
-  const sort = () => found.toSorted(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0)).slice(0, count);
+  let found = new Map<string, T>();
+  const sort = () => [...found].toSorted(([a], [b]) => (a < b ? -1 : 1)).slice(0, count);
   let last: string | undefined;
   for (const item of items) {
     const key = keyOf(item);
-    if (key <= after || (last !== undefined && key >= last)) continue;
-    found.push([key, item]);
-    if (found.length < SORTED_AT_ONCE * count) continue;
-    found = sort();
-    last = found.at(-1)?.[0];
+    if (key <= after || (last !== undefined && key >= last) || found.has(key) || !isWanted(item, key)) continue;
+    found.set(key, item);
+    if (found.size < SORTED_AT_ONCE * count) continue;
+    const sorted = sort();
+    found = new Map(sorted);
+    last = sorted.at(-1)?.[0];
   }
   return sort();
 }
@@ -102,6 +104,13 @@ interface PageRequest {
   readonly cursor?: string | undefined;
 }
 
+interface PageOptions<T> {
+  /** Only called for items that may belong to the page. Defaults to all items. */
+  readonly isWanted?: (item: T, key: string) => boolean;
+  /** Returns the size of the entry for an item as JSON. Limits a page to `PAGE_BYTES`. Set it if items may be large. */
+  readonly bytesOf?: (item: T) => number;
+}
+
 interface Page<T> {
   readonly data: T[];
   readonly nextCursor: string | null;
@@ -112,11 +121,12 @@ function chooseCandidates<T>(
   items: readonly T[],
   keyOf: (item: T) => string,
   { limit = DEFAULT, cursor }: PageRequest,
+  isWanted: (item: T, key: string) => boolean = () => true,
 ): Candidates<T> {
   const position = positionOf(list, cursor);
   const after = position === undefined ? '' : keyOfPosition(position);
   // One additional item is required to determine whether there is another page.
-  const found = firstAfter(items, keyOf, after, limit + 1);
+  const found = firstAfter(items, keyOf, isWanted, after, limit + 1);
   return { entries: found.slice(0, limit), hasMore: found.length > limit };
 }
 
@@ -133,11 +143,9 @@ function pageFrom<T>(list: ListName, { entries, hasMore }: Candidates<T>, bytesO
 
 /**
  * Returns a page of items in the order of `keyOf`. The cursor is a key rather than an index, so adding or removing
- * items doesn't shift the next page.
+ * items doesn't shift the next page. If several items have the same key, only the first one that is wanted is returned.
  *
  * @param list identifies the list. Cursors of other lists are refused
- * @param bytesOf returns the size of the entry for an item as JSON. Limits a page to `PAGE_BYTES` and should be set
- *   whenever items may be large
  * @throws Refusal 400 `malformed_cursor`
  */
 export function paginate<T>(
@@ -145,9 +153,9 @@ export function paginate<T>(
   items: readonly T[],
   keyOf: (item: T) => string,
   request: PageRequest,
-  bytesOf?: (item: T) => number,
+  { isWanted, bytesOf }: PageOptions<T> = {},
 ): Page<T> {
-  return pageFrom(list, chooseCandidates(list, items, keyOf, request), bytesOf);
+  return pageFrom(list, chooseCandidates(list, items, keyOf, request, isWanted), bytesOf);
 }
 
 /**

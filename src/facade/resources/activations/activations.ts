@@ -11,10 +11,8 @@ import { findOwned } from '../../objects/owned-objects.ts';
 import type { OwnedTenant } from '../../objects/ownership.ts';
 import { activate } from './activate.ts';
 import { PairBody, PairQuery, resolvePair } from './activation-requests.ts';
-import { ActivatedKey, ActivationEntry, activationEntry, pairOf, pairStatus } from './activation-views.ts';
+import { ActivatedKey, ActivationEntry, activationEntry, pairOf } from './activation-views.ts';
 import { deactivate } from './deactivate.ts';
-
-type Group = [Cached<'Activation'>, ...Cached<'Activation'>[]];
 
 const activateRoute = defineRoute({
   method: 'POST',
@@ -102,6 +100,25 @@ async function readListed({ caches }: Facade, namespace: string, integration: st
   return caches.by('Activation', 'integrationId', integration);
 }
 
+/**
+ * Returns a function that checks whether the pair of an object has this status. There may be 100,000 objects, so they
+ * are not grouped by pairs.
+ */
+function wantedBy(objects: readonly Cached<'Activation'>[], status: 'Active' | 'Revoked') {
+  const isRevoked = ({ spec }: Cached<'Activation'>) => spec.revoked === true;
+  if (status === 'Revoked') return isRevoked;
+  const revoked = new Set(objects.filter(isRevoked).map(pairOf));
+  return (_object: Cached<'Activation'>, pair: string) => !revoked.has(pair);
+}
+
+/** Returns all objects of a pair. */
+function pairWith({ caches }: Facade, object: Cached<'Activation'>): [Cached<'Activation'>, ...Cached<'Activation'>[]] {
+  const { metadata, spec } = object;
+  const id = activationId(metadata.namespace ?? '', spec.integration, spec.groupKey);
+  const [first = object, ...rest] = caches.by('Activation', 'publicId', id);
+  return [first, ...rest];
+}
+
 const listActivations = defineRoute({
   method: 'GET',
   path: '/waas/producer/{tenant}/activations',
@@ -123,16 +140,10 @@ const listActivations = defineRoute({
     const { integration, groupKey, status = 'Active' } = query;
     const objects = await readListed(facade, tenant.name, integration);
     const ofKey = groupKey === undefined ? objects : objects.filter(({ spec }) => spec.groupKey === groupKey);
-    const pairs = [...Map.groupBy(ofKey, pairOf).values()] as Group[];
-    const wanted = pairs.filter(pair => status === 'all' || pairStatus(pair) === status);
-    // Only build entries for the requested page, as there may be 100,000 pairs.
-    const { data, nextCursor } = paginate(
-      ['activations', tenant.name, integration, groupKey],
-      wanted,
-      ([first]) => pairOf(first),
-      query,
-    );
-    return { status: 200, body: { data: data.map(activationEntry), nextCursor } };
+    const { data, nextCursor } = paginate(['activations', tenant.name, integration, groupKey], ofKey, pairOf, query, {
+      isWanted: status === 'all' ? () => true : wantedBy(ofKey, status),
+    });
+    return { status: 200, body: { data: data.map(each => activationEntry(pairWith(facade, each))), nextCursor } };
   },
 });
 

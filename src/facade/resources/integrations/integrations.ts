@@ -82,15 +82,16 @@ const listIntegrations = defineRoute({
   async handle({ caches, wallMs }, { tenant, query }) {
     const nowMs = wallMs();
     const { status } = query;
-    const wanted = caches
-      .list('Integration', tenant.name)
-      .filter(({ metadata }) => metadata.deletionTimestamp === undefined)
-      .filter(integration => status === undefined || integrationStatus(integration, nowMs) === status);
     const { data, nextCursor } = paginate(
       ['integrations', tenant.name],
-      wanted,
+      caches.list('Integration', tenant.name),
       ({ metadata }) => `${metadata.creationTimestamp ?? ''} ${metadata.name}`,
       query,
+      {
+        isWanted: integration =>
+          integration.metadata.deletionTimestamp === undefined &&
+          (status === undefined || integrationStatus(integration, nowMs) === status),
+      },
     );
     return { status: 200, body: { data: data.map(each => integrationEntry(each, nowMs)), nextCursor } };
   },
