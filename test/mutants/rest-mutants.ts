@@ -20,7 +20,7 @@ export const REST_MUTANTS: readonly Mutant[] = [
     ['archived packages are listed by default', "const { status = 'Active' }", "const { status = 'all' }"],
   ]),
   ...mutantsWithTest(`${RESOURCES}integrations/integrations.ts`, LISTS, [
-    ['an integration that is being deleted is listed', STAYING, ''],
+    ['an integration that is being deleted is listed', 'integration.metadata.deletionTimestamp === undefined &&', ''],
   ]),
   ...mutantsWithTest(`${RESOURCES}subscriptions/partner-catalog.ts`, LISTS, [
     [

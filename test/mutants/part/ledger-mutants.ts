@@ -10,6 +10,7 @@ export const LEDGER_MUTANTS: readonly Mutant[] = [
     ['a call is performed twice concurrently', "if left > 0 then return { 'BUSY', left } end", ''],
     ['an interrupted call starts with a new seed', "return { 'RUN', known[2] }", "return { 'RUN', ARG_SEED }"],
     ['an owner can store any number of calls', '>= most then', '>= 2 ^ 52 then'],
+    ['an account can store any number of calls', '{ KEY_OF_ACCOUNT, ARG_MOST_OF_ACCOUNT }', 'nil'],
   ]),
   ...mutantsOf('src/idempotency/end-call.lua', [
     [
