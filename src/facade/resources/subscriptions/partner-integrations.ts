@@ -1,7 +1,9 @@
 import { z } from 'zod';
 import { tenantId } from '../../../core/ids/ids.ts';
-import { isReceiverOf } from '../../../core/ids/invitation-names.ts';
+import { isReceiverOf, RECEIVING_PREFIX } from '../../../core/ids/invitation-names.ts';
 import { integrationStatus } from '../../../core/routing/integration-state.ts';
+import { mapSteps } from '../../../core/routing/steps.ts';
+import { inSlices } from '../../../time/slices.ts';
 import type { Cached } from '../../caches/cached.ts';
 import type { Caches } from '../../caches/caches.ts';
 import { integrationIdOf } from '../../caches/indexes.ts';
@@ -42,21 +44,55 @@ function partnerIntegration(
   };
 }
 
+const accepted = new WeakMap<Cached<'Integration'>, { readonly account: string; readonly isAccepted: boolean }>();
+
+/**
+ * Returns true if the receiving workspace was created by accepting the integration's invitation. This is only derived
+ * once, because any producer can grant thousands of integrations to a workspace.
+ */
+function isAccepted(integration: Cached<'Integration'>, { metadata, spec: { account } }: Cached<'Workspace'>): boolean {
+  let known = accepted.get(integration);
+  if (known?.account !== account) {
+    const { namespace: producer = '', name } = integration.metadata;
+    known = { account, isAccepted: isReceiverOf(metadata.name, producer, name, account) };
+    accepted.set(integration, known);
+  }
+  return known.isAccepted;
+}
+
+/** The number of integrations for which `isAccepted` takes a few milliseconds. */
+const DERIVED_AT_ONCE = 1_000;
+
+/** Derives in slices which integrations of these workspaces were accepted. Returns false if there was nothing to do. */
+async function prepareAccepted(
+  { by }: Pick<Caches, 'by'>,
+  workspaces: readonly Cached<'Workspace'>[],
+): Promise<boolean> {
+  const missing = workspaces
+    .filter(({ metadata }) => metadata.name.startsWith(RECEIVING_PREFIX))
+    .flatMap(workspace =>
+      by('Integration', 'workspace', workspace.metadata.name)
+        .filter(integration => accepted.get(integration)?.account !== workspace.spec.account)
+        .map(integration => [integration, workspace] as const),
+    );
+  if (missing.length <= DERIVED_AT_ONCE) return false;
+  await inSlices(mapSteps(missing, each => isAccepted(...each)));
+  return true;
+}
+
 /**
  * Returns the integrations of a receiving workspace that its owner has agreed to, by accepting an invitation or by
  * subscribing. Anyone can create an Integration with the name of the workspace. An integration that the producer has
  * deleted is included for as long as a subscription that it has admitted exists.
  */
-function agreedIntegrations(
-  caches: Pick<Caches, 'by' | 'get' | 'list'>,
-  { metadata: { name: recipient }, spec: { account } }: Cached<'Workspace'>,
-): Received[] {
+function agreedIntegrations(caches: Pick<Caches, 'by' | 'get' | 'list'>, workspace: Cached<'Workspace'>): Received[] {
+  const recipient = workspace.metadata.name;
   const subscriptions = caches.list('Subscription', recipient);
   const used = new Set(subscriptions.map(({ spec }) => `${spec.producer}/${spec.integration}`));
   const granted = caches.by('Integration', 'workspace', recipient).flatMap((object): Received[] => {
     const { namespace: producer = '', name, deletionTimestamp } = object.metadata;
     if (deletionTimestamp !== undefined) return [];
-    const isAgreed = used.has(`${producer}/${name}`) || isReceiverOf(recipient, producer, name, account);
+    const isAgreed = used.has(`${producer}/${name}`) || isAccepted(object, workspace);
     return isAgreed ? [{ producer, name, object, recipient }] : [];
   });
   const ended = new Map<string, Received>();
@@ -84,7 +120,10 @@ const listPartnerIntegrations = defineRoute({
   problems: ['malformed_cursor'],
   async handle({ caches, wallMs }, { identity, query }) {
     const nowMs = wallMs();
-    const integrations = workspacesOf(caches, identity).flatMap(([workspace]) => agreedIntegrations(caches, workspace));
+    let workspaces = workspacesOf(caches, identity).map(([workspace]) => workspace);
+    // The caller may lose access to a workspace in the meantime.
+    if (await prepareAccepted(caches, workspaces)) workspaces = workspacesOf(caches, identity).map(([each]) => each);
+    const integrations = workspaces.flatMap(workspace => agreedIntegrations(caches, workspace));
     // The same integration could have been granted to several workspaces of the caller, one after the other.
     const keyOf = ({ producer, name, recipient }: Received) => `${integrationIdOf(producer, name)} ${recipient}`;
     const { data, nextCursor } = paginate(['partner integrations'], integrations, keyOf, query);
