@@ -89,7 +89,7 @@ test('an endpoint that must not be called is stored, and its status shows this',
   expect(refused.body).toMatchObject({ status: 'Paused', reason: 'EndpointRefused' });
   const test: Problem = await ada.post(`${pathOf(pulled)}/test`);
   expect([test.status, test.body.code]).toEqual([409, 'subscription_not_live']);
-  expect(test.body.detail).toContain('The endpoint is not allowed');
+  expect(test.body.detail).toContain('Events are kept in the inbox because the endpoint is not allowed');
   expect(test.body.detail).toContain('its address is neither public nor in a network allowed by the operator');
   const events = [{ id: `evt_${'0'.repeat(15)}${pulled.slice(4)}` }];
   for (const [call, more] of [
