@@ -67,7 +67,9 @@ test('a policy of the operator results in a permanent refusal with its message',
       spec: { policyName: 'no-secrets', validationActions: ['Deny'] },
     },
   ] as never);
-  const isRefused = async () => (await publish('secret')).body.code === 'refused_by_policy';
+  let probes = 0;
+  // A repeated call changes nothing, so no policy is asked.
+  const isRefused = async () => (await publish(`secret-${probes++}`)).body.code === 'refused_by_policy';
   await eventually('the policy is in effect', isRefused);
   expectProblem(await publish('secret'), 409, 'refused_by_policy', 'streams are not secret here');
   expectProblem(await publish('hidden'), 409, 'refused_by_policy', 'streams are not hidden here');
@@ -93,7 +95,8 @@ test('a quota of the operator results in a permanent refusal that contains its n
     '-p',
     status,
   ]);
-  const isRefused = async () => (await publish('more')).body.code === 'refused_by_policy';
+  let probes = 0;
+  const isRefused = async () => (await publish(`more-${probes++}`)).body.code === 'refused_by_policy';
   await eventually('the quota is in effect', isRefused);
   expectProblem(await publish('more'), 409, 'refused_by_policy', 'exceeded quota: few');
   await kubectl(cluster, ['delete', 'resourcequota', 'few', '-n', 'shop']);
