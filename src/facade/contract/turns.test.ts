@@ -117,31 +117,38 @@ test('a client that disconnects only cancels calls that do not close anything', 
   expect(refused).toEqual([]);
 });
 
-test('waiting calls that close something do not use up the connections, and are all performed', async () => {
+/** Starts this many calls of an account that close something, each on its own connection. There is no other place. */
+function closeOnAllConnections(count: number) {
   const turns = createTurns({ onWaiting: () => {}, onRefused: () => {} });
-  const CROWD = 10;
-  const limit = createConnectionLimit({ perAddress: 1, total: MOST_CALLS_WAITING + 1 + CROWD });
-  let closed = 0;
-  const connect = () => Object.assign(new EventEmitter(), { destroy: () => void closed++ }) as unknown as Socket;
+  const limit = createConnectionLimit({ perAddress: 1, total: count });
+  const state = { closed: 0 };
   const identity = { issuer: 'https://issuer.example', subject: 'ada' } as Identity;
   const call = { account: 'shop', identity, closes: true, signal: new AbortController().signal };
-  // One of these calls starts at once.
-  const calls = Array.from({ length: MOST_CALLS_WAITING + 1 + CROWD }, () => {
-    const socket = connect();
+  /** Opens a connection and sends a request. Returns undefined if the connection was not accepted. */
+  function connect(): ServerResponse | undefined {
+    const socket = Object.assign(new EventEmitter(), { destroy: () => void state.closed++ }) as unknown as Socket;
+    if (!limit.accept(socket)) return undefined;
     const req = { socket, complete: true };
     const response = Object.assign(new EventEmitter(), { req, writableEnded: false }) as unknown as ServerResponse;
-    expect(limit.accept(socket)).toBe(true);
     limit.serve(response);
-    return turns.take({ ...call, response });
-  });
-  const others = Array.from({ length: CROWD + 1 }, () => {
-    const socket = connect();
-    const isAccepted = limit.accept(socket);
-    const req = { socket, complete: true };
-    if (isAccepted) limit.serve(Object.assign(new EventEmitter(), { req, writableEnded: false }) as never);
-    return isAccepted;
-  });
+    return response;
+  }
+  const calls = Array.from({ length: count }, () => turns.take({ ...call, response: connect() as ServerResponse }));
+  return { calls, state, isAccepted: () => connect() !== undefined };
+}
+
+test('waiting calls that close something do not use up the connections, and are all performed', async () => {
+  const CROWD = 10;
+  // One of these calls starts at once.
+  const { calls, state, isAccepted } = closeOnAllConnections(MOST_CALLS_WAITING + 1 + CROWD);
+  const others = Array.from({ length: CROWD + 1 }, isAccepted);
   expect(others).toEqual([...Array.from({ length: CROWD }, () => true), false]);
-  expect(closed).toBe(CROWD);
+  expect(state.closed).toBe(CROWD);
   for (const each of calls) (await each).leave();
+});
+
+test('a call that closes something keeps its connection from its turn on', async () => {
+  const { calls, state, isAccepted } = closeOnAllConnections(MOST_CALLS_WAITING + 2);
+  for (const each of calls) (await each).leave();
+  expect([isAccepted(), state.closed]).toEqual([false, 0]);
 });

@@ -22,9 +22,9 @@ interface Starting {
   readonly account: string | undefined;
   readonly identity: Identity;
   /**
-   * True if the call only closes something. Other calls don't delay such calls. They are never refused. They are
-   * performed even if the client disconnects while they are waiting. If too many of an account are waiting, the
-   * connections of the others can be closed to make room for new ones. Otherwise, they could use all connections.
+   * True if the call only closes something. Such a call is not delayed by other calls, is never refused, and is performed
+   * even if its client disconnects while the call is waiting. If more than `MOST_CALLS_WAITING` of an account are waiting,
+   * the connections of the rest can be closed to make room for new ones, so that they do not use all connections.
    */
   readonly closes: boolean;
   readonly signal: AbortSignal;
@@ -72,16 +72,15 @@ export function createTurns({
   const closing = createOccupancy(MOST_CALLS_WAITING);
 
   async function takeToClose(owner: string, response: ServerResponse, onWait: () => void) {
-    let isCounted = false;
+    let endWait = () => {};
     const leave = await turns.take(owner, {
       isPatient: true,
       onWait() {
         onWait();
-        isCounted = closing.enter(owner);
-        if (!isCounted) markReplaceable(response);
+        endWait = closing.enter(owner) ? () => closing.leave(owner) : markReplaceable(response);
       },
     });
-    if (isCounted) closing.leave(owner);
+    endWait();
     return leave;
   }
 

@@ -25,9 +25,11 @@ const replaceable = new WeakSet<ServerResponse>();
 /**
  * Marks a request that does not need its connection, for example because it will be refused later. Until the response,
  * the connection can be closed to make room for a new one, in the same way as connections that wait for their client.
+ * Returns a function that removes the mark.
  */
-export function markReplaceable(response: ServerResponse): void {
+export function markReplaceable(response: ServerResponse): () => void {
   replaceable.add(response);
+  return () => void replaceable.delete(response);
 }
 
 /** An open connection. */
