@@ -45,7 +45,7 @@ export async function registerReference(app: FastifyInstance, version: string): 
     uiHooks: {
       onRequest: (request, reply, done) => {
         read();
-        // Otherwise, each request would print the document again, although it does not need a token.
+        // The page would print the document again for each request, although no token is required.
         if (request.routeOptions.url === '/docs/json') sendDocument(request, reply);
         else done();
       },

@@ -15,9 +15,9 @@ interface Unread {
 }
 
 /**
- * Limits the memory used by responses that their clients do not read. Otherwise, a client could request large responses
- * on many connections until the process runs out of memory. Beyond the limit, closes connections of the client that uses
- * the most memory, starting with the response that has waited longest.
+ * Limits the memory used by responses that their clients do not read. Without this limit, a client could request large
+ * responses on many connections until the process runs out of memory. Beyond the limit, closes connections of the client
+ * that uses the most memory, starting with the response that has waited longest.
  *
  * @param options.mostBytes the maximum size of all these responses, in bytes
  * @param options.clientOf returns the client of a request
@@ -58,6 +58,8 @@ export function limitUnread(
   app.addHook('onSend', async (request, { raw: response }, payload) => {
     const bytes = sizeOf(payload, request.raw.socket instanceof TLSSocket);
     if (bytes < LEAST_BYTES || response.closed) return;
+    // The payload of a response can be replaced after an error.
+    forget(response);
     unread.set(response, { response, client: clientOf(request), bytes });
     total += bytes;
     response.once('close', () => forget(response));

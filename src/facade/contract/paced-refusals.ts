@@ -54,8 +54,8 @@ export function createPacedRefusals({
 
 /**
  * Stops reading from the connection of a request in the next iteration of the event loop, i.e. after the request was
- * read. Otherwise, if a client closes thousands of connections at the same time, all of them are closed in a single turn
- * of the event loop.
+ * read. If a client then closes thousands of connections at the same time, the event loop does not close all of them in
+ * a single turn.
  */
 function pauseReading({ req: { socket } }: ServerResponse) {
   let isPaused = false;
