@@ -169,8 +169,10 @@ function admitted(
   }
 }
 
+type Age = Pick<SubscriptionSnapshot, 'createdMs' | 'uid'>;
+
 /** Sorts by age, then by UID. If there are several subscriptions for the same pair, the first one is used. */
-function byAge(a: SubscriptionSnapshot, b: SubscriptionSnapshot): number {
+export function byAge(a: Age, b: Age): number {
   return a.createdMs - b.createdMs || (a.uid < b.uid ? -1 : 1);
 }
 

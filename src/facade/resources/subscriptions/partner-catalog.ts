@@ -1,6 +1,8 @@
 import { z } from 'zod';
 import { publicId } from '../../../core/ids/ids.ts';
 import type { ListName } from '../../../core/ids/list-cursor.ts';
+import { byAge } from '../../../core/routing/compile-routes.ts';
+import { snapshotOf } from '../../../core/routing/snapshot-of.ts';
 import { inSlices } from '../../../time/slices.ts';
 import type { Cached } from '../../caches/cached.ts';
 import type { Caches } from '../../caches/caches.ts';
@@ -41,25 +43,26 @@ const PartnerCatalogEntry = ListedPartnerEntry.extend({
   payloadSchema: z.string().nullable().meta({ description: 'The payload schema provided by the producer, if any.' }),
 }).meta({ id: 'PartnerCatalogEntry' });
 
-/**
- * Returns the subscriptions of an integration in its receiving workspace from the cache, oldest first. If a stream has
- * several, only the oldest one receives events.
- */
+/** Returns the subscriptions of an integration in its receiving workspace from the cache. */
 export function subscriptionsOf(
   caches: Caches,
   { producer, name, recipient }: OwnedIntegration,
 ): Cached<'Subscription'>[] {
   return caches
     .by('Subscription', 'integration', `${producer}/${name}`)
-    .filter(({ metadata }) => metadata.namespace === recipient.name && metadata.deletionTimestamp === undefined)
-    .sort(byAge);
+    .filter(({ metadata }) => metadata.namespace === recipient.name && metadata.deletionTimestamp === undefined);
 }
 
-/** Compares in the same way as the compiler of routes, which admits the first subscription. */
-function byAge({ metadata: a }: Cached<'Subscription'>, { metadata: b }: Cached<'Subscription'>): number {
-  const [aCreated = '', bCreated = ''] = [a.creationTimestamp, b.creationTimestamp];
-  if (aCreated !== bCreated) return aCreated < bCreated ? -1 : 1;
-  return a.uid < b.uid ? -1 : 1;
+/** Returns the subscription that receives the events of each stream. If a stream has several, this is the oldest one. */
+export function receivingByStream(caches: Caches, integration: OwnedIntegration): Map<string, Cached<'Subscription'>> {
+  const byStream = new Map<string, Cached<'Subscription'>>();
+  for (const subscription of subscriptionsOf(caches, integration)) {
+    const { stream } = subscription.spec;
+    const known = byStream.get(stream);
+    if (known === undefined || byAge(snapshotOf(subscription), snapshotOf(known)) < 0)
+      byStream.set(stream, subscription);
+  }
+  return byStream;
 }
 
 const listPartnerCatalog = defineRoute({
@@ -116,11 +119,7 @@ async function openCatalog(facade: Facade, integration: OwnedIntegration) {
   const { caches } = facade;
   const { producer } = integration;
   await assertActive(facade, integration);
-  const subscriptions = new Map(
-    subscriptionsOf(caches, integration)
-      .reverse()
-      .map(each => [each.spec.stream, each]),
-  );
+  const subscriptions = receivingByStream(caches, integration);
   const isListed = ({ metadata, spec }: Cached<'CatalogStream'>): boolean =>
     metadata.deletionTimestamp === undefined && (spec.public === true || subscriptions.has(metadata.name));
   return {

@@ -10,7 +10,7 @@ import type { OwnedIntegration } from '../../objects/ownership.ts';
 import { assertActive } from '../integrations/active-integration.ts';
 import { assertPublished } from '../streams/producer-stream.ts';
 import { coveringInCaches, isCoveredLive } from './live-coverage.ts';
-import { subscriptionsOf } from './partner-catalog.ts';
+import { receivingByStream } from './partner-catalog.ts';
 import {
   matchesRequest,
   requestedFields,
@@ -63,7 +63,7 @@ export async function subscribe(
 ): Promise<{ readonly made: boolean; readonly subscription: Cached<'Subscription'> }> {
   const { caches, writer } = facade;
   const { producer, name, recipient } = integration;
-  const known = subscriptionsOf(caches, integration).find(({ spec }) => spec.stream === stream);
+  const known = receivingByStream(caches, integration).get(stream);
   const object = {
     namespace: recipient.name,
     name: known?.metadata.name ?? subscriptionObjectName(producer, name, stream),
