@@ -30,7 +30,7 @@ export function publicIdField(kind: IdKind) {
 export function timeField(description: string) {
   return z
     .string()
-    .meta({ format: 'date-time', description: `${description} (RFC 3339).`, example: '2026-01-31T12:00:00.000Z' });
+    .meta({ format: 'date-time', description: `${description} (RFC 3339, UTC).`, example: '2026-01-31T12:00:00.000Z' });
 }
 
 /** Path parameter schemas by name. */

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { type Bucket, HISTORIES, type History, RINGS } from '../../../core/events/series.ts';
 import { COUNTED, type CountedReason } from '../../../core/routing/reasons.ts';
 import type { TrafficReader } from '../../../plane/traffic-reader.ts';
-import { publicIdField } from '../../contract/fields.ts';
+import { publicIdField, timeField } from '../../contract/fields.ts';
 import { defineRoute } from '../../contract/route.ts';
 import { fromRedis } from '../../objects/redis-failures.ts';
 import { chooseStream, StreamChoice, StreamName, streamName } from '../streams/stream-choice.ts';
@@ -12,18 +12,13 @@ const HistoryChoice = z
   .optional()
   .meta({ description: 'The time range to report on: the last hour, day, or week. Defaults to 24h.', example: '24h' });
 
-const time = (description: string) =>
-  z
-    .string()
-    .meta({ format: 'date-time', description: `${description} (RFC 3339, UTC).`, example: '2026-01-31T12:00:00.000Z' });
-
 const isoOf = (ms: number) => new Date(ms).toISOString();
 
 const count = (description: string, example: number) => z.int().min(0).meta({ description, example });
 
 const SeriesBucket = z
   .object({
-    timestamp: time('The start time of the bucket'),
+    timestamp: timeField('The start time of the bucket'),
     eventsIn: count(
       'The number of events accepted by ingress, not counting ids that were repeated within 24 hours.',
       120,
@@ -55,8 +50,8 @@ const MetricsSeries = z
     granularitySeconds: z
       .int()
       .meta({ description: 'The width of each bucket in seconds. Can be 60, 900, or 3600.', example: 900 }),
-    start: time('The start time of the first bucket'),
-    end: time('The end time of the last bucket, which is the current bucket'),
+    start: timeField('The start time of the first bucket'),
+    end: timeField('The end time of the last bucket, which is the current bucket'),
     series: z.array(SeriesBucket).meta({
       description:
         'A list of all buckets in chronological order. The list also contains empty buckets. There are 60, 96, or 168 buckets in total.',
@@ -125,13 +120,15 @@ const NotRoutedSeries = z
     stream: StreamName.meta({ description: 'The requested stream.' }),
     history: z.enum(HISTORIES).meta({ description: 'The requested time range.' }),
     granularitySeconds: z.int().meta({ description: 'The width of each bucket, in seconds.', example: 3_600 }),
-    start: time('The start time of the first bucket, rounded down from the beginning of the time range to a full hour'),
-    end: time('The end time of the last bucket, which is the current bucket'),
+    start: timeField(
+      'The start time of the first bucket, rounded down from the beginning of the time range to a full hour',
+    ),
+    end: timeField('The end time of the last bucket, which is the current bucket'),
     reasons: z.array(ReasonCount).meta({ description: 'The totals for each reason across all buckets, including 0.' }),
     series: z
       .array(
         z.object({
-          timestamp: time('The start time of the bucket'),
+          timestamp: timeField('The start time of the bucket'),
           reasons: z
             .array(ReasonCount)
             .meta({ description: 'The counts for this hour, limited to reasons that occurred at least once.' }),
