@@ -28,7 +28,7 @@ import { type LoadedEvent, startLoad } from '../support/steady-load.ts';
 import { activation, block } from '../support/world.ts';
 
 /** The number of changes. `CHANGES=20000 SEED=7` runs more of them, and `make test-scale` uses 4,000. */
-const CHANGES = Number(process.env.CHANGES || 700);
+const CHANGES = Number(process.env.CHANGES || 1_000);
 const SEED = Number(process.env.SEED || 1);
 const PER_SECOND = 500;
 /** A claim may be sent for 1 s. On a busy machine, it takes longer to arrive. */

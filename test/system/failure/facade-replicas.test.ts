@@ -11,7 +11,7 @@ import { apply } from '../support/world.ts';
 
 /** Tests that users can read their own writes using three independent facades. Each call uses another facade. */
 
-const PAIRS = 250;
+const PAIRS = 500;
 const AT_ONCE = 16;
 const PARTNER = 'globex';
 

@@ -11,7 +11,7 @@ import { activation } from '../support/world.ts';
 
 const PARTNERS = ['ada', 'bob', 'cy'];
 const GROUP_KEYS = Array.from({ length: 50 }, (_, i) => `customer-${i}`);
-const PER_KEY = 15;
+const PER_KEY = 25;
 const DOWN_MS = 1_000;
 
 const world = useSmallWorld({ partners: PARTNERS, groupKeys: GROUP_KEYS, separateRoles: true });

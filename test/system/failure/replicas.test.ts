@@ -104,7 +104,7 @@ it('does not send any event twice if each process is stopped in order and starte
 it.each([0, 1])('continues with the other dispatcher when dispatcher %i is killed', async index => {
   const victim = of('dispatcher')[index] as Sluice;
   try {
-    await run(`dispatcher-${index}`, () => victim.kill('SIGKILL'), { perKey: 15 });
+    await run(`dispatcher-${index}`, () => victim.kill('SIGKILL'));
   } finally {
     await victim.restart();
   }
